@@ -59,6 +59,7 @@ export async function assembleServer(
     clock,
     log,
     scope,
+    ...(outside.tracer ? { tracer: outside.tracer } : {}),
     ...asked,
   });
 }

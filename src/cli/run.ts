@@ -18,6 +18,7 @@ import { openState } from "../node/open-state.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
 import type { Files } from "../outside/host/host.ts";
 import { createLog, type LogOptions } from "../outside/log/log.ts";
+import { isTracing, openTracer } from "../outside/tracing/tracing.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { imageOptions } from "./image-options.ts";
@@ -73,8 +74,17 @@ function deadContainersOf({
 async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
   const log = await openLog(loaded);
+  const version = kubeletVersion();
+  const tracer = isTracing(config.tracing)
+    ? await openTracer(config.tracing, { nodeName, version }, log)
+    : undefined;
   const outside = connectOutside(
-    { ...connectOptions(config), userAgent: userAgent(), verbosity: log.verbosity },
+    {
+      ...connectOptions(config),
+      userAgent: userAgent(),
+      verbosity: log.verbosity,
+      ...(tracer ? { tracer } : {}),
+    },
     log,
   );
   const leave = new AbortController();
@@ -84,7 +94,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   try {
     await using apiScope = new TaskScope("local API", { clock: outside.clock, log });
     const state = openState(flags.rootDir, outside);
-    const access = { flags, config, nodeName, kubeletVersion: kubeletVersion(), state };
+    const access = { flags, config, nodeName, kubeletVersion: version, state };
     const own = isAlone(flags)
       ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;
@@ -111,6 +121,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
   } finally {
     outside.close();
+    await tracer?.close();
     log.flush();
   }
 }

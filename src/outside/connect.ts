@@ -3,6 +3,7 @@ import type { Clock } from "../kit/clock.ts";
 import { createSystemClock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import { createSystemRandom } from "../kit/random.ts";
+import { noTracer, type Tracer } from "../kit/tracing/tracing.ts";
 import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
@@ -12,6 +13,7 @@ import type { ApiTransport, Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
 import { connectServing, type Serving } from "./serving.ts";
+import { tracedTransport } from "./tracing/traced-transport.ts";
 
 /** Where the container runtime is. */
 export interface ConnectOptions {
@@ -25,6 +27,8 @@ export interface ConnectOptions {
   readonly userAgent?: string;
   /** klog verbosity of the log, which callers of the server may then change. */
   readonly verbosity?: Cell<number>;
+  /** Records what takes how long; default nothing. */
+  readonly tracer?: Tracer;
 }
 
 /** The real outside: this machine, its runtime, its network. */
@@ -38,23 +42,26 @@ export interface ConnectedOutside extends Outside {
 /** Connects to the machine; returns at once, the runtime connects by itself. */
 export function connectOutside(options: ConnectOptions, log: Log): ConnectedOutside {
   const clock: Clock = createSystemClock();
+  const { userAgent = "nodelet", tracer = noTracer } = options;
   const cri = connectCri({
     runtimeEndpoint: options.runtimeEndpoint,
     imageEndpoint: options.imageEndpoint,
     timeoutMs: options.runtimeTimeoutMs,
+    tracer,
   });
   const fileWorkers = createFileWorkers({ clock, log: log.child("files") });
   fileWorkers.warm();
   const serving = connectServing(fileWorkers.openFolder, options.verbosity);
   const random = createSystemRandom();
-  const { userAgent = "nodelet" } = options;
   const { kube, closeAll } = closable(
     connectKube({ clock, random, log: log.child("kube"), userAgent }),
+    tracer,
   );
   return {
     clock,
     random,
     log,
+    tracer,
     kube,
     host: connectHost({ clock, log: log.child("host"), fileWorkers }),
     cri,
@@ -71,12 +78,15 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
 }
 
 /** Open connections keep the process running: all are closed at the end. */
-function closable(kube: Kube): { readonly kube: Kube; readonly closeAll: () => void } {
+function closable(
+  kube: Kube,
+  tracer: Tracer,
+): { readonly kube: Kube; readonly closeAll: () => void } {
   const transports: ApiTransport[] = [];
   const connect: Kube["connect"] = (endpoint) => {
     const transport = kube.connect(endpoint);
     transports.push(transport);
-    return transport;
+    return tracer === noTracer ? transport : tracedTransport(transport, tracer);
   };
   return {
     kube: { ...kube, connect },

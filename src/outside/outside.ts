@@ -1,6 +1,7 @@
 import type { Clock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import type { Random } from "../kit/random.ts";
+import type { Tracer } from "../kit/tracing/tracing.ts";
 import type { ContainerRuntime } from "./cri/cri.ts";
 import type { Grpc } from "./grpc/grpc.ts";
 import type { Host } from "./host/host.ts";
@@ -16,6 +17,8 @@ export interface Outside {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Records what takes how long; absent where nothing does. */
+  readonly tracer?: Tracer;
   readonly host: Host;
   readonly cri: ContainerRuntime;
   readonly net: Net;

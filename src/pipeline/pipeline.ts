@@ -80,7 +80,7 @@ export interface Pipeline {
 /** Builds the pipeline; `startPipeline` sets it going. */
 export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pipeline {
   const { outside, scope, state } = deps;
-  const { clock, random, log } = outside;
+  const { clock, random, log, tracer } = outside;
   const statuses = openStatuses(options, deps);
   const ledger = new AllocationLedger(options.ledger, { state });
   const { podFacts, news } = deps;
@@ -92,6 +92,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       clock,
       random,
       log,
+      tracer,
       scope,
       facts: podFacts,
       ports: podPorts(options, { ...deps, ledger, decisions, counts }),

@@ -1,4 +1,5 @@
 import type { Log } from "../kit/log.ts";
+import type { Tracer } from "../kit/tracing/tracing.ts";
 import {
   bearerTokenOf,
   type ErrorReply,
@@ -30,6 +31,7 @@ export interface EndpointOptions {
   readonly admission: CallerAdmission;
   readonly metrics: HttpMetrics;
   readonly log: Log;
+  readonly tracer: Tracer;
 }
 
 const NOT_FOUND = "404 page not found\n";
@@ -104,9 +106,14 @@ export class EndpointService implements RequestService<Match, Identity> {
     }
     const { route, params } = match;
     const { path, query } = target;
-    const { endpoint } = this.#options;
-    const { signal } = exchange;
-    await route.handler({ exchange, endpoint, path, params, query, identity, signal });
+    const { endpoint, tracer } = this.#options;
+    const { signal, headers, method } = exchange;
+    const attributes = { "http.request.method": method, "http.route": route.pattern };
+    await tracer.run(
+      `${method} ${route.pattern}`,
+      { kind: "server", attributes, from: headers },
+      () => route.handler({ exchange, endpoint, path, params, query, identity, signal }),
+    );
   }
 
   refusal(error: unknown): ErrorReply | undefined {

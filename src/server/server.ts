@@ -9,6 +9,7 @@ import type { Clock, MonotonicMs } from "../kit/clock.ts";
 import { isOutside, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import { noTracer, type Tracer } from "../kit/tracing/tracing.ts";
 import type { Files } from "../outside/host/host.ts";
 import {
   type HttpListener,
@@ -68,6 +69,7 @@ export interface ServerDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracer?: Tracer;
   readonly scope: TaskScope;
   readonly delegated?: Delegated;
   /** An externally issued certificate (`serverTLSBootstrap`); until there is one, one is made. */
@@ -126,6 +128,7 @@ export async function startServer(
       admission,
       metrics: httpMetrics,
       log: own,
+      tracer: deps.tracer ?? noTracer,
     });
     return serveRequests(service, at, { listen: serving.listen, scope: deps.scope, log: own });
   };

@@ -12,6 +12,7 @@ import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import type { Cell } from "../../src/kit/cell.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
+import type { Tracer } from "../../src/kit/tracing/tracing.ts";
 import { openFolderBeneath } from "../../src/outside/host/files/open-folder.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import { connectServing } from "../../src/outside/serving.ts";
@@ -40,6 +41,8 @@ export interface WorldOptions {
   readonly streamingUrl?: () => string;
   /** Options of the server beside the usual ones. */
   readonly server?: Partial<ServerOptions>;
+  /** Records spans of the agent. */
+  readonly tracer?: Tracer;
   /** Verbosity of the log, which callers may change. */
   readonly verbosity?: Cell<number>;
   /** Starts the agent in place of `launchAgent`, which leaves `agent` unset. */
@@ -226,6 +229,7 @@ export class ServedWorld implements AsyncDisposable {
       clock: this.clock,
       random: createSeededRandom(2),
       log: silentLog,
+      ...(this.#options.tracer ? { tracer: this.#options.tracer } : {}),
       host: this.host,
       serving: this.#serving,
       net: {

@@ -174,12 +174,12 @@ export const SERVING_FIELDS = [
     "Show the metrics hidden since this version.",
     "the previous minor version, e.g. 1.35",
   ),
-  planned(
+  active(
     "tracing.endpoint",
     optional(text("")),
     "OTLP collector that spans are sent to; 4317 on the local host when absent.",
   ),
-  planned(
+  active(
     "tracing.samplingRatePerMillion",
     optional(integer(0)),
     "Spans sampled of a million.",

@@ -1,4 +1,5 @@
 import type { Reading } from "../../kit/cell.ts";
+import type { Tracer } from "../../kit/tracing/tracing.ts";
 import { type GrpcLink, openChannel } from "../grpc/channel.ts";
 import { criCaller } from "./call.ts";
 import { type ContentDownload, listDownloads } from "./containerd-content.ts";
@@ -15,6 +16,8 @@ export interface CriOptions {
   readonly imageEndpoint?: string;
   /** Deadline of ordinary calls (runtimeRequestTimeout). */
   readonly timeoutMs: number;
+  /** Records calls; default nothing. */
+  readonly tracer?: Tracer;
 }
 
 /** The container runtime behind a socket; connects by itself and again whenever the socket comes back. */
@@ -45,11 +48,11 @@ export function connectCri(options: CriOptions): ConnectedRuntime {
     ? runtimeChannel
     : openChannel({ target: options.imageEndpoint });
   return {
-    runtime: createRuntimeClient(runtimeChannel, options.timeoutMs),
-    images: createImageClient(imageChannel, options.timeoutMs),
+    runtime: createRuntimeClient(runtimeChannel, options),
+    images: createImageClient(imageChannel, options),
     link: runtimeChannel.state,
     selfDescription: async (signal) => {
-      const cri = criCaller(runtimeChannel, RuntimeServiceDefinition.fullName, options.timeoutMs);
+      const cri = criCaller(runtimeChannel, RuntimeServiceDefinition.fullName, options);
       const { status } = RuntimeServiceDefinition.methods;
       return (await cri.call(status, { verbose: true }, signal)).info;
     },

@@ -1,5 +1,6 @@
+import { noTracer } from "../../kit/tracing/tracing.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
-import { criCaller } from "./call.ts";
+import { type CallTerms, criCaller } from "./call.ts";
 import type { ImageService } from "./cri.ts";
 import {
   ImageServiceDefinition,
@@ -12,8 +13,9 @@ import {
 const METHODS = ImageServiceDefinition.methods;
 
 /** The image service on a channel. Pulls have no deadline: they take as long as they take. */
-export function createImageClient(channel: GrpcChannel, timeoutMs: number): ImageService {
-  const cri = criCaller(channel, ImageServiceDefinition.fullName, timeoutMs);
+export function createImageClient(channel: GrpcChannel, terms: CallTerms): ImageService {
+  const cri = criCaller(channel, ImageServiceDefinition.fullName, terms);
+  const { tracer = noTracer } = terms;
   return {
     listImages: async (signal) =>
       (await cri.call(METHODS.listImages, ListImagesRequest.fromPartial({}), signal)).images,
@@ -27,7 +29,10 @@ export function createImageClient(channel: GrpcChannel, timeoutMs: number): Imag
         ...(auth ? { auth } : {}),
         ...(sandbox ? { sandboxConfig: sandbox } : {}),
       });
-      return (await cri.call(METHODS.pullImage, request, signal, "none")).imageRef;
+      const attributes = { "container.image.name": image };
+      return await tracer.run("pullImage", { attributes }, async () => {
+        return (await cri.call(METHODS.pullImage, request, signal, "none")).imageRef;
+      });
     },
     removeImage: async (image, signal) => {
       await cri.call(

@@ -1,6 +1,6 @@
 import { OutsideError } from "../../kit/errors.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
-import { type CriCaller, criCaller } from "./call.ts";
+import { type CallTerms, type CriCaller, criCaller } from "./call.ts";
 import { containerdEvents } from "./containerd-events.ts";
 import type { ExecResult, RuntimeEvent, RuntimeService, SandboxCalls } from "./cri.ts";
 import type { ContainerStatus } from "./generated/api.ts";
@@ -30,8 +30,9 @@ const KUBE_API_VERSION = "0.1.0";
  * The runtime service on a channel. Deadlines as the Go kubelet: `timeoutMs` for most calls, twice that
  * for making a sandbox, on top of the grace for stopping and of the command's own limit for exec.
  */
-export function createRuntimeClient(channel: GrpcChannel, timeoutMs: number): RuntimeService {
-  const cri = criCaller(channel, RuntimeServiceDefinition.fullName, timeoutMs);
+export function createRuntimeClient(channel: GrpcChannel, terms: CallTerms): RuntimeService {
+  const { timeoutMs } = terms;
+  const cri = criCaller(channel, RuntimeServiceDefinition.fullName, terms);
   return {
     ...sandboxCalls(cri, timeoutMs),
     ...containerCalls(cri, timeoutMs),

@@ -9,6 +9,7 @@ import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
+import type { Tracer } from "../../kit/tracing/tracing.ts";
 import type { PodEvent, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
 
@@ -201,5 +202,6 @@ export interface PodDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly tracer?: Tracer | undefined;
   readonly ports: PodPorts;
 }

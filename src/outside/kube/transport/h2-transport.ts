@@ -183,7 +183,7 @@ export class H2Transport implements ApiTransport {
   }
 
   async #headers(
-    request: Pick<ApiRequest, "method" | "path" | "body" | "contentType">,
+    request: Pick<ApiRequest, "method" | "path" | "body" | "contentType" | "headers">,
     refused: boolean,
     signal: AbortSignal,
   ): Promise<OutgoingHttpHeaders> {
@@ -195,6 +195,7 @@ export class H2Transport implements ApiTransport {
         ? `Bearer ${token}`
         : basic && `Basic ${btoa(`${basic.username}:${basic.password}`)}`;
     return {
+      ...request.headers,
       ":method": request.method,
       ":path": `${this.#prefix}${request.path}`,
       ":authority": this.#authority,

@@ -8,6 +8,8 @@ export interface ApiRequest {
   readonly body?: string;
   /** Of the body; `application/json` when left out. */
   readonly contentType?: string;
+  /** Headers beside those of the transport, e.g. of tracing. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** For everything: finding a connection, sending, waiting, reading. */
   readonly timeoutMs: number;
 }

@@ -1,5 +1,6 @@
-import type { Decision, DecisionOutcome } from "../../../api/decisions.ts";
+import type { DecisionOutcome } from "../../../api/decisions.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { noTracer } from "../../../kit/tracing/tracing.ts";
 import { livingContainers, newestSandbox } from "../observed.ts";
 import type { PodAction } from "../plan/actions.ts";
 import type { PodDeps } from "../ports.ts";
@@ -14,6 +15,7 @@ import { resizePod } from "../resize/resize-pod.ts";
 import type { ActionOutcome, StepResult } from "../signals.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import { failure, type Run } from "./run.ts";
+import { actionSpan, decisionsOf, syncSpan } from "./spans.ts";
 import { startContainer } from "./start-container.ts";
 import { stopContainers } from "./stop-containers.ts";
 
@@ -27,7 +29,7 @@ class StepFailed extends Error {
   readonly containers: readonly string[] | undefined;
 
   constructor(result: StepResult, containers?: readonly string[]) {
-    super("step failed");
+    super(result.outcome.kind === "failed" ? result.outcome.message : "step failed");
     this.result = result;
     this.containers = containers;
   }
@@ -148,7 +150,18 @@ const EXECUTORS: Executors = {
 };
 
 /** Executes the actions one after the other; ends early when one fails that the rest stands on. */
-export async function applyPlan(
+export function applyPlan(
+  record: PodRecord,
+  actions: readonly PodAction[],
+  deps: ApplyDeps,
+  signal: AbortSignal,
+): Promise<readonly StepResult[]> {
+  const { tracer = noTracer } = deps;
+  const { name, attributes } = syncSpan(record);
+  return tracer.run(name, { attributes }, () => applyActions(record, actions, deps, signal));
+}
+
+async function applyActions(
   record: PodRecord,
   actions: readonly PodAction[],
   deps: ApplyDeps,
@@ -172,11 +185,6 @@ export async function applyPlan(
     }
   }
   return results;
-}
-
-function decisionsOf(action: PodAction): readonly Decision[] {
-  if (!("decision" in action)) return [];
-  return Array.isArray(action.decision) ? action.decision : [action.decision as Decision];
 }
 
 /** What the record is to know of what was thrown; nothing when the run was given up. */
@@ -223,7 +231,10 @@ function execute<K extends PodAction["kind"]>(
   action: Extract<PodAction, { kind: K }>,
   run: Run,
 ): Promise<StepResult | undefined> {
-  return (EXECUTORS[action.kind] as Executors[K])(action, run);
+  const { tracer = noTracer } = run.deps;
+  const { name, attributes } = actionSpan(action);
+  const executor = EXECUTORS[action.kind] as Executors[K];
+  return tracer.run(name, { attributes }, () => executor(action, run));
 }
 
 /** The step in whose name an action fails. */
