@@ -19,6 +19,8 @@ import { addImagesCommand } from "./commands/images/images.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan/plan.ts";
 import { addProbesCommand } from "./commands/probes.ts";
+import { addRecordCommand } from "./commands/record/record.ts";
+import { addReplayCommand } from "./commands/record/replay.ts";
 import { addStopCommand } from "./commands/stop.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
@@ -106,6 +108,8 @@ export function buildProgram(context: CliContext): Command {
   addEventsCommand(program, context);
   addProbesCommand(program, context);
   addPlanCommand(program, context);
+  addRecordCommand(program, context);
+  addReplayCommand(program, context);
   addCgroupsCommand(program, context);
   addDevicesCommand(program, context);
   addImagesCommand(program, context);

@@ -19,6 +19,7 @@ import type { NodeInfo } from "./admission/rules.ts";
 import type { Admit } from "./pods/admit.ts";
 import { ContinuedCounts } from "./pods/continued-counts.ts";
 import { deviceLife } from "./pods/device-life.ts";
+import { FlightRecorder } from "./pods/flight/flight-recorder.ts";
 import { type DeadContainerLimits, keptDead } from "./pods/plan/dead-containers.ts";
 import { Pods } from "./pods/pods.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
@@ -68,6 +69,8 @@ export interface PipelineDeps extends Subsystems {
 /** The joined modules, for readers and for the node. */
 export interface Pipeline {
   readonly pods: Pods;
+  /** The last steps of all pods. */
+  readonly flight: FlightRecorder;
   readonly statuses: Statuses;
   readonly sources: Sources;
   readonly ledger: AllocationLedger;
@@ -86,6 +89,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const { podFacts, news } = deps;
   const decisions = decisionPort(deps.journal);
   const counts = new ContinuedCounts(clock);
+  const flight = new FlightRecorder(clock);
   const pods = new Pods(
     { orphanGraceSeconds: options.orphanGraceSeconds, keepOrphans: options.keepOrphans },
     {
@@ -93,6 +97,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       random,
       log,
       tracer,
+      flight,
       scope,
       facts: podFacts,
       ports: podPorts(options, { ...deps, ledger, decisions, counts }),
@@ -113,7 +118,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   });
   const sources = openSources(options, pods, deps);
   news.drain((item) => takeNews(pods, item));
-  return { pods, statuses, sources, ledger, podFacts, seen: sources.seen };
+  return { pods, flight, statuses, sources, ledger, podFacts, seen: sources.seen };
 }
 
 function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {

@@ -5,6 +5,8 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { decodeFlight } from "../../src/pipeline/pods/flight/flight-text.ts";
+import { replayFlight } from "../../src/pipeline/pods/flight/replay.ts";
 import { type ContainerdVersion, withBox } from "../box/box.ts";
 import { NETWORK_NAME } from "../box/containerd.ts";
 import { differences, machinePicture } from "../support/picture.ts";
@@ -62,6 +64,7 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
       });
       log("in order");
       assert.deepEqual(await startedTwice(node, monkey), [], "started a second time");
+      assert.deepEqual(await decidedOtherwise(node), [], "a replay decides otherwise");
       await monkey.removeAll();
       await untilInOrder(async () => {
         const changes = differences(before, await picture(node));
@@ -74,6 +77,13 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
       throw error;
     }
   });
+}
+
+/** Steps of the agent's recording at which its functions do not decide again what was decided. */
+async function decidedOtherwise({ agent }: ChaosNode): Promise<readonly unknown[]> {
+  const { steps } = decodeFlight(await agent.command("record", "dump"));
+  assert.ok(steps.length > 0, "nothing was recorded");
+  return [...replayFlight(steps)].filter(({ departure }) => departure).slice(0, 3);
 }
 
 /** One pod of each class comes and goes, so that what the first pods make for good is there. */

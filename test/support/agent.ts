@@ -111,6 +111,11 @@ export class BoxedAgent {
     return this.#process?.running ?? false;
   }
 
+  /** What a command of nodelet prints in the box; rejects when it fails. */
+  async command(...words: readonly string[]): Promise<string> {
+    return await this.box.run([process.execPath, MAIN, ...words]);
+  }
+
   /** The agent's process id as the machine counts. */
   async pid(): Promise<number> {
     if (!this.#process) throw new Error("the agent was not started");

@@ -6,7 +6,7 @@ import { jitter } from "../../kit/random.ts";
 import type { PodAction, PodEvent, PodPlan } from "./plan/actions.ts";
 import { planPod } from "./plan/plan.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
-import type { PodDeps } from "./ports.ts";
+import type { RecordedPodDeps } from "./ports.ts";
 import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./record.ts";
 import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { resizeCompleted } from "./resize/resize-text.ts";
@@ -15,7 +15,7 @@ import { Attempts } from "./run/attempts.ts";
 import { PodLimitHits } from "./run/limit-hits.ts";
 import { completionSince, deletionSince, exitsSince } from "./run/pod-history.ts";
 import type { PodSignal } from "./signals.ts";
-import { transition } from "./transition.ts";
+import { transition, withPlan } from "./transition.ts";
 
 /** Signals that may wait for one pod; latest-wins kinds count once. */
 const MAILBOX_LIMIT = 1000;
@@ -27,7 +27,7 @@ const REOBSERVE_MS = 1_000;
 const SYNC_JITTER = 0.5;
 
 /** What one actor needs beside the ports. */
-export interface ActorDeps extends PodDeps {
+export interface ActorDeps extends RecordedPodDeps {
   /** Facts of the node that planning needs. */
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
   /** Called with every record, also between the steps of a turn. */
@@ -97,10 +97,18 @@ export class PodActor {
     this.#deps.onRecord(record);
   }
 
+  #take(signal: PodSignal): void {
+    const before = this.#record;
+    const now = this.#deps.clock.monotonic();
+    const after = transition(before, signal, now);
+    this.#deps.flight.signal({ before, signal, now, after });
+    this.#become(after);
+  }
+
   #takeIn(batch: readonly PodSignal[]): void {
     for (const signal of batch) {
       const before = this.#record;
-      this.#become(transition(before, signal, this.#deps.clock.monotonic()));
+      this.#take(signal);
       this.#recordResize(before.resize);
       recordDegraded(before.sync.degraded, this.#record, this.#deps.ports);
       this.#recordHistory(before);
@@ -119,11 +127,8 @@ export class PodActor {
     const { context, plan } = this.#planNow();
     this.#syncMs = jitter(this.#deps.random, context.syncMs, SYNC_JITTER);
     this.#recordNewEvents(plan);
-    const { waits, standing } = plan;
-    this.#become({
-      ...this.#record,
-      lastPlan: { ...this.#record.lastPlan, waits, standing },
-    });
+    this.#deps.flight.plan(this.#record, context, plan);
+    this.#become(withPlan(this.#record, plan));
     if (plan.ends) {
       this.#deps.ports.decisions.record(this.#record, plan.ends.decision);
       this.post({ kind: "terminate", cause: plan.ends.cause });
@@ -163,7 +168,7 @@ export class PodActor {
       touches: touchesOf(plan.actions),
       replaces: replacesOf(plan.actions),
     } as const;
-    this.#become(transition(this.#record, acting, this.#deps.clock.monotonic()));
+    this.#take(acting);
     void this.#act(plan.actions, leave);
   }
 

@@ -23,7 +23,7 @@ import { lostBefore } from "./lost-containers.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
 import { factOf } from "./pod-fact.ts";
-import type { PodDeps } from "./ports.ts";
+import type { RecordedPodDeps } from "./ports.ts";
 import {
   NOTHING_OBSERVED,
   newRecord,
@@ -52,7 +52,7 @@ export type PodChange =
     };
 
 /** Dependencies of the module. */
-export interface PodsDeps extends PodDeps {
+export interface PodsDeps extends RecordedPodDeps {
   readonly scope: TaskScope;
   /** What other modules may know of pods; written by this module alone. */
   readonly facts: CellMap<PodUid, PodFact>;

@@ -10,6 +10,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Tracer } from "../../kit/tracing/tracing.ts";
+import type { FlightRecorder } from "./flight/flight-recorder.ts";
 import type { PodEvent, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
 
@@ -204,4 +205,10 @@ export interface PodDeps {
   readonly log: Log;
   readonly tracer?: Tracer | undefined;
   readonly ports: PodPorts;
+}
+
+/** The same, for those whose steps are recorded. */
+export interface RecordedPodDeps extends PodDeps {
+  /** Keeps the last steps of all pods. */
+  readonly flight: FlightRecorder;
 }

@@ -9,6 +9,7 @@ import { after } from "../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
+import type { PodPlan } from "./plan/actions.ts";
 import { isResizing } from "./plan/plan-resize.ts";
 import { cannotGoOn } from "./plan/plan-sandbox.ts";
 import { findSpecContainer } from "./plan/restart.ts";
@@ -32,6 +33,14 @@ type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
 /** One turn of a pod: take in one signal, then move life forward as far as the facts allow. */
 export function transition(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
   return advance(absorb(record, signal, now), now);
+}
+
+/** The record with what its plan leaves to be shown. */
+export function withPlan(
+  record: PodRecord,
+  { waits, standing }: Pick<PodPlan, "waits" | "standing">,
+): PodRecord {
+  return { ...record, lastPlan: { ...record.lastPlan, waits, standing } };
 }
 
 /** Applies the signal to the record. Moves life only where the signal itself asks for it. */

@@ -4,6 +4,7 @@ import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { OwnProcess } from "../../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "../call.ts";
+import { replyRecord } from "../debug/flight-route.ts";
 import { HttpProblem } from "../http-problem.ts";
 import { findPod, type ServedNode } from "../served-node.ts";
 import { replyApiPod } from "./api-pods.ts";
@@ -53,6 +54,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("state-files", (call) => replyJson(call, { items: node.state.problems.get() })),
     route("probes", (call) => replyProbes(call, node)),
     route("devices", (call) => replyJson(call, subsystems.devices.report())),
+    route("record", (call) => replyRecord(call, node, clock), true),
     route("changes", (call) => streamChanges(call, node, deps), true),
     ...cgroupRoutes(node),
     ...usageRoutes(node).map((one) => ({ ...one, handler: asStatus(one.handler) })),

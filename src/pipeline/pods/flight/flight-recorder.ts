@@ -1,0 +1,75 @@
+import type { Clock, MonotonicMs, WallMs } from "../../../kit/clock.ts";
+import type { PodPlan } from "../plan/actions.ts";
+import type { PlanContext } from "../plan/plan-draft.ts";
+import type { PodRecord } from "../record.ts";
+import type { PodSignal } from "../signals.ts";
+import type { KeptStep } from "./flight.ts";
+
+/** Steps that are kept, of all pods together. */
+const MAX_STEPS = 5_000;
+/** Older steps are dropped. */
+const WINDOW_MS = 10 * 60_000;
+
+/**
+ * Keeps the last steps of all pods: what came in, and what was decided. Costs a reference for each value, since
+ * records, signals and plans are never changed.
+ */
+export class FlightRecorder {
+  readonly #clock: Clock;
+  #steps: KeptStep[] = [];
+  #first = 0;
+  #dropped = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Steps that are not kept any more. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Keeps that `signal` made `after` of `before`. */
+  signal(step: {
+    readonly before: PodRecord;
+    readonly signal: PodSignal;
+    readonly now: MonotonicMs;
+    readonly after: PodRecord;
+  }): void {
+    this.#keep({ kind: "signal", uid: step.before.uid, atMs: this.#clock.wall(), ...step });
+  }
+
+  /** Keeps what was planned for the record. */
+  plan(before: PodRecord, context: PlanContext, plan: PodPlan): void {
+    const atMs = this.#clock.wall();
+    this.#keep({ kind: "plan", uid: before.uid, atMs, before, context, plan });
+  }
+
+  /** The steps that are kept, oldest first. */
+  steps(): readonly KeptStep[] {
+    this.#drop(this.#clock.wall());
+    return this.#steps.slice(this.#first);
+  }
+
+  #keep(step: KeptStep): void {
+    this.#steps.push(step);
+    this.#drop(step.atMs);
+  }
+
+  /** Drops what is too old or too much; the list is copied once in a while only. */
+  #drop(now: WallMs): void {
+    const isOld = (step: KeptStep | undefined) =>
+      step !== undefined && (now - step.atMs > WINDOW_MS || this.#length > MAX_STEPS);
+    while (isOld(this.#steps[this.#first])) {
+      this.#first += 1;
+      this.#dropped += 1;
+    }
+    if (this.#first < MAX_STEPS) return;
+    this.#steps = this.#steps.slice(this.#first);
+    this.#first = 0;
+  }
+
+  get #length(): number {
+    return this.#steps.length - this.#first;
+  }
+}

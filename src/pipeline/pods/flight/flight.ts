@@ -1,0 +1,106 @@
+// pure
+import type { PodUid } from "../../../api/observation.ts";
+import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
+import type { PodPlan } from "../plan/actions.ts";
+import type { PlanContext } from "../plan/plan-draft.ts";
+import type { PodRecord } from "../record.ts";
+import type { PodSignal } from "../signals.ts";
+
+/** Version of the format of recordings. */
+export const FLIGHT_FORMAT = 1;
+
+/** The first line of a recording. */
+export interface FlightHeader {
+  readonly kind: "header";
+  readonly format: number;
+  readonly node: string;
+  readonly version: string;
+  /** When it was written. */
+  readonly atMs: number;
+  /** Steps that were too old or too many to be kept. */
+  readonly dropped: number;
+}
+
+/** One step of one pod, in the order in which they happened on the node. */
+export type FlightStep =
+  /** What the pod's record was when the recording of it begins. */
+  | {
+      readonly kind: "begin";
+      readonly uid: PodUid;
+      readonly atMs: number;
+      readonly record: PodRecord;
+    }
+  /** A signal came in and was taken into the record. */
+  | {
+      readonly kind: "signal";
+      readonly uid: PodUid;
+      readonly atMs: number;
+      readonly now: MonotonicMs;
+      readonly signal: PodSignal;
+      readonly after: DecidedState;
+    }
+  /** The pod was planned. */
+  | {
+      readonly kind: "plan";
+      readonly uid: PodUid;
+      readonly atMs: number;
+      readonly context: PlanContext;
+      readonly plan: PodPlan;
+    };
+
+/** What is kept for reading beside the steps: decisions of the whole node, events and statuses. */
+export interface FlightNote {
+  readonly kind: "decision" | "event" | "status";
+  readonly of: unknown;
+}
+
+/** A recording, read back. */
+export interface Flight {
+  readonly header: FlightHeader;
+  readonly steps: readonly FlightStep[];
+  readonly notes: readonly FlightNote[];
+}
+
+/** What a transition decides; the rest of a record is what was told. */
+export type DecidedState = Omit<PodRecord, "pod" | "desired" | "observed" | "uid" | "startedAt">;
+
+/** The part of a record that a transition decides. */
+export function decidedState(record: PodRecord): DecidedState {
+  const { pod: _pod, desired: _desired, observed: _observed, uid: _uid, ...rest } = record;
+  const { startedAt: _startedAt, ...decided } = rest;
+  return decided;
+}
+
+/** A step as it is kept in memory: references to values that never change. */
+export type KeptStep = {
+  readonly uid: PodUid;
+  readonly atMs: WallMs;
+  readonly before: PodRecord;
+} & (
+  | {
+      readonly kind: "signal";
+      readonly now: MonotonicMs;
+      readonly signal: PodSignal;
+      readonly after: PodRecord;
+    }
+  | { readonly kind: "plan"; readonly context: PlanContext; readonly plan: PodPlan }
+);
+
+/** The steps of a recording; each pod begins with its record before its first step. */
+export function* flightSteps(kept: readonly KeptStep[]): Generator<FlightStep> {
+  const begun = new Set<PodUid>();
+  for (const step of kept) {
+    const { uid, atMs, before } = step;
+    if (!begun.has(uid)) {
+      begun.add(uid);
+      yield { kind: "begin", uid, atMs, record: before };
+    }
+    if (step.kind === "plan") {
+      const { context, plan } = step;
+      yield { kind: "plan", uid, atMs, context, plan };
+    } else {
+      const { now, signal, after } = step;
+      yield { kind: "signal", uid, atMs, now, signal, after: decidedState(after) };
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import type { Clock } from "../../kit/clock.ts";
+import { FLIGHT_FORMAT, type FlightNote, flightSteps } from "../../pipeline/pods/flight/flight.ts";
+import { encodeLine, Redactor } from "../../pipeline/pods/flight/flight-text.ts";
+import type { Call } from "../call.ts";
+import type { ServedNode } from "../served-node.ts";
+
+/** Largest recording; what would exceed it is left out, the oldest steps first. */
+const MAX_BYTES = 32 * 1024 * 1024;
+/** Decisions and events that go with a recording, the newest of each. */
+const MAX_NOTES = 2_000;
+/** Steps after which the agent does other things before it goes on. */
+const STEPS_AT_ONCE = 100;
+
+/** `GET record`: the last minutes as one file, without secrets; see docs/record.md. */
+export async function replyRecord(call: Call, node: ServedNode, clock: Clock): Promise<void> {
+  const { flight } = node.pipeline;
+  const redactor = new Redactor();
+  const notes = (await notesOf(node)).map((note) => encodeLine(note, redactor));
+  const kept = flight.steps();
+  let left = MAX_BYTES - bytesOf(notes);
+  let from = kept.length;
+  // The newest steps first, so that the oldest are those without a place.
+  while (from > 0 && left > 0) {
+    from -= 1;
+    const step = kept[from];
+    if (step) left -= bytesOf([...flightSteps([step])].map((one) => encodeLine(one, redactor)));
+    if (from % STEPS_AT_ONCE === 0) await clock.sleep(0, call.signal);
+  }
+  const stream = call.exchange.replyStream(200, { "content-type": "application/x-ndjson" });
+  const header = {
+    kind: "header",
+    format: FLIGHT_FORMAT,
+    node: node.nodeName,
+    version: node.versions.nodelet,
+    atMs: clock.wall(),
+    dropped: flight.dropped + from,
+  } as const;
+  await stream.write(encodeLine(header, redactor));
+  for (const step of flightSteps(kept.slice(from))) await stream.write(encodeLine(step, redactor));
+  for (const note of notes) await stream.write(note);
+  await stream.end();
+}
+
+async function notesOf({ subsystems, pipeline }: ServedNode): Promise<readonly FlightNote[]> {
+  const decisions = await subsystems.journal.read({ limit: MAX_NOTES });
+  return [
+    ...decisions.map((of) => ({ kind: "decision", of }) as const),
+    ...subsystems.events
+      .list()
+      .slice(-MAX_NOTES)
+      .map((of) => ({ kind: "event", of }) as const),
+    ...pipeline.statuses.list().map((of) => ({ kind: "status", of }) as const),
+  ];
+}
+
+function bytesOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+}
