@@ -185,6 +185,30 @@ describe("StateFiles", () => {
     assert.deepEqual(state.problems.get(), []);
   });
 
+  test("what killed writes left behind is removed, and nothing else", async () => {
+    const { clock, files, open, failWith } = await world();
+    const left = [".tmp-0123456789abcdef", ".tmp-aaaaaaaaaaaaaaaa"];
+    const kept = [".tmp-0123", ".tmp-0123456789ABCDEF", "a.tmp-0123456789abcdef", "numbers.json"];
+    for (const name of [...left, ...kept]) await files.writeAtomic(`/state/${name}`, "x", 0o600);
+    await files.makeDirectory("/state/.tmp-bbbbbbbbbbbbbbbb", 0o700);
+    await clock.advance(600_001);
+    await files.writeAtomic("/state/.tmp-fresh", "x", 0o600);
+    await files.writeAtomic("/state/.tmp-cccccccccccccccc", "x", 0o600);
+    const names = async () => (await files.list("/state"))?.map(({ name }) => name) ?? [];
+    failWith((operation, path) =>
+      operation === "remove" ? new OutsideError("io", `remove ${path}: EIO`) : undefined,
+    );
+    await open().makeFolder(FOLDER, 0o700);
+    assert.equal((await names()).length, left.length + kept.length + 3);
+    failWith(() => undefined);
+    await open().makeFolder(FOLDER, 0o700);
+    assert.deepEqual(
+      await names(),
+      [...kept, ".tmp-bbbbbbbbbbbbbbbb", ".tmp-cccccccccccccccc", ".tmp-fresh"].toSorted(),
+    );
+    await open().clearLeftovers("/none");
+  });
+
   test("damaged files are numbered, and only so many are kept", async () => {
     const { clock, files, open, text } = await world();
     const state = open();

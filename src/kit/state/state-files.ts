@@ -81,6 +81,10 @@ export interface StateFilesDeps {
 export const KEPT_BROKEN = 5;
 /** Problems that are remembered; the oldest go first. */
 const MAX_PROBLEMS = 200;
+/** What `writeAtomic` of the files calls its temporary file. */
+const LEFTOVER = /^\.tmp-[0-9a-f]{16}$/;
+/** No write takes that long: the process that made an older one is gone. */
+const LEFTOVER_AGE_MS = 600_000;
 /** A longer text is cut: it stands in logs and tables. */
 const MAX_WHY = 300;
 
@@ -203,7 +207,7 @@ export class StateFiles {
     }
   }
 
-  /** Makes sure that there is a folder; what stands in its place is set aside. */
+  /** Makes sure that there is a folder, without leftovers of writes; what stands in its place is set aside. */
   async makeFolder(folder: StateFile, mode: number): Promise<void> {
     const { files } = this.#deps;
     this.#folders.set(folder.path, mode);
@@ -222,6 +226,24 @@ export class StateFiles {
       }
     }
     this.settle(folder);
+    await this.clearLeftovers(folder.path);
+  }
+
+  /**
+   * Removes from a folder what killed writes left behind. What cannot be removed is tried again at the next start.
+   */
+  async clearLeftovers(path: string): Promise<void> {
+    const { files, clock } = this.#deps;
+    try {
+      for (const { name } of (await files.list(path)) ?? []) {
+        if (!LEFTOVER.test(name)) continue;
+        const facts = await files.facts(`${path}/${name}`);
+        if (facts?.kind !== "file" || facts.modifiedMs > clock.wall() - LEFTOVER_AGE_MS) continue;
+        await files.remove(`${path}/${name}`);
+      }
+    } catch (error) {
+      if (!isOutside(error)) throw error;
+    }
   }
 
   /** Replaces the content. Throws `OutsideError`; the problem is reported and ends with the next success. */

@@ -60,8 +60,9 @@ export class CertificateStore {
    * Sets aside what cannot be used, and makes the newest pair that can be used the one that counts. To be
    * called before anybody reads `currentPath`.
    */
-  async repair(state: Pick<StateFiles, "read" | "list">): Promise<void> {
+  async repair(state: Pick<StateFiles, "read" | "list" | "clearLeftovers">): Promise<void> {
     const { files, log } = this.#deps;
+    await state.clearLeftovers(this.#folder);
     const holds = "a certificate that the cluster has signed; the one before is used";
     const file = (path: string) => ({ name: "signed_certificate", path, holds });
     const good = (path: string) => state.read(file(path), MAX_BYTES, decodePair);

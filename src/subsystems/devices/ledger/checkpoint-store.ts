@@ -51,6 +51,8 @@ export class CheckpointStore {
   /** Reads what a previous run, or another agent, kept. A file that makes no sense is set aside. */
   async load(): Promise<LoadedCheckpoint> {
     const { state } = this.#deps;
+    const { path } = this.#file;
+    await state.clearLeftovers(path.slice(0, path.lastIndexOf("/")));
     const read = await state.read(this.#file, MAX_BYTES, (text) => {
       const decoded = decodeCheckpoint(text);
       return decoded.kind === "read" ? { kind: "read", value: decoded } : decoded;
