@@ -160,20 +160,62 @@ function fileNames(at: Current) {
     assert.equal((await host.files.list(folder))?.length, 4);
   });
 
-  test("zip leaves the source and refuses links; from nothing it does nothing", async () => {
+  test("listBeneath and changeBeneath follow no link on the way, and change their folder only", async () => {
+    const { host, folder } = at();
+    const { files } = host;
+    await files.makeDirectory(`${folder}/root/a/b`, 0o700);
+    await files.makeDirectory(`${folder}/other`, 0o700);
+    for (const name of ["root/a/b/0", "root/a/b/1", "other/0"])
+      await files.writeAtomic(`${folder}/${name}`, "text", 0o640);
+    await files.link("0", `${folder}/root/a/b/l`);
+    assert.deepEqual(
+      (await files.listBeneath(`${folder}/root`, "a/b"))?.map(({ name, kind }) => [name, kind]),
+      [
+        ["0", "file"],
+        ["1", "file"],
+        ["l", "link"],
+      ],
+    );
+    const sizes = await files.listBeneath(`${folder}/root`, "a/b");
+    assert.equal(sizes?.[0]?.sizeBytes, 4);
+    assert.equal(await files.listBeneath(`${folder}/root`, "a/none"), undefined);
+    await files.changeBeneath(`${folder}/root`, "a/b", [
+      { kind: "remove", name: "1" },
+      { kind: "remove", name: "none" },
+      { kind: "rename", from: "0", to: "2" },
+    ]);
+    assert.deepEqual(
+      (await files.list(`${folder}/root/a/b`))?.map(({ name }) => name),
+      ["2", "l"],
+    );
+    const [remove] = [{ kind: "remove", name: "0" } as const];
+    await rejectsWith(files.changeBeneath(`${folder}/root`, "a/none", [remove]), "notFound");
+    await files.link(`${folder}/other`, `${folder}/root/a/link`);
+    await rejectsWith(files.listBeneath(`${folder}/root`, "a/link"), "precondition");
+    await rejectsWith(files.changeBeneath(`${folder}/root`, "a/link", [remove]), "precondition");
+    for (const name of ["../../../other/0", "..", ".", ""])
+      await rejectsWith(
+        files.changeBeneath(`${folder}/root`, "a/b", [{ kind: "remove", name }]),
+        "invalid",
+      );
+    assert.equal(await files.readText(`${folder}/other/0`, ALL), "text");
+  });
+
+  test("a zipped file replaces its source and keeps its mode; links are refused", async () => {
     const { host, folder } = at();
     const text = "line after line\n".repeat(10_000);
+    const zip = (name: string) => host.files.changeBeneath(folder, "", [{ kind: "zip", name }]);
     await host.files.writeAtomic(`${folder}/log.1`, text, 0o640);
-    await host.files.zip(`${folder}/log.1`, `${folder}/log.1.gz`);
+    await host.files.writeAtomic(`${folder}/kept`, text, 0o640);
+    await zip("log.1");
+    await zip("none");
     assert.deepEqual(
       (await host.files.list(folder))?.map(({ name, kind }) => `${kind} ${name}`),
-      ["file log.1", "file log.1.gz"],
+      ["file kept", "file log.1.gz"],
     );
     assert.equal((await host.files.facts(`${folder}/log.1.gz`))?.mode, 0o640);
-    await host.files.zip(`${folder}/none`, `${folder}/none.gz`);
-    assert.equal(await host.files.facts(`${folder}/none.gz`), undefined);
-    await host.files.link(`${folder}/log.1`, `${folder}/link`);
-    await rejectsWith(host.files.zip(`${folder}/link`, `${folder}/link.gz`), "precondition");
+    await host.files.link(`${folder}/kept`, `${folder}/link`);
+    await rejectsWith(zip("link"), "precondition");
     assert.equal(await host.files.facts(`${folder}/link.gz`), undefined);
   });
 

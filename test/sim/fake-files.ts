@@ -3,13 +3,14 @@ import type { OutsideError } from "../../src/kit/errors.ts";
 import type {
   FileEntry,
   FileFacts,
-  FileKind,
   Files,
   FileTrees,
+  FolderChange,
   MeasuredTree,
   NewFolder,
   TreeSize,
 } from "../../src/outside/host/host.ts";
+import { changeIn, folderBeneath, sizedEntries } from "./fake-beneath.ts";
 import {
   type FileNode,
   type FolderNode,
@@ -168,9 +169,7 @@ export class FakeFiles implements Files, FileTrees {
     return this.#begin("list", path, () => {
       const { node } = this.#follow(path);
       if (node?.kind !== "directory") return undefined;
-      return [...node.entries]
-        .map(([name, entry]) => ({ name, kind: entry.kind as FileKind }))
-        .sort((a, b) => (a.name < b.name ? -1 : 1));
+      return sizedEntries(node)?.map(({ name, kind }) => ({ name, kind }));
     });
   }
 
@@ -237,13 +236,16 @@ export class FakeFiles implements Files, FileTrees {
     });
   }
 
-  async zip(from: string, to: string): Promise<void> {
-    this.#begin("zip", from, () => {
-      const { node } = this.#find(from);
-      if (node === undefined) return;
-      if (node.kind !== "file") throw failure("precondition", "zip", from);
-      this.#put(to, { ...node });
-    });
+  async listBeneath(root: string, relativePath: string) {
+    return this.#begin("listBeneath", root, () =>
+      sizedEntries(folderBeneath(this.#follow(root).node, relativePath)),
+    );
+  }
+
+  async changeBeneath(root: string, relativePath: string, changes: readonly FolderChange[]) {
+    const folder = folderBeneath(this.#follow(root).node, relativePath);
+    if (!folder) throw failure("notFound", "change", root);
+    await changeIn(this, { folder, path: normal(`${root}/${relativePath}`) }, changes);
   }
 
   async rename(from: string, to: string) {

@@ -26,6 +26,19 @@ export interface FileEntry {
   readonly kind: FileKind;
 }
 
+/** A name in a folder, and the size of what it names, in bytes. */
+export interface SizedEntry extends FileEntry {
+  readonly sizeBytes: number;
+}
+
+/** A change of the files in one folder. What is missing is removed or zipped already. */
+export type FolderChange =
+  | { readonly kind: "remove"; readonly name: string }
+  /** Replaces what `to` names; a missing `from` is "notFound". */
+  | { readonly kind: "rename"; readonly from: string; readonly to: string }
+  /** Replaces a regular file by a gzipped copy, `<name>.gz`, called `<name>.tmp` on the way; a link is "precondition". */
+  | { readonly kind: "zip"; readonly name: string };
+
 /** Facts of a name from the file system. */
 export interface FileFacts {
   readonly kind: FileKind;
@@ -94,10 +107,20 @@ export interface Files {
   /** Replaces what `to` names; a missing `from` is an `OutsideError` "notFound". */
   rename(from: string, to: string): Promise<void>;
   /**
-   * Puts a gzipped copy of the regular file `from` at `to`, in one step; a missing `from` is a no-op. On the
-   * way the copy is called `<from>.tmp`. A link at `from` is an `OutsideError` "precondition".
+   * The entries of the folder `relativePath` below `root`, sorted by name; `undefined` when there is none. `root` is
+   * trusted; a link in any part of the way below it is an `OutsideError` "precondition".
    */
-  zip(from: string, to: string): Promise<void>;
+  listBeneath(root: string, relativePath: string): Promise<readonly SizedEntry[] | undefined>;
+  /**
+   * Makes changes in their order in the folder `relativePath` below `root`, which is reached without following a link
+   * and held open meanwhile; ends with the first that fails. A missing folder is an `OutsideError` "notFound", a link
+   * on the way "precondition", a name that is no plain file name "invalid".
+   */
+  changeBeneath(
+    root: string,
+    relativePath: string,
+    changes: readonly FolderChange[],
+  ): Promise<void>;
   /**
    * Calls `onChange` after anything in the folder may have changed (always: rescan). The folder is
    * made when missing and watched again when it is removed and recreated. Ends with the signal.

@@ -1,7 +1,7 @@
 /**
  * Logs of containers. Owns: the links in the folder of all logs, and who reads. In: what is wanted of
  * which log, which containers were made. Out: text. Invariants: nothing outside the log folder is ever
- * read, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
+ * read, renamed or removed, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
  */
 import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
@@ -67,7 +67,7 @@ export class Logs {
 
   /** Rotates the log of a running container when it is too large; see `rotateLog`. */
   rotate(log: RunningLog, limits: RotationLimits, signal: AbortSignal): Promise<boolean> {
-    return rotateLog(log, limits, this.#deps, signal);
+    return rotateLog({ ...log, root: this.#options.root }, limits, this.#deps, signal);
   }
 
   /** The attempt is gone from the runtime: its files and its link go, too. Never throws. */
@@ -75,7 +75,7 @@ export class Logs {
     const { logs } = podPaths({ root: "", logs: this.#options.root }, pod);
     const path = `${logs}/${containerLogFile(container, restartCount)}`;
     try {
-      await removeLog(path, this.#deps.files);
+      await removeLog({ root: this.#options.root, path }, this.#deps.files);
     } catch (error) {
       this.#deps.log.warn("failed to remove the log of a removed container", { path, error });
     }

@@ -42,7 +42,7 @@ function deps(reopen: () => void = () => writeFileSync(path, "")): RotationDeps 
 }
 
 const rotate = (with_: RotationDeps = deps()) =>
-  rotateLog({ containerId: "c1", path }, LIMITS, with_, signal);
+  rotateLog({ containerId: "c1", root: base, path }, LIMITS, with_, signal);
 
 test("rotateLog leaves a log alone that is smaller than allowed", async () => {
   writeFileSync(path, "x".repeat(99));
@@ -55,7 +55,12 @@ test("rotateLog renames, zips what is older and loses no line", async () => {
   writeFileSync(join(folder, "0.log.20200102-000000"), "second\n".repeat(50));
   writeFileSync(path, "third\n".repeat(50));
   assert.equal(
-    await rotateLog({ containerId: "c1", path }, { maxBytes: 100, maxFiles: 5 }, deps(), signal),
+    await rotateLog(
+      { containerId: "c1", root: base, path },
+      { maxBytes: 100, maxFiles: 5 },
+      deps(),
+      signal,
+    ),
     true,
   );
   const names = readdirSync(folder).sort();
@@ -98,10 +103,33 @@ test("rotateLog does not follow a link in the log's place", async () => {
   assert.equal(readFileSync(target, "utf8").length, 500);
 });
 
+test("rotateLog and removeLog change nothing behind a link in the place of the log's folder", async () => {
+  const precious = join(base, `precious-${count}`);
+  mkdirSync(precious);
+  const names = ["0.log", "0.log.20200101-000000", "0.log.20200102-000000", "0.log.tmp"];
+  for (const name of names) writeFileSync(join(precious, name), "z".repeat(500));
+  rmSync(folder, { recursive: true });
+  symlinkSync(precious, folder);
+  let reopened = false;
+  const watching = deps(() => {
+    reopened = true;
+  });
+  await assert.rejects(rotate(watching), /is a link|neither a regular file nor a folder/);
+  await assert.rejects(
+    removeLog({ root: base, path }, files),
+    /is a link|neither a regular file nor a folder/,
+  );
+  assert.deepEqual(readdirSync(precious), names);
+  for (const name of names) assert.equal(readFileSync(join(precious, name), "utf8").length, 500);
+  assert.equal(reopened, false);
+  const elsewhere = { containerId: "c1", root: join(base, "logs"), path };
+  await assert.rejects(rotateLog(elsewhere, LIMITS, watching, signal), /is not below/);
+});
+
 test("removeLog takes one attempt's files and no others", async () => {
   for (const name of ["0.log", "0.log.20200101-000000.gz", "1.log", "10.log"])
     writeFileSync(join(folder, name), "");
-  await removeLog(path, files);
+  await removeLog({ root: base, path }, files);
   assert.deepEqual(readdirSync(folder), ["1.log", "10.log"]);
-  await removeLog(join(base, "none", "0.log"), files);
+  await removeLog({ root: base, path: join(base, "none", "0.log") }, files);
 });

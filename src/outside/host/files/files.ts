@@ -21,10 +21,10 @@ import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountTableReader } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { O_PATH } from "./beneath.ts";
+import { changeBeneath, listBeneath } from "./change-beneath.ts";
 import { measureTrees } from "./measure-tree.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type DirectoryWatchDeps, watchDirectory } from "./watch-directory.ts";
-import { zipFile } from "./zip-file.ts";
 
 /** Bytes read at once; files of /proc have no known size. */
 const READ_CHUNK_BYTES = 64 * 1024;
@@ -74,7 +74,12 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
       measureTrees(paths, { ...limits, mounts, onProgress }, signal),
     removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
     link: (target, path) => guarded("link", path, () => link(target, path)),
-    zip: (from, to) => guarded("zip", from, () => zipFile(from, to)),
+    listBeneath: (root, relativePath) =>
+      guarded("list", `${root}/${relativePath}`, () => listBeneath(root, relativePath)),
+    changeBeneath: (root, relativePath, changes) =>
+      guarded("change", `${root}/${relativePath}`, () =>
+        changeBeneath(root, relativePath, changes),
+      ),
     rename: (from, to) => guarded("rename", `${from} to ${to}`, () => rename(from, to), from),
     watchDirectory: (path, onChange, signal) => watchDirectory(deps, path, onChange, signal),
   };

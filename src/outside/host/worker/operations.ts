@@ -8,6 +8,7 @@ export const OPERATION_LIMITS_MS = {
   "files.readText": 10_000,
   "files.readTail": 10_000,
   "files.list": 10_000,
+  "files.listBeneath": 10_000,
   "files.facts": 10_000,
   "files.remove": 10_000,
   "files.link": 10_000,
@@ -18,7 +19,7 @@ export const OPERATION_LIMITS_MS = {
   // Writing waits for the disk (fsync), which a busy one makes long.
   "files.writeAtomic": 60_000,
   "files.append": 60_000,
-  "files.zip": 60_000,
+  "files.changeBeneath": 60_000,
   // Walks report progress: the limit is for one step of them.
   "files.removeTree": 30_000,
   "files.measureTrees": 10_000,

@@ -29,7 +29,10 @@ export function createPodFiles(run: RunInWorker): PodFiles {
       untilAborted(run("files.measureTrees", [paths, limits], paths), signal),
     link: (target, path) => run("files.link", [target, path], [path]),
     rename: (from, to) => run("files.rename", [from, to], [from, to]),
-    zip: (from, to) => run("files.zip", [from, to], [from, to]),
+    listBeneath: (root, relativePath) =>
+      run("files.listBeneath", [root, relativePath], [`${root}/${relativePath}`]),
+    changeBeneath: (root, relativePath, changes) =>
+      run("files.changeBeneath", [root, relativePath, changes], [`${root}/${relativePath}`]),
   };
 }
 
