@@ -1,8 +1,8 @@
-import { writeSync } from "node:fs";
 import { type Logger, pino } from "pino";
 import { Cell } from "../../kit/cell.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log, LogFields } from "../../kit/log.ts";
+import { createLineSink, type LineSink, type LineTarget } from "./line-sink.ts";
 
 /** Another verbosity for the loggers whose name matches `pattern`. */
 export interface LoggerVerbosity {
@@ -22,16 +22,7 @@ export interface LogOptions {
   /** File descriptor the lines go to. */
   readonly fd: number;
   /** Where lines that are no errors go instead (`splitStream`). */
-  readonly info?: InfoStream;
-}
-
-/** A stream of its own for what is no error. */
-export interface InfoStream {
-  readonly fd: number;
-  /** Bytes that are gathered before they are written; 0 writes at the end of each turn of the event loop. */
-  readonly bufferBytes: number;
-  /** How often gathered lines are written at least, in milliseconds. */
-  readonly flushMs: number;
+  readonly info?: LineTarget;
 }
 
 /** The log of the process. */
@@ -44,13 +35,16 @@ export interface OwnLog extends Log {
 
 /** Stack traces of errors are written from this verbosity on. */
 const STACK_VERBOSITY = 4;
-/** Lines are gathered up to this size within one turn of the event loop. */
-const BUFFER_BYTES = 4096;
 
-/** The log of the process. What was logged in one turn of the event loop is written at its end. */
+/**
+ * The log of the process. What was logged in one turn of the event loop is written at its end. Where nobody reads it
+ * the lines wait, bounded; those above that are dropped, and a warning says how many once there is a reader again.
+ */
 export function createLog(options: LogOptions): OwnLog {
-  const sinks = openSinks(options);
-  const lines = options.format === "json" ? jsonLines(sinks) : textLines(sinks, {});
+  const sinks = openSinks(options, (count) =>
+    lines.write("warn", { lines: count }, "dropped log lines that nobody read"),
+  );
+  const lines: Lines = options.format === "json" ? jsonLines(sinks) : textLines(sinks, {});
   const flush = () => {
     sinks.info.flush();
     sinks.error.flush();
@@ -97,13 +91,16 @@ interface Lines {
 
 /** Where lines go: errors, and all others. */
 interface Sinks {
-  readonly error: Sink;
-  readonly info: Sink;
+  readonly error: LineSink;
+  readonly info: LineSink;
 }
 
-function openSinks({ fd, info }: Pick<LogOptions, "fd" | "info">): Sinks {
-  const error = bufferedSink(fd, { bufferBytes: 0, flushMs: 0 });
-  return { error, info: info ? bufferedSink(info.fd, info) : error };
+function openSinks(
+  { fd, info }: Pick<LogOptions, "fd" | "info">,
+  onDropped: (count: number) => void,
+): Sinks {
+  const error = createLineSink({ fd, bufferBytes: 0, flushMs: 0 }, onDropped);
+  return { error, info: info ? createLineSink(info, onDropped) : error };
 }
 
 function jsonLines({ error, info }: Sinks): Lines {
@@ -119,7 +116,7 @@ function jsonLines({ error, info }: Sinks): Lines {
   return of(errors, info === error ? errors : jsonLogger(info));
 }
 
-function jsonLogger(sink: Sink): Logger {
+function jsonLogger(sink: LineSink): Logger {
   return pino(
     {
       base: null,
@@ -160,52 +157,6 @@ function wrap(lines: Lines, levels: Levels, logger: string | undefined): Log {
     enabled: (level) => level <= verbosity(),
     child: (name, fields) => wrap(lines.child({ logger: name, ...fields }), levels, name),
   };
-}
-
-interface Sink {
-  readonly write: (line: string) => void;
-  readonly flush: () => void;
-}
-
-/** Writes at the end of a turn of the event loop, or, with a buffer, when it is full or its time has come. */
-function bufferedSink(
-  fd: number,
-  { bufferBytes, flushMs }: Pick<InfoStream, "bufferBytes" | "flushMs">,
-): Sink {
-  let pending = "";
-  let scheduled = false;
-  const flush = () => {
-    scheduled = false;
-    const text = pending;
-    pending = "";
-    if (text !== "") writeAll(fd, Buffer.from(text));
-  };
-  const schedule = () => {
-    if (bufferBytes === 0) setImmediate(flush);
-    else setTimeout(flush, flushMs).unref();
-  };
-  const write = (line: string) => {
-    pending += line;
-    if (pending.length >= Math.max(bufferBytes, BUFFER_BYTES)) flush();
-    else if (!scheduled) {
-      scheduled = true;
-      schedule();
-    }
-  };
-  return { write, flush };
-}
-
-/** A pipe may be full for a moment; a closed one is not worth dying for. */
-function writeAll(fd: number, bytes: Buffer): void {
-  let written = 0;
-  for (let tries = 0; written < bytes.length && tries < 1000; tries += 1) {
-    try {
-      written += writeSync(fd, bytes, written);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
-    }
-  }
 }
 
 /** `I1121 05:12:13.123456   4711 pod] "message" key="value"` (klog's header, the logger for file and line). */
