@@ -41,7 +41,7 @@ disabled_plugins = [${UNUSED_PLUGINS.map(quoted).join(", ")}]
 address = ${quoted(paths.socket)}
 
 [ttrpc]
-address = ${quoted(`${paths.socket}.ttrpc`)}
+address = ${quoted(ttrpcSocket(paths.socket))}
 
 [plugins."io.containerd.internal.v1.opt"]
 path = ${quoted(`${paths.root}/opt`)}
@@ -74,6 +74,11 @@ conf_dir = ${quoted(paths.cniConfigs)}
 [${cri}.registry]
 config_path = "/etc/containerd/certs.d"
 `;
+}
+
+/** Where shims and others call containerd by ttrpc. */
+export function ttrpcSocket(socket: string): string {
+  return `${socket}.ttrpc`;
 }
 
 /** A TOML basic string; what JSON escapes, TOML escapes in the same way. */

@@ -29,7 +29,7 @@ import {
   startDetached,
 } from "../supervise/processes.ts";
 import { askRuntime } from "./ask-runtime.ts";
-import { containerdConfig } from "./containerd-config.ts";
+import { containerdConfig, ttrpcSocket } from "./containerd-config.ts";
 import {
   BRIDGE,
   choosePodNetwork,
@@ -136,8 +136,7 @@ async function start({
   const { containerd } = paths;
   const daemon = findProgram("containerd");
   if (daemon === undefined) throw missing("containerd");
-  rmSync(containerd.socket, { force: true });
-  rmSync(`${containerd.socket}.ttrpc`, { force: true });
+  for (const socket of socketsOf(containerd)) rmSync(socket, { force: true });
   const logAt = endOfLog(containerd.log);
   const failed = (message: string) => startFailed(containerd.log, logAt, message);
   const child = startDetached({
@@ -154,7 +153,7 @@ async function start({
     if (!isRunning(mark)) throw failed("containerd ended right after its start");
     const answer = await askRuntime(containerd.socket, 0);
     if (answer.kind === "answers" && answer.facts.notReady.length === 0) {
-      chmodSync(containerd.socket, 0o600);
+      for (const socket of socketsOf(containerd)) chmodSync(socket, 0o600);
       return;
     }
     if (answer.kind === "answers") why = answer.facts.notReady.join("; ");
@@ -163,6 +162,11 @@ async function start({
   }
   await awaitEnd(mark, 0);
   throw failed(`containerd is not ready after ${START_MS / 1000} s: ${why}`);
+}
+
+/** Where it listens: whoever may write to one of these is root on this machine. */
+function socketsOf({ socket }: UpPaths["containerd"]): readonly string[] {
+  return [socket, ttrpcSocket(socket)];
 }
 
 function missing(what: string): CliError {
