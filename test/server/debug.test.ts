@@ -100,6 +100,37 @@ describe("/logs/", () => {
     );
   });
 
+  test("a query of a service that the journal knows is journalctl's answer, with its options", async () => {
+    const programs = join(folder, "programs");
+    mkdirSync(programs);
+    const script = `#!/bin/sh
+[ "$1" = --field=_SYSTEMD_UNIT ] && echo kubelet.service && exit
+for each; do echo "<$each>"; done
+`;
+    writeFileSync(join(programs, "journalctl"), script, { mode: 0o755 });
+    const before = process.env["PATH"];
+    process.env["PATH"] = `${programs}:${before}`;
+    try {
+      const options = "tailLines=5&boot=-1&pattern=%24(id)+x&sinceTime=2026-01-02T03:04:05Z";
+      const answer = await world.local(`/logs/?query=kubelet&${options}`);
+      assert.deepEqual(answer.body.trimEnd().split("\n"), [
+        "<--utc>",
+        "<--no-pager>",
+        "<--output=short-precise>",
+        "<--since=2026-01-02 03:04:05 UTC>",
+        "<--pager-end>",
+        "<--lines=5>",
+        "<--unit=kubelet>",
+        "<--grep=$(id) x>",
+        "<--case-sensitive=false>",
+        "<--boot=-1>",
+      ]);
+    } finally {
+      process.env["PATH"] = before;
+      rmSync(programs, { recursive: true });
+    }
+  });
+
   test("without enableSystemLogQuery a query is nothing but a path; without the handler it says so", async () => {
     await using plain = await startWorld({ server: { nodeLogFolder: folder } });
     assert.match((await plain.local("/logs/?query=filed")).body, /dpkg\.log/);

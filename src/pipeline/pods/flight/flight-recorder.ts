@@ -1,9 +1,10 @@
+import type { PodUid } from "../../../api/observation.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import type { PodPlan } from "../plan/actions.ts";
 import type { PlanContext } from "../plan/plan-draft.ts";
 import type { PodRecord } from "../record.ts";
 import type { PodSignal } from "../signals.ts";
-import type { KeptStep } from "./flight.ts";
+import { decidedState, type KeptStep } from "./flight.ts";
 
 /** Steps that are kept, of all pods together. */
 const MAX_STEPS = 5_000;
@@ -12,13 +13,16 @@ const WINDOW_MS = 10 * 60_000;
 
 /**
  * Keeps the last steps of all pods: what came in, and what was decided. Costs a reference for each value, since
- * records, signals and plans are never changed.
+ * records, signals and plans are never changed. Steps that change nothing are left out: of a pod at rest nothing
+ * is kept, however often it is observed and planned.
  */
 export class FlightRecorder {
   readonly #clock: Clock;
   #steps: KeptStep[] = [];
   #first = 0;
   #dropped = 0;
+  /** Pods whose last step was a plan to do nothing: another one like it says no more. */
+  readonly #atRest = new Set<PodUid>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,11 +40,18 @@ export class FlightRecorder {
     readonly now: MonotonicMs;
     readonly after: PodRecord;
   }): void {
-    this.#keep({ kind: "signal", uid: step.before.uid, atMs: this.#clock.wall(), ...step });
+    const { before, signal, after } = step;
+    if (after === before || (signal.kind === "observed" && isSameState(before, after))) return;
+    this.#atRest.delete(before.uid);
+    this.#keep({ kind: "signal", uid: before.uid, atMs: this.#clock.wall(), ...step });
   }
 
   /** Keeps what was planned for the record. */
   plan(before: PodRecord, context: PlanContext, plan: PodPlan): void {
+    const isRest = isNothing(plan, before);
+    if (isRest && this.#atRest.has(before.uid)) return;
+    if (isRest) this.#atRest.add(before.uid);
+    else this.#atRest.delete(before.uid);
     const atMs = this.#clock.wall();
     this.#keep({ kind: "plan", uid: before.uid, atMs, before, context, plan });
   }
@@ -72,4 +83,25 @@ export class FlightRecorder {
   get #length(): number {
     return this.#steps.length - this.#first;
   }
+}
+
+/** Whether an observation has shown nothing new: it only is more recent. */
+function isSameState(before: PodRecord, after: PodRecord): boolean {
+  const { asOf: _, ...seenBefore } = before.observed;
+  const { asOf: __, ...seenAfter } = after.observed;
+  return isEqual(seenBefore, seenAfter) && isEqual(decidedState(before), decidedState(after));
+}
+
+/** Whether a plan leaves all as it is. */
+function isNothing({ actions, ends, waits, standing }: PodPlan, { lastPlan }: PodRecord): boolean {
+  return (
+    actions.length === 0 &&
+    !ends &&
+    isEqual(waits, lastPlan.waits) &&
+    isEqual(standing, lastPlan.standing)
+  );
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

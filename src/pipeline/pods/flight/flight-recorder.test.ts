@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../../../test/sim/sim-clock.ts";
+import type { Pod } from "../../../api/generated/types.ts";
+import type { PodUid } from "../../../api/observation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { MonotonicMs } from "../../../kit/clock.ts";
+import { NO_PLAN } from "../plan/actions.ts";
+import type { PlanContext } from "../plan/plan-draft.ts";
+import { newRecord, type PodRecord } from "../record.ts";
+import { transition } from "../transition.ts";
+import { FlightRecorder } from "./flight-recorder.ts";
+
+const context = {} as PlanContext;
+
+function recordOf(uid: string): PodRecord {
+  const pod: Pod = {
+    metadata: { uid, name: uid, namespace: "default" },
+    spec: { containers: [{ name: "c" }] },
+  };
+  const asOf = 0 as MonotonicMs;
+  return newRecord({
+    uid: uid as PodUid,
+    pod: pod as IdentifiedPod,
+    source: "file",
+    observed: { asOf, sandboxes: [], containers: [] },
+    startedAt: 0 as PodRecord["startedAt"],
+    mayHavePrerequisites: false,
+  });
+}
+
+function recorderAt(clock: SimClock) {
+  const recorder = new FlightRecorder(clock);
+  const take = (before: PodRecord, signal: Parameters<typeof transition>[1]): PodRecord => {
+    const now = clock.monotonic();
+    const after = transition(before, signal, now);
+    recorder.signal({ before, signal, now, after });
+    return after;
+  };
+  const kinds = () =>
+    recorder.steps().map((step) => (step.kind === "plan" ? "plan" : step.signal.kind));
+  return { recorder, take, kinds };
+}
+
+test("FlightRecorder keeps nothing of a pod at rest, however often it is observed and planned", () => {
+  const { recorder, take, kinds } = recorderAt(new SimClock());
+  let record = take(recordOf("a"), { kind: "admitted" });
+  for (let asOf = 1; asOf <= 100; asOf += 1) {
+    const observed = { asOf: asOf as MonotonicMs, sandboxes: [], containers: [] };
+    record = take(record, { kind: "observed", observed });
+    record = take(record, { kind: "tick" });
+    recorder.plan(record, context, NO_PLAN);
+  }
+  assert.deepEqual(kinds(), ["admitted", "plan"]);
+  take(record, { kind: "terminate", cause: { kind: "deleted" } });
+  recorder.plan(record, context, NO_PLAN);
+  assert.deepEqual(kinds(), ["admitted", "plan", "terminate", "plan"]);
+});
+
+test("FlightRecorder drops what is older than ten minutes, and all but the last 5000 steps", async () => {
+  const clock = new SimClock();
+  const { recorder, take } = recorderAt(clock);
+  for (let i = 0; i < 7_000; i += 1) take(recordOf(`p${i}`), { kind: "admitted" });
+  assert.equal(recorder.steps().length, 5_000);
+  assert.equal(recorder.steps()[0]?.uid, "p2000");
+  assert.equal(recorder.dropped, 2_000);
+  await clock.advance(9 * 60_000);
+  take(recordOf("late"), { kind: "admitted" });
+  await clock.advance(2 * 60_000);
+  assert.deepEqual(
+    recorder.steps().map(({ uid }) => uid),
+    ["late"],
+  );
+});
