@@ -27,9 +27,13 @@ export function backoffExpired(
   return eventAt - entry.lastUpdate > (policy.forgetMs ?? policy.maxMs * FORGET_AFTER_MAXIMA);
 }
 
+/** Beyond this an event lies in the future because the clock was set back, not because clocks differ a little. */
+const SET_BACK_MS = 1_000;
+
 /**
  * Milliseconds still to wait after an event at `eventAt`; 0 when nothing has to be waited for
- * (client-go flowcontrol.Backoff IsInBackOffSince).
+ * (client-go flowcontrol.Backoff IsInBackOffSince). An event of the future is from before the clock was set back: how long
+ * ago it was cannot be known, and nothing waits until the clock has come there again.
  */
 export function backoffLeftMs(
   entry: BackoffEntry | undefined,
@@ -38,6 +42,7 @@ export function backoffLeftMs(
   policy: BackoffPolicy,
 ): number {
   if (!entry || backoffExpired(entry, eventAt, policy)) return 0;
+  if (eventAt - now > SET_BACK_MS) return 0;
   return Math.max(0, eventAt + entry.delayMs - now);
 }
 

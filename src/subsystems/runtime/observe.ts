@@ -14,6 +14,7 @@ import { within } from "../../kit/within.ts";
 import type { Container, ImageService, PodSandbox, RuntimeService } from "../../outside/cri/cri.ts";
 import type { FailedObservation } from "./degraded-pods.ts";
 import { POD_UID } from "./labels.ts";
+import { newestContainerFirst, newestSandboxFirst } from "./newest-first.ts";
 import { podFromLabels, readContainer, readSandbox } from "./read-observation.ts";
 import { type ReadTail, terminationMessage } from "./termination-message.ts";
 
@@ -216,12 +217,8 @@ export class Observer {
     ]);
     return {
       asOf: lists.asOf,
-      sandboxes: present(sandboxes).sort(
-        (a, b) => b.createdAtMs - a.createdAtMs || b.attempt - a.attempt,
-      ),
-      containers: present(containers).sort(
-        (a, b) => b.createdAtMs - a.createdAtMs || b.restartCount - a.restartCount,
-      ),
+      sandboxes: newestSandboxFirst(present(sandboxes)),
+      containers: newestContainerFirst(present(containers)),
     };
   }
 
