@@ -98,9 +98,9 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
   "log queries": { cells: YES, done: ["S8"] },
   tracing: { cells: YES, done: ["Q9"] },
   "graceful node shutdown": {
-    cells: NO,
-    absent: ["N12", "G12"],
-    check: () => hasNoEffect(["shutdownGracePeriod"]),
+    cells: YES,
+    done: ["N12", "G12"],
+    tests: [["test/agent/shutdown.it.ts", "a reboot waits for pods"]],
   },
   "Windows nodes": { cells: NO, tests: [["tools/setup.mjs", "nodelet runs on Linux"]] },
 };

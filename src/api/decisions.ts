@@ -107,6 +107,37 @@ export interface DecisionInputs {
   readonly stopAgent: { readonly reason: string };
   /** `nodelet stop` has stopped pods, agent and runtime, and kept their state; `left` is what it could not stop. */
   readonly stopNode: { readonly pods: number; readonly left: readonly string[] };
+  /** The machine shuts down, and pods are ended; `groups` as `<priority>: <pods> in <seconds>s`, in their order. */
+  readonly startShutdown: {
+    readonly pods: number;
+    readonly totalSeconds: number;
+    readonly groups: readonly string[];
+  };
+  /** A pod's turn in a shutdown of the node has come; `groupPriority` is that of its period. */
+  readonly shutDownPod: {
+    readonly graceSeconds: number;
+    readonly priority: number;
+    readonly groupPriority: number;
+    readonly periodSeconds: number;
+  };
+  /** How the pods of one period ended: `<namespace/name> after <seconds>s`, and by name those that had not yet. */
+  readonly endShutdownGroup: {
+    readonly priority: number;
+    readonly periodSeconds: number;
+    readonly tookMs: number;
+    readonly ended: readonly string[];
+    readonly cutOff: readonly string[];
+  };
+  /**
+   * The rule is `all have ended`, `time is over`, `cancelled`, or `not finished` of a previous run of the agent, which
+   * knows nothing but when it began.
+   */
+  readonly endShutdown: {
+    readonly tookMs?: number;
+    readonly ended?: number;
+    readonly cutOff?: readonly string[];
+    readonly startedAtMs?: number;
+  };
   /** What was taken back from the node itself before a pod had to go; the rule is `enough` or `not enough`. */
   readonly reclaimNode: {
     readonly signal: string;

@@ -35,7 +35,7 @@ export function assembleCluster(
       health,
       amounts: () => withDevices(capacity, devices.capacity.get()),
       pressure: () => nodePressure(base.pressure.get()),
-      wakeOn: [devices.capacity, base.pressure],
+      wakeOn: [devices.capacity, base.pressure, base.shuttingDown],
     },
   );
   return { ...joined, serving: assembleCertificates(base, api) };

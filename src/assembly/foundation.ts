@@ -1,6 +1,6 @@
 /**
  * What is there before every module: the machine, the agent's own files, and what modules share. Facts have one
- * writer: `podFacts` the pipeline, `node` the heartbeat, `pressure` eviction. News have one reader: the pipeline.
+ * writer: `podFacts` the pipeline, `node` the heartbeat, `pressure` eviction, `shuttingDown` the shutdown. News have one reader: the pipeline.
  */
 import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
@@ -56,6 +56,8 @@ export interface Foundation extends AgentStart {
   readonly node: Cell<Node | undefined>;
   /** The pressure that the node is under, in the order of the conditions. */
   readonly pressure: Cell<readonly PressureCondition[]>;
+  /** Whether the machine is going down, and pods are ended for it. */
+  readonly shuttingDown: Cell<boolean>;
 }
 
 /** News that wait while the pipeline is not there yet; of one kind about one pod mostly only the latest does. */
@@ -87,5 +89,6 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
     podFacts: new CellMap(isSameFact),
     news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),
     pressure: new Cell<readonly PressureCondition[]>([]),
+    shuttingDown: new Cell(false),
   };
 }

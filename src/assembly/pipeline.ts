@@ -96,6 +96,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
       ...nodeInfo,
       ...nodeAttributes(options.nodeName, node.get()),
       pressure: pressure.get(),
+      shuttingDown: base.shuttingDown.get(),
       declaredFeatures: declaredFeatures(gates, subsystems.runtime.watch.health.get()),
     }),
     hostIps: () => base.hostIps.get(),

@@ -25,7 +25,7 @@ export async function assembleServer(
   const { server, config, nodeName } = options;
   const { serving, clock, log, host } = outside;
   if (!server || !serving) return undefined;
-  const { startedAt, metrics, probeMetrics, state } = base;
+  const { startedAt, metrics, probeMetrics, state, shuttingDown } = base;
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
   const node: ServedNode = {
     nodeName,
@@ -38,6 +38,7 @@ export async function assembleServer(
     health,
     pipeline,
     eviction,
+    shuttingDown,
     ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
     ...(cluster ? { apiClient: cluster.clients.reviews } : {}),
     get addresses() {

@@ -30,6 +30,7 @@ import type { Images, RuntimeFilesystems } from "../subsystems/images/images.ts"
 import type { Journal } from "../subsystems/journal/journal.ts";
 import type { MachineFigures, PodFigures, PodStorage, Stats } from "../subsystems/stats/stats.ts";
 import type { NodePressure } from "./heartbeat/derive-status.ts";
+import { untilChanged } from "./until-changed.ts";
 
 /** What eviction stands on. */
 export interface EvictionLoopDeps {
@@ -151,7 +152,7 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
         ...(disrupted ? { disruption: message } : {}),
       }),
     untilCleanedUp: (uids, signal) =>
-      untilPods(deps, signal, () =>
+      untilChanged(pods, signal, () =>
         uids.every((uid) => {
           const record = pods.get(uid as PodUid);
           // Its containers have to be gone, too: what they wrote takes space as long as they are there.
@@ -343,27 +344,5 @@ async function clearEnded(deps: EvictionLoopDeps, signal: AbortSignal): Promise<
   const isCleared = () =>
     ended.every(({ uid }) => (pods.get(uid)?.observed.containers.length ?? 0) === 0);
   const timeout = { clock: deps.outside.clock, ms: CLEAR_MS };
-  await withTimeout(timeout, signal, (waits) => untilPods(deps, waits, isCleared));
-}
-
-/** Resolves when `test` holds; asks again with every change of a pod. */
-function untilPods(
-  { pipeline }: EvictionLoopDeps,
-  signal: AbortSignal,
-  test: () => boolean,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const settle = (finish: () => void) => {
-      stop();
-      signal.removeEventListener("abort", onAbort);
-      finish();
-    };
-    const onAbort = () => settle(() => reject(signal.reason as Error));
-    const stop = pipeline.pods.subscribe(() => {
-      if (test()) settle(resolve);
-    });
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    else if (test()) settle(resolve);
-  });
+  await withTimeout(timeout, signal, (waits) => untilChanged(pods, waits, isCleared));
 }

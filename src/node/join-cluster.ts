@@ -44,6 +44,8 @@ export interface JoinDeps {
   readonly addresses: NodeAddresses;
   readonly amounts: () => NodeCapacity;
   readonly pressure: () => NodePressure;
+  /** Whether the machine is going down. */
+  readonly shuttingDown: Reading<boolean>;
   /** Whether the agent itself is well; what joining adds to it is added there. */
   readonly health: HealthRegistry;
   /** Facts of the node whose change is to be shown at once. */
@@ -93,6 +95,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
     pressure: deps.pressure,
     declared: (able) => declaredFeatures(gates, able),
     health: deps.health.problems,
+    shuttingDown: deps.shuttingDown,
     volumesInUse: () => [],
   });
   return new Heartbeat(

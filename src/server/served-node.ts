@@ -45,6 +45,8 @@ export interface ServedNode {
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
   readonly eviction: Pick<Eviction, "preview">;
+  /** Whether the machine is going down. */
+  readonly shuttingDown: Reading<boolean>;
   /** The API that the node itself serves, where it is its own cluster; why it does not run. */
   readonly ownApi?: { readonly problem: Reading<string | undefined> };
   /** The API server of the node, where there is one. */

@@ -91,7 +91,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   NodeHasSufficientPID: NODE_STATUS,
   NodeHasInsufficientPID: NODE_STATUS,
   Rebooted: NODE_STATUS,
-  Shutdown: { without: "graceful shutdown of the node" },
+  Shutdown: { file: "node/shutdown/shutdown.ts" },
   NodeAllocatableEnforced: "story",
   FailedNodeAllocatableEnforcement: { file: "subsystems/cgroups/cgroups.ts" },
   ContainerGCFailed: "story",

@@ -9,6 +9,7 @@ import type {
 } from "../../src/outside/host/host.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles, type Fault } from "./fake-files.ts";
+import { FakeLogind } from "./fake-logind.ts";
 import { FakeVolumeFiles } from "./fake-volume-files.ts";
 
 export interface FakeHostOptions {
@@ -68,6 +69,8 @@ export class FakeHost implements Host {
   readonly names = new Map<string, readonly string[] | OutsideError>([
     ["localhost", ["127.0.0.1"]],
   ]);
+  /** What delays a shutdown of the machine. */
+  readonly logind: FakeLogind;
   /** Files of /proc and /sys by path. */
   readonly kernelFiles = new Map<string, string>();
   readonly #facts: HostFacts;
@@ -78,6 +81,7 @@ export class FakeHost implements Host {
     this.#facts = { ...FAKE_FACTS, ...options.facts };
     this.files = new FakeFiles({ wall: () => options.clock.wall(), fault });
     this.podFiles = this.files;
+    this.logind = new FakeLogind(options.clock, this.files);
     this.volumes = new FakeVolumeFiles(this.files, fault);
     this.cgroups = new FakeCgroups({
       version,

@@ -1,6 +1,7 @@
 import type { Clock } from "../../src/kit/clock.ts";
 import type { ApiTransport } from "../../src/outside/kube/kube.ts";
 import type { Outside } from "../../src/outside/outside.ts";
+import type { Logind } from "../../src/outside/systemd/logind.ts";
 
 /** Life of one agent process: once over, nothing it asked for comes back and nothing it set goes off. */
 export interface Life {
@@ -34,6 +35,7 @@ export function killable(world: Outside): Life {
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
       readKernel: (path) => world.host.readKernel(path),
       writeKernel: (path, value) => world.host.writeKernel(path, value),
+      ...(world.host.logind ? { logind: killableLogind(world.host.logind, isAlive) } : {}),
       process: (pid) => forLiving(world.host.process(pid), isAlive),
       killProcess: (process) => forLiving(world.host.killProcess(process), isAlive),
     },
@@ -64,6 +66,17 @@ export function killable(world: Outside): Life {
     end: () => {
       alive = false;
     },
+  };
+}
+
+/** Nobody who was killed hears of a shutdown. */
+function killableLogind(logind: Logind, isAlive: () => boolean): Logind {
+  return {
+    open: (onShutdown, signal) =>
+      forLiving(
+        logind.open((begins) => isAlive() && onShutdown(begins), signal),
+        isAlive,
+      ),
   };
 }
 

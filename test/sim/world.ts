@@ -1,5 +1,6 @@
 import { type AgentOptions, launchAgent, type RunningAgent } from "../../src/agent.ts";
 import type { PodStatus } from "../../src/api/generated/types.ts";
+import { isEndedByShutdown } from "../../src/api/node/node-shutdown.ts";
 import type { DeviceSettings } from "../../src/assembly/agent-options.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
@@ -275,7 +276,9 @@ export class World {
     }
     // What was refused is judged again by the next agent.
     const refused = before === "Failed" && this.#refused.has(uid);
-    if (status?.reason !== undefined && status.containerStatuses === undefined)
+    // Static pods, which have no dashes in their UIDs, run again after a shutdown of the machine.
+    const runsAgain = isEndedByShutdown(status) && !uid.includes("-");
+    if (runsAgain || (status?.reason !== undefined && status.containerStatuses === undefined))
       this.#refused.add(uid);
     const terminal = before === "Succeeded" || (before === "Failed" && !refused);
     if (terminal && now !== before)

@@ -12,7 +12,7 @@ export function busObstacle(): string | false {
   return findProgram("dbus-daemon") === undefined && "needs dbus-daemon (package dbus-daemon)";
 }
 
-const config = (
+export const busConfig = (
   socket: string,
 ) => `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -28,6 +28,11 @@ const config = (
   </policy>
 </busconfig>
 `;
+
+/** The socket is there before the daemon listens on it. */
+export async function untilAccepts(socket: string): Promise<void> {
+  while (!(await accepts(socket))) await new Promise((resolve) => setTimeout(resolve, 5));
+}
 
 /** A running bus; can be ended and started again on the same socket. */
 export class PrivateBus implements AsyncDisposable {
@@ -50,12 +55,11 @@ export class PrivateBus implements AsyncDisposable {
 
   async start(): Promise<void> {
     const file = join(this.folder, "bus.conf");
-    writeFileSync(file, config(this.#socket));
+    writeFileSync(file, busConfig(this.#socket));
     rmSync(this.#socket, { force: true });
     const program = findProgram("dbus-daemon") ?? "";
     this.#daemon = spawn(program, ["--nofork", `--config-file=${file}`], { stdio: "ignore" });
-    // The socket is there before the daemon listens on it.
-    while (!(await accepts(this.#socket))) await new Promise((resolve) => setTimeout(resolve, 5));
+    await untilAccepts(this.#socket);
   }
 
   async kill(): Promise<void> {

@@ -52,6 +52,7 @@ const NEEDS = [
   // The image of the example is built from it.
   { debian: "busybox-static", profiles: ["run", "test"], met: program("busybox") },
   { debian: "dbus-daemon", profiles: ["test"], met: program("dbus-daemon") },
+  { debian: "systemd", profiles: ["test"], met: program("systemd-inhibit") },
   { debian: "procps", profiles: ["test"], met: program("ps") },
   { debian: "e2fsprogs", profiles: ["test"], met: program("mkfs.ext4") },
   { debian: "openssl", profiles: ["test"], met: program("openssl") },

@@ -195,19 +195,19 @@ export const NODE_FIELDS = [
     "Look for pressure as soon as the kernel reports that memory is short, too. Needs a cgroup v2 mount; thresholds of " +
       "cgroup v1 are out of reach.",
   ),
-  planned(
+  active(
     "shutdownGracePeriod",
     durationOrZero("0s"),
     "Total time for pods to stop when the node shuts down.",
     "0s, or 1s and more",
   ),
-  planned(
+  active(
     "shutdownGracePeriodCriticalPods",
     durationOrZero("0s"),
     "Part of shutdownGracePeriod reserved for critical pods.",
     "0s, or 1s up to shutdownGracePeriod",
   ),
-  planned(
+  active(
     "shutdownGracePeriodByPodPriority",
     list({
       kind: "object",

@@ -168,6 +168,8 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "ComponentStatusz",
   "CustomCPUCFSQuotaPeriod",
   "ExtendWebSocketsToKubelet",
+  "GracefulNodeShutdown",
+  "GracefulNodeShutdownBasedOnPodPriority",
   "InPlacePodLevelResourcesVerticalScaling",
   "InPlacePodVerticalScaling",
   "InPlacePodVerticalScalingExclusiveCPUs",

@@ -20,6 +20,8 @@ export interface SnapshotDeps {
   readonly declared: (able: RuntimeAbilities) => readonly string[] | undefined;
   /** What is wrong with the agent itself. */
   readonly health: Reading<readonly HealthProblem[]>;
+  /** Whether the machine is going down. */
+  readonly shuttingDown: Reading<boolean>;
   /** Volumes that a controller attached and pods use. */
   readonly volumesInUse: () => readonly string[];
 }
@@ -39,7 +41,7 @@ export function snapshotReader(maxImages: number, deps: SnapshotDeps): () => Pro
       runtimeHandlers: health.handlers,
       features: health.features,
       declaredFeatures: deps.declared(health),
-      problems: [...problemsOf(deps), ...notReadyFor(deps)],
+      problems: [...problemsOf(deps), ...shutdownOf(deps), ...notReadyFor(deps)],
       warnings: warningsOf(deps),
       pressure: deps.pressure(),
       volumesInUse: deps.volumesInUse(),
@@ -63,6 +65,11 @@ function problemsOf({ watch, clock }: SnapshotDeps): readonly string[] {
     );
   if (!networkReady) problems.push(networkProblem);
   return problems;
+}
+
+/** As the Go kubelet says it (nodeshutdown_manager.go ShutdownStatus). */
+function shutdownOf({ shuttingDown }: SnapshotDeps): readonly string[] {
+  return shuttingDown.get() ? ["node is shutting down"] : [];
 }
 
 /** Problems of the agent itself that have lasted so long that it cannot manage pods. */

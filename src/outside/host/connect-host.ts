@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { connectLogind } from "../systemd/connect-logind.ts";
 import { connectSystemd } from "../systemd/connect-systemd.ts";
 import { readQuietly, writeControl } from "./cgroups/cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroups/cgroup-mounts.ts";
@@ -44,6 +45,7 @@ export function connectHost(options: HostOptions): Host {
       return cgroups;
     },
     systemd: connectSystemd({ clock: options.clock }),
+    logind: connectLogind(),
     facts: async () => readHostFacts(),
     addresses: createAddressReader(),
     lookup: lookupName,

@@ -4,6 +4,7 @@
  */
 
 import type { MonotonicMs } from "../../kit/clock.ts";
+import type { Logind } from "../systemd/logind.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
 import type { VolumeFiles } from "./files/volume-files.ts";
 
@@ -296,6 +297,8 @@ export interface Host {
   readonly cgroups: CgroupTree;
   /** Asked only where systemd keeps the cgroups. */
   readonly systemd?: SystemdUnits;
+  /** Asked only where a shutdown of the machine is to wait for pods. */
+  readonly logind?: Logind;
   /** State of the worker processes; absent where there are none (a simulation). */
   fileWorkers?(): FileWorkerFacts;
   facts(): Promise<HostFacts>;

@@ -29,6 +29,8 @@ export interface NodeInfo extends NodeResources {
   readonly declaredFeatures?: readonly string[] | undefined;
   /** Conditions of pressure that the node is under, e.g. `DiskPressure`; absent where nothing watches for them. */
   readonly pressure?: readonly string[];
+  /** The machine is going down. */
+  readonly shuttingDown?: boolean;
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
 }
@@ -68,6 +70,7 @@ export const RULES: readonly Rule[] = [
   { name: "node affinity", refuse: refuseOtherNode },
   { name: "taints", refuse: refuseTaint },
   { name: "declared features", refuse: refuseUndeclared },
+  { name: "node shutdown", refuse: refuseInShutdown },
 ];
 
 /** The rules that preemption can satisfy. */
@@ -153,7 +156,14 @@ function refuseTaint({ candidate, nodeInfo: { node } }: RuleInputs): AdmissionRe
   };
 }
 
-/** After all others, as in the Go kubelet (lifecycle/handlers.go declaredFeaturesAdmitHandler). */
+/** The very last one, as in the Go kubelet (nodeshutdown_manager.go Admit). */
+function refuseInShutdown({ nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
+  return nodeInfo.shuttingDown === true
+    ? { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." }
+    : undefined;
+}
+
+/** After the others but one, as in the Go kubelet (lifecycle/handlers.go declaredFeaturesAdmitHandler). */
 function refuseUndeclared({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   if (!nodeInfo.declaredFeatures) return undefined;
   const missing = missingFeatures(featuresForPod(candidate), nodeInfo.declaredFeatures);

@@ -134,7 +134,11 @@ export class ClusterPods {
     const statics = pods
       .list()
       .filter((record) => isStatic(record) && record.life.kind !== "released")
-      .map(({ pod, desired }) => ({ pod, going: desired.removed }));
+      .map(({ pod, desired, life }) => ({
+        pod,
+        going: desired.removed,
+        lives: life.kind === "waiting" || life.kind === "running",
+      }));
     const { metadata } = this.#deps.node.get() ?? {};
     const node =
       metadata?.name && metadata.uid && metadata.deletionTimestamp === undefined

@@ -1,5 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
+import { isEndedByShutdown } from "../../api/node/node-shutdown.ts";
 import {
   annotationOf,
   CONFIG_HASH_ANNOTATION,
@@ -12,6 +13,8 @@ export interface ObservedStaticPod {
   readonly pod: Pod;
   /** It is wanted no longer and is on its way out. */
   readonly going: boolean;
+  /** It runs, or is about to. */
+  readonly lives?: boolean;
 }
 
 /** What is to be done about mirror pods. */
@@ -42,11 +45,11 @@ export function planMirrors({
 }: MirrorState): readonly MirrorAction[] {
   const actions: MirrorAction[] = [];
   const known = new Set<string>();
-  for (const { pod, going } of statics) {
+  for (const { pod, going, lives = false } of statics) {
     const name = podFullName(pod);
     known.add(name);
     const mirror = mirrors.find((candidate) => podFullName(candidate) === name);
-    if (mirror && !isGood(mirror, pod, going)) actions.push({ kind: "delete", mirror });
+    if (mirror && !isGood(mirror, pod, { going, lives })) actions.push({ kind: "delete", mirror });
     else if (!mirror && !going && node) actions.push({ kind: "create", pod: mirrorOf(pod, node) });
   }
   if (!seen) return actions;
@@ -55,8 +58,14 @@ export function planMirrors({
   return actions;
 }
 
-function isGood(mirror: Pod, pod: Pod, going: boolean): boolean {
+function isGood(
+  mirror: Pod,
+  pod: Pod,
+  { going, lives }: { readonly going: boolean; readonly lives: boolean },
+): boolean {
   if (mirror.metadata?.deletionTimestamp !== undefined) return false;
+  // A terminal phase is never left: of a pod that runs again after a shutdown another mirror tells.
+  if (lives && isEndedByShutdown(mirror.status)) return false;
   const hash = annotationOf(pod, CONFIG_HASH_ANNOTATION);
   return going || annotationOf(mirror, CONFIG_MIRROR_ANNOTATION) === hash;
 }

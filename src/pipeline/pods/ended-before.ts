@@ -1,5 +1,6 @@
 // pure
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import { isEndedByShutdown } from "../../api/node/node-shutdown.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
 import type { PodOrigin, TerminationCause } from "./record.ts";
 
@@ -9,8 +10,16 @@ import type { PodOrigin, TerminationCause } from "./record.ts";
  */
 export function hasEnded(source: PodOrigin, published: PodStatus | undefined): boolean {
   if (source === "api" && published?.reason === EVICTED) return true;
-  if (!isTerminalPhase(published?.phase)) return false;
+  if (!isTerminalPhase(published?.phase) || startsAfterShutdown(source, published)) return false;
   return source === "api" || published?.containerStatuses !== undefined;
+}
+
+/**
+ * Whether a shutdown of the machine has ended the pod, and it runs again after that: a static one, which nobody else
+ * would make again. Of a pod of the API its controller makes another one.
+ */
+export function startsAfterShutdown(source: PodOrigin, published: PodStatus | undefined): boolean {
+  return source !== "api" && isEndedByShutdown(published);
 }
 
 const EVICTED = "Evicted";
@@ -21,7 +30,8 @@ const FOR_THE_NODE = "The node was low on resource: ";
 export function causeOf({ metadata }: Pod, published: PodStatus | undefined): TerminationCause {
   const { phase, reason = "", message = "" } = published ?? {};
   if (reason === EVICTED || (phase === "Failed" && reason !== "")) {
-    const isForTheNode = reason === EVICTED && message.startsWith(FOR_THE_NODE);
+    const isForTheNode =
+      (reason === EVICTED && message.startsWith(FOR_THE_NODE)) || isEndedByShutdown(published);
     return { kind: "evicted", reason, message, ...(isForTheNode ? { disruption: message } : {}) };
   }
   return { kind: metadata?.deletionTimestamp === undefined ? "completed" : "deleted" };

@@ -1,6 +1,7 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
 import { sortPodIps } from "../../api/node/node-addresses.ts";
+import { isEndedByShutdown } from "../../api/node/node-shutdown.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
 import { isTerminalPhase, mayRestartAll } from "../../api/pod/pod.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
@@ -117,12 +118,20 @@ function shownStatuses(record: PodRecord, context: StatusContext): PodContainerS
  * of others as the API has them, where it does.
  */
 function publishedConditions(
-  { desired: { source }, pod }: PodRecord,
+  record: PodRecord,
   previous: PodStatus | undefined,
 ): readonly PodCondition[] {
+  const {
+    desired: { source },
+    pod,
+  } = record;
   const given = pod.status?.conditions ?? [];
   if (previous?.conditions === undefined) return given;
-  if (source !== "api") return previous.conditions;
+  // A pod that runs again after a shutdown of the machine is no longer ended by it.
+  if (source !== "api")
+    return isEndedByShutdown(previous) && disruptionOf(record).length === 0
+      ? previous.conditions.filter(({ type }) => type !== "DisruptionTarget")
+      : previous.conditions;
   const isOwn = ({ type }: PodCondition) => isOwnCondition(type);
   const own = previous.conditions.filter(isOwn);
   return [...newerConditions(own, given), ...given.filter((each) => !isOwn(each))];
@@ -148,14 +157,12 @@ function stickyPhase(
 
 /**
  * A manifest that a previous run of the agent refused is judged again, as the Go kubelet does: nothing of it
- * ever ran, and a static pod has nobody who would make another one. Only refused pods show no containers.
+ * ever ran, and a static pod has nobody who would make another one. Only refused pods show no containers. What a
+ * shutdown of the machine has ended runs again after it.
  */
 function hasAnotherChance(previous: PodStatus, { desired, admission }: PodRecord): boolean {
-  return (
-    desired.source !== "api" &&
-    admission.kind !== "rejected" &&
-    previous.containerStatuses === undefined
-  );
+  if (desired.source === "api" || admission.kind === "rejected") return false;
+  return previous.containerStatuses === undefined || isEndedByShutdown(previous);
 }
 
 /**

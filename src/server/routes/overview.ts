@@ -4,7 +4,12 @@ import type { ServedNode } from "../served-node.ts";
 
 /** Something the node depends on. */
 export interface OverviewCondition {
-  readonly type: "RuntimeReady" | "NetworkReady" | "LocalAPIReady" | "SourcesSeen";
+  readonly type:
+    | "RuntimeReady"
+    | "NetworkReady"
+    | "LocalAPIReady"
+    | "SourcesSeen"
+    | "NotShuttingDown";
   readonly status: "True" | "False";
   /** Why not, from the failing check. */
   readonly message: string;
@@ -85,6 +90,7 @@ function readConditions({
   pipeline,
   subsystems,
   ownApi,
+  shuttingDown,
 }: ServedNode): readonly OverviewCondition[] {
   const health = subsystems.runtime.watch.health.get();
   const condition = (
@@ -102,6 +108,7 @@ function readConditions({
     condition("NetworkReady", health.networkReady, health.networkMessage || "no pod network"),
     ...(ownApi ? [condition("LocalAPIReady", api === undefined, api ?? "")] : []),
     condition("SourcesSeen", pipeline.seen.get(), "not every source of pods has answered yet"),
+    ...(shuttingDown.get() ? [condition("NotShuttingDown", false, "node is shutting down")] : []),
   ];
 }
 

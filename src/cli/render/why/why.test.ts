@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { aDecision as record } from "../../../../test/cli/decisions.ts";
 import { NOW } from "../../../../test/cli/pods.ts";
 import type { DecisionInputs, DecisionKind } from "../../../api/decisions.ts";
+import { NODE_VECTORS } from "./node-sentences.vectors.ts";
 import { storyOf, storyTitle, tellDecision } from "./why.ts";
 
 /** One vector at least for every kind: a kind without one does not compile. */
@@ -88,29 +89,7 @@ const VECTORS: {
       "web was OOM-killed (exit code 137): the node ran out of memory, as neither container nor pod has a limit.",
     ],
   ],
-  startAgent: [
-    ["started", { version: "0.1.0" }, "Agent started, version 0.1.0."],
-    ["started", {}, "Agent started."],
-  ],
-  stopAgent: [
-    [
-      "told to stop",
-      { reason: "received SIGTERM" },
-      "Agent stopped, containers kept running: received SIGTERM.",
-    ],
-  ],
-  stopNode: [
-    [
-      "nodelet stop",
-      { pods: 1, left: [] },
-      "nodelet stop: stopped 1 pod, agent and runtime, and kept their state.",
-    ],
-    [
-      "nodelet stop",
-      { pods: 2, left: ["pod default/a", "sandbox b"] },
-      "nodelet stop: stopped 2 pods and the agent, but not pod default/a, sandbox b.",
-    ],
-  ],
+  ...NODE_VECTORS,
   completePod: [
     [
       "nothing is to run again",

@@ -3,6 +3,8 @@
 
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../../api/decisions.ts";
 import { humanDuration } from "../../../api/text/human-duration.ts";
+import { rfc3339 } from "../../../api/text/timestamps.ts";
+import type { WallMs } from "../../../kit/clock.ts";
 import { humanBytes, spokenDuration } from "../amounts.ts";
 import { counted, oneLine } from "../text.ts";
 import { attemptTitle, type FactKind, isAttemptRecord, tellAttempt } from "./attempts.ts";
@@ -77,6 +79,16 @@ const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
   startAgent: ({ version }) =>
     `Agent started${version === undefined ? "" : `, version ${version}`}.`,
   stopAgent: ({ reason }) => `Agent stopped, containers kept running: ${sentence(reason)}`,
+  startShutdown: ({ pods, totalSeconds, groups }) =>
+    `The machine shuts down: ${counted(pods, "pod")} are ended within ${counted(totalSeconds, "second")}, by priority (${listed(groups)}).`,
+  shutDownPod: ({ graceSeconds, priority, groupPriority, periodSeconds }) =>
+    `The node shuts down: the pod (priority ${priority}) has ${counted(graceSeconds, "second")} to finish, of the ${counted(periodSeconds, "second")} for priorities from ${groupPriority}.`,
+  endShutdownGroup: ({ priority, tookMs, ended, cutOff }) =>
+    [
+      `Pods of priority ${priority} and above took ${spokenDuration(tookMs)}: ${ended.length === 0 ? "none has ended" : ended.join("; ")}.`,
+      ...(cutOff.length === 0 ? [] : [`Not ended in time: ${listed(cutOff)}.`]),
+    ].join(" "),
+  endShutdown: shutdownSentence,
   stopNode: ({ pods, left }) =>
     left.length === 0
       ? `nodelet stop: stopped ${counted(pods, "pod")}, agent and runtime, and kept their state.`
@@ -111,6 +123,10 @@ const TITLES: { readonly [K in FactKind]: string } = {
   reclaimNode: "reclaimed",
   startAgent: "started",
   stopAgent: "stopped",
+  startShutdown: "shutdown",
+  shutDownPod: "shutdown",
+  endShutdownGroup: "shutdown",
+  endShutdown: "shutdown",
   stopNode: "stopped",
 };
 
@@ -134,6 +150,23 @@ const RELEASE_CAUSES: Readonly<Record<string, string>> = {
   rejected: ": it was rejected and was deleted",
   evicted: ": the node ended it and it was deleted",
 };
+
+function shutdownSentence(inputs: DecisionInputs["endShutdown"], rule: string): string {
+  const { tookMs = 0, ended = 0, cutOff = [], startedAtMs = 0 } = inputs;
+  switch (rule) {
+    case "cancelled":
+      return "The shutdown of the machine was cancelled; pods that had been ended stay so.";
+    case "not finished":
+      return `The shutdown that began at ${rfc3339(startedAtMs as WallMs)} was not finished: the machine went down before all pods had ended, or the agent was killed.`;
+    default: {
+      const went = `${counted(ended, "pod")} ended for the shutdown in ${spokenDuration(tookMs)}`;
+      const left = counted(cutOff.length, "pod");
+      return cutOff.length === 0
+        ? `${went}, none was cut off.`
+        : `${went}; the machine does not wait for ${left} more: ${listed(cutOff)}.`;
+    }
+  }
+}
 
 const SIGNALS: Readonly<Record<number, string>> = { 137: "SIGKILL", 143: "SIGTERM" };
 

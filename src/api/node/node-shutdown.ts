@@ -1,0 +1,16 @@
+// pure
+import type { PodStatus } from "../generated/types.ts";
+
+/** What the status of a pod says that was ended because the machine goes down (nodeshutdown_manager.go). */
+export const SHUTDOWN_REASON = "Terminated";
+/** See `SHUTDOWN_REASON`. */
+export const SHUTDOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown.";
+
+/** Whether the pod was ended because the machine went down. */
+export function isEndedByShutdown(status: PodStatus | undefined): boolean {
+  return (
+    status?.phase === "Failed" &&
+    status.reason === SHUTDOWN_REASON &&
+    status.message === SHUTDOWN_MESSAGE
+  );
+}

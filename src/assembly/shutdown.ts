@@ -1,0 +1,56 @@
+import { deriveRootLayout } from "../config/derive.ts";
+import { resolveGates } from "../config/gates/feature-gates.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
+import { shutdownPeriods } from "../node/shutdown/plan-shutdown.ts";
+import { NodeShutdown } from "../node/shutdown/shutdown.ts";
+import { ShutdownState } from "../node/shutdown/shutdown-state.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** What the shutdown is assembled with. */
+export interface ShutdownParts {
+  readonly subsystems: Subsystems;
+  readonly pipeline: Pipeline;
+  readonly health: HealthRegistry;
+  readonly cluster: Cluster | undefined;
+}
+
+/** Has the machine wait for pods when it goes down, where a period for that is configured. */
+export function assembleShutdown(
+  base: Foundation,
+  { subsystems, pipeline, health, cluster }: ShutdownParts,
+): void {
+  const { options, outside, scope, metrics, state, news, shuttingDown } = base;
+  const { config, nodeName, rootFolder } = options;
+  const { clock, host } = outside;
+  const { gates } = resolveGates(config.featureGates);
+  const periods = shutdownPeriods(config, gates);
+  if (periods.length === 0) return;
+  const log = outside.log.child("shutdown");
+  const { logind, files } = host;
+  if (!logind) {
+    log.warn("shutdownGracePeriod has no effect: this machine has no logind");
+    return;
+  }
+  const { gracefulShutdown } = deriveRootLayout(rootFolder, config.podLogsDir).state;
+  const shutdown = new NodeShutdown(periods, {
+    ...subsystems,
+    clock,
+    log,
+    logind,
+    files,
+    scope,
+    news,
+    nodeName,
+    shuttingDown,
+    pods: pipeline.pods,
+    seen: pipeline.seen,
+    state: new ShutdownState(gracefulShutdown, state),
+    ...(cluster ? { reported: cluster.pods } : {}),
+    ...(gates.isEnabled("GracefulNodeShutdownBasedOnPodPriority") ? { metrics } : {}),
+  });
+  health.add(shutdown.check);
+  shutdown.start();
+}

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { isOutside } from "../../src/kit/errors.ts";
+import { NEVER_ABORTED } from "../../src/kit/within.ts";
+import { connectLogind } from "../../src/outside/systemd/connect-logind.ts";
+import { examineLogind } from "../contracts/logind-contract.ts";
+import { FakeFiles } from "../sim/fake-files.ts";
+import { FakeLogind } from "../sim/fake-logind.ts";
+import { SimClock } from "../sim/sim-clock.ts";
+import { logindObstacle, startLogind } from "./machine-logind.ts";
+
+describe("logind of the machine", { skip: logindObstacle() }, () => {
+  examineLogind("systemd-logind", startLogind);
+
+  test("a lock that is lost with its process is gone, and a lost bus ends the session", async () => {
+    await using machine = await startLogind();
+    const session = await machine.logind.open(() => {}, NEVER_ABORTED);
+    const giveUp = new AbortController();
+    const lock = await session.inhibit("tester", "to test", giveUp.signal);
+    giveUp.abort(new Error("no more"));
+    lock.release();
+    await lock.gone;
+    await session.close();
+    await session.closed;
+    await assert.rejects(session.inhibitDelayMs(), (thrown) => isOutside(thrown));
+  });
+});
+
+examineLogind("simulated logind", async () => {
+  const clock = new SimClock();
+  const files = new FakeFiles({ wall: () => clock.wall(), fault: () => undefined });
+  const logind = new FakeLogind(clock, files);
+  const folder = "/etc/systemd/logind.conf.d";
+  await files.makeDirectory(folder, 0o755);
+  return {
+    logind,
+    configureDelay: (seconds) =>
+      files.writeAtomic(
+        `${folder}/99-kubelet.conf`,
+        `[Login]\nInhibitDelayMaxSec=${seconds}\n`,
+        0o644,
+      ),
+    reboot: async () => logind.shutDown(),
+    cancel: async () => logind.cancel(),
+    isDown: () => logind.wentDownAt !== undefined,
+    wait: (ms) => clock.advance(ms),
+    [Symbol.asyncDispose]: async () => {},
+  };
+});
+
+test("connectLogind: without a bus it says where it has looked", async () => {
+  const logind = connectLogind({ address: "unix:path=/nowhere/bus" });
+  await assert.rejects(
+    logind.open(() => {}, NEVER_ABORTED),
+    (thrown: unknown) => {
+      assert.ok(isOutside(thrown));
+      assert.match(thrown.message, /connect to logind at unix:path=\/nowhere\/bus/);
+      return true;
+    },
+  );
+});
