@@ -8,6 +8,7 @@ import { assembleHealth } from "./assembly/health.ts";
 import { assembleNode } from "./assembly/node.ts";
 import { assemblePipeline } from "./assembly/pipeline.ts";
 import { assembleServer } from "./assembly/server.ts";
+import { assembleService } from "./assembly/service.ts";
 import { assembleShutdown } from "./assembly/shutdown.ts";
 import { assembleSubsystems } from "./assembly/subsystems/subsystems.ts";
 import type { WallMs } from "./kit/clock.ts";
@@ -87,10 +88,11 @@ async function assembleAgent(start: AgentStart): Promise<RunningAgent> {
   const health = assembleHealth(base, subsystems);
   const cluster = assembleCluster(base, api, { subsystems, health });
   const pipeline = await assemblePipeline(base, { subsystems, health, cluster });
-  assembleNode(base, { subsystems, pipeline });
+  await assembleNode(base, { subsystems, pipeline });
   assembleShutdown(base, { subsystems, pipeline, health, cluster });
   const eviction = assembleEviction(base, { subsystems, pipeline });
   const served = await assembleServer(base, { subsystems, health, cluster, pipeline, eviction });
+  assembleService(base, { subsystems, pipeline, health, cluster });
   const { options, scope, metrics, probeMetrics, state, facts, capacity, runtimeVersion } = base;
   return {
     options,

@@ -105,6 +105,15 @@ export interface DecisionInputs {
   readonly startAgent: { readonly version?: string };
   /** The agent was stopped, and left containers running. */
   readonly stopAgent: { readonly reason: string };
+  /**
+   * The agent ended without having been stopped, as systemd has it: result (`exit-code`, `signal`, `watchdog`,
+   * `oom-kill`, …), code (`exited`, `killed`, `dumped`), exit status or name of the signal.
+   */
+  readonly agentExited: {
+    readonly result: string;
+    readonly code: string;
+    readonly status: string;
+  };
   /** `nodelet stop` has stopped pods, agent and runtime, and kept their state; `left` is what it could not stop. */
   readonly stopNode: { readonly pods: number; readonly left: readonly string[] };
   /** The machine shuts down, and pods are ended; `groups` as `<priority>: <pods> in <seconds>s`, in their order. */

@@ -17,6 +17,7 @@ import { followHostIps, type NodeAddresses, openAddresses } from "../node/addres
 import { awaitRuntime } from "../node/await-runtime.ts";
 import type { NodeCapacity } from "../node/capacity.ts";
 import { prepareKernel } from "../node/kernel/kernel.ts";
+import { limitOpenFiles } from "../node/kernel/open-files.ts";
 import { measureCapacity } from "../node/measure-capacity.ts";
 import { startState } from "../node/open-state.ts";
 import { shareRootFolder } from "../node/root-folder.ts";
@@ -69,6 +70,7 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
   const startedAt = outside.clock.wall();
   const facts = await outside.host.facts();
   prepareKernel(options.config, outside);
+  await limitOpenFiles(options.config.maxOpenFiles, outside, scope.signal);
   const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);
   await shareRootFolder(options.rootFolder, outside);
   const capacity = await measureCapacity(options, outside, facts);

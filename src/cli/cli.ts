@@ -21,6 +21,7 @@ import { addPlanCommand } from "./commands/plan/plan.ts";
 import { addProbesCommand } from "./commands/probes.ts";
 import { addRecordCommand } from "./commands/record/record.ts";
 import { addReplayCommand } from "./commands/record/replay.ts";
+import { addServiceCommand } from "./commands/service.ts";
 import { addStopCommand } from "./commands/stop.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
@@ -99,6 +100,7 @@ export function buildProgram(context: CliContext): Command {
   addStopCommand(program, context);
   addDownCommand(program, context);
   addRunCommand(program);
+  addServiceCommand(program, context);
   addGetCommand(program, context);
   addDescribeCommand(program, context);
   addLogsCommand(program, context);

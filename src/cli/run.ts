@@ -1,7 +1,12 @@
 import { type AgentOptions, launchAgent } from "../agent.ts";
 import { canonicalAddress } from "../api/text/ip.ts";
 import { wholeOf } from "../api/text/quantity.ts";
-import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/derive.ts";
+import {
+  deriveImageEndpoint,
+  deriveNodeIps,
+  deriveNodeName,
+  deriveRuntimeEndpoint,
+} from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
 import { parseFlags } from "../config/flags/flags.ts";
 import { flagsInForce } from "../config/flags/flags-in-force.ts";
@@ -22,6 +27,7 @@ import { isTracing, openTracer } from "../outside/tracing/tracing.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { imageOptions } from "./image-options.ts";
+import { lockAgentFile } from "./lock-file.ts";
 import { startOwnApi } from "./own-api.ts";
 import { agentSocket, otherAgentSockets } from "./socket.ts";
 import {
@@ -92,6 +98,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
   try {
+    using _lock = await lockAgentFile(flags, { log, leave });
     await using apiScope = new TaskScope("local API", { clock: outside.clock, log });
     const state = openState(flags.rootDir, outside);
     const access = { flags, config, nodeName, kubeletVersion: version, state };
@@ -171,7 +178,7 @@ function isAlone({ kubeconfig, bootstrapKubeconfig }: LoadedConfig["flags"]): bo
 /** How the agent of a configuration reaches the world. */
 export function connectOptions(config: KubeletConfig): Parameters<typeof connectOutside>[0] {
   return {
-    runtimeEndpoint: config.containerRuntimeEndpoint,
+    runtimeEndpoint: deriveRuntimeEndpoint(config),
     imageEndpoint: deriveImageEndpoint(config),
     runtimeTimeoutMs: config.runtimeRequestTimeout,
   };

@@ -9,6 +9,7 @@ import {
   deriveNodeIps,
   deriveNodeName,
   deriveRootLayout,
+  deriveRuntimeEndpoint,
   socketPathOf,
 } from "./derive.ts";
 import { DEFAULT_CONFIG } from "./fields/defaults.ts";
@@ -95,6 +96,9 @@ test("endpoints, cgroup and pod count follow from related fields", () => {
   const config = { ...DEFAULT_CONFIG, imageServiceEndpoint: "unix:///i.sock" };
   assert.equal(deriveImageEndpoint(config), "unix:///i.sock");
   assert.equal(deriveImageEndpoint(DEFAULT_CONFIG), "unix:///run/containerd/containerd.sock");
+  const path = { ...DEFAULT_CONFIG, containerRuntimeEndpoint: "/run/c.sock" };
+  assert.equal(deriveRuntimeEndpoint(path), "unix:///run/c.sock");
+  assert.equal(deriveImageEndpoint(path), "unix:///run/c.sock");
   assert.equal(socketPathOf("unix:///run/x.sock"), "/run/x.sock");
   assert.equal(socketPathOf("unix:/run/x.sock"), "/run/x.sock");
   assert.equal(socketPathOf("/run/x.sock"), "/run/x.sock");

@@ -149,12 +149,19 @@ export function withoutDisabledSignals(thresholds: TextMap): TextMap {
   );
 }
 
+/** The runtime's endpoint as a URL; kubeadm once wrote a path only. */
+export function deriveRuntimeEndpoint(config: KubeletConfig): string {
+  return endpointUrl(config.containerRuntimeEndpoint);
+}
+
 /** The socket of the image service: the runtime's when none is set. */
 export function deriveImageEndpoint(config: KubeletConfig): string {
-  return config.imageServiceEndpoint === ""
-    ? config.containerRuntimeEndpoint
-    : config.imageServiceEndpoint;
+  const { imageServiceEndpoint: own } = config;
+  return own === "" ? deriveRuntimeEndpoint(config) : endpointUrl(own);
 }
+
+const endpointUrl = (endpoint: string): string =>
+  endpoint.startsWith("/") ? `unix://${endpoint}` : endpoint;
 
 /** The path of a `unix:` endpoint; a bare path is one too. */
 export function socketPathOf(endpoint: string): string {

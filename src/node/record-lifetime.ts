@@ -3,6 +3,7 @@ import { makeDecision } from "../api/decisions.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Journal } from "../subsystems/journal/journal.ts";
+import type { LastExit } from "./last-exit.ts";
 
 /** What is kept of the agent's life. */
 export interface LifetimeOptions {
@@ -11,14 +12,20 @@ export interface LifetimeOptions {
   readonly version: string | undefined;
   /** Aborted with the reason when the agent is told to stop. */
   readonly leave: AbortSignal | undefined;
+  /** How it ended before, where that was noted and not orderly. */
+  readonly lastExit: LastExit | undefined;
 }
 
 /** Records the start now, and the stop when the scope closes. */
 export function recordLifetime(
-  { nodeName, version, leave }: LifetimeOptions,
+  { nodeName, version, leave, lastExit }: LifetimeOptions,
   { journal, scope }: { readonly journal: Pick<Journal, "record">; readonly scope: TaskScope },
 ): void {
   const subject = { kind: "node", name: nodeName } as const;
+  if (lastExit) {
+    const { atMs, ...inputs } = lastExit;
+    journal.record(subject, makeDecision("agentExited", "noted by its supervisor", inputs), atMs);
+  }
   const started = version === undefined ? {} : { version };
   journal.record(subject, makeDecision("startAgent", "started", started));
   scope.defer("record of the stop", () => {

@@ -7,12 +7,14 @@ import { noTracer, type Tracer } from "../kit/tracing/tracing.ts";
 import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
+import { runProgram } from "./host/run-program.ts";
 import { createFileWorkers } from "./host/worker/file-workers.ts";
 import { connectKube } from "./kube/connect-kube.ts";
 import type { ApiTransport, Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
 import { connectServing, type Serving } from "./serving.ts";
+import { connectServiceNotifier } from "./systemd/service-notifier.ts";
 import { tracedTransport } from "./tracing/traced-transport.ts";
 
 /** Where the container runtime is. */
@@ -53,6 +55,11 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
   fileWorkers.warm();
   const serving = connectServing(fileWorkers.openFolder, options.verbosity);
   const random = createSystemRandom();
+  const serviceNotifier = connectServiceNotifier({
+    env: process.env,
+    pid: process.pid,
+    runProgram,
+  });
   const { kube, closeAll } = closable(
     connectKube({ clock, random, log: log.child("kube"), userAgent }),
     tracer,
@@ -68,6 +75,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     net: connectNet(),
     grpc: connectGrpc(),
     serving,
+    ...(serviceNotifier ? { serviceNotifier } : {}),
     close: () => {
       closeAll();
       serving.close();

@@ -8,6 +8,7 @@ import type { Host } from "./host/host.ts";
 import type { Kube } from "./kube/kube.ts";
 import type { Net } from "./net/net.ts";
 import type { Serving } from "./serving.ts";
+import type { ServiceNotifier } from "./systemd/service-notifier.ts";
 
 /**
  * Everything that is not deterministic, in one object. Whoever swaps it (the simulation) runs the same
@@ -26,6 +27,8 @@ export interface Outside {
   readonly grpc?: Grpc;
   /** Ways to API servers; absent in a world that has none. */
   readonly kube?: Kube;
+  /** Absent where no service manager has started the agent. */
+  readonly serviceNotifier?: ServiceNotifier;
   /** Absent in a simulation: the agent then serves nothing. */
   readonly serving?: Serving;
 }

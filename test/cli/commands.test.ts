@@ -177,6 +177,7 @@ const TEXTS: readonly (readonly string[])[] = [
   ["why", "late"],
   ["why", "late", "-o", "json"],
   ["why", "--node"],
+  ["why", "--agent"],
 ];
 
 test("`nodelet get problems` lists pods that cannot go on, with the fix", async (t) => {
@@ -202,7 +203,6 @@ interface Refusal {
   readonly code: number;
   readonly said: RegExp;
 }
-
 const REFUSALS: readonly Refusal[] = [
   { argv: ["gte", "pods"], code: 2, said: /unknown command 'gte'\n\(Did you mean get\?\)/ },
   { argv: ["get"], code: 2, said: /missing required argument 'what'/ },

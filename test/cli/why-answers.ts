@@ -35,7 +35,9 @@ const life = <K extends DecisionKind>(minutesAgo: number, kind: K, inputs: Decis
   atMs: NOW - minutesAgo * 60_000,
 });
 const LIVES = [
+  life(95, "startAgent", { version: "0.1.0" }),
   life(90, "startAgent", { version: "0.1.0" }),
+  life(61, "agentExited", { result: "watchdog", code: "killed", status: "ABRT" }),
   life(60, "startAgent", { version: "0.1.0" }),
   life(40, "stopAgent", { reason: "received SIGTERM" }),
   life(39, "stopNode", { pods: 3, left: [] }),

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import type { DecisionRecord } from "../../api/decisions.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
 import { readDecisions } from "../client/decisions.ts";
@@ -9,7 +10,13 @@ import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { encode } from "../render/output.ts";
-import { nodeSteps, renderNodeHistory, renderNodeWhy } from "../render/why/node-why.ts";
+import {
+  agentSteps,
+  nodeSteps,
+  renderNodeHistory,
+  renderNodeWhy,
+  renderRestarts,
+} from "../render/why/node-why.ts";
 import { stepsOf } from "../render/why/off-node.ts";
 import { renderStory } from "../render/why/story.ts";
 import { tellDecision } from "../render/why/why.ts";
@@ -18,6 +25,7 @@ import { type PodOptions, withPodOptions } from "./pod-options.ts";
 
 interface WhyOptions extends PodOptions {
   readonly node?: true;
+  readonly agent?: true;
   readonly output?: "json" | "yaml";
   readonly rootDir?: string;
 }
@@ -40,23 +48,27 @@ export function addWhyCommand(program: Command, context: CliContext): void {
     .description(
       "Shows what the agent decided about a pod and why, in order, with the outcome of each decision. " +
         "When the agent is not running, the journal is read from disk. With --node it shows when the agent was started and stopped, why the node " +
-        "is not ready, and which of the agent's own files are damaged.",
+        "is not ready, and which of the agent's own files are damaged. With --agent it shows the agent's starts and ends only.",
     )
     .argument("[pod]", "name, pod/name or namespace/name")
     .option("--node", "show problems of the node and of the agent's own files")
+    .option("--agent", "show when the agent was started, how it ended and why")
     .addOption(new Option("-o, --output <form>", "output format").choices(["json", "yaml"]))
     .option("--root-dir <folder>", "root folder of an agent that is not running");
   withPodOptions(command).action(async (reference: string | undefined, options: WhyOptions) => {
-    if ((reference === undefined) !== (options.node === true)) {
-      throw new CliError("why: give a pod, or --node", {
+    const subjects = [reference, options.node, options.agent].filter((each) => each !== undefined);
+    if (subjects.length !== 1) {
+      throw new CliError("why: give a pod, or --node, or --agent", {
         exitCode: EXIT_USAGE,
-        fix: "nodelet why <pod>, or nodelet why --node",
+        fix: "nodelet why <pod>, nodelet why --node, or nodelet why --agent",
       });
     }
     const code =
-      reference === undefined
-        ? await whyNode(options, context)
-        : await why(reference, options, context);
+      reference !== undefined
+        ? await why(reference, options, context)
+        : options.agent
+          ? await whyAgent(options, context)
+          : await whyNode(options, context);
     context.finish(code);
   });
 }
@@ -71,6 +83,49 @@ async function whyNode(options: WhyOptions, context: CliContext): Promise<number
     const code = await whyStoppedNode(DEFAULT_ROOTS, options, context);
     if (code !== EXIT_OK) throw thrown;
     return code;
+  }
+}
+
+/** The agent's starts and ends: of one that runs as it tells them, else from its journal. */
+async function whyAgent(options: WhyOptions, context: CliContext): Promise<number> {
+  const { io } = context;
+  const decisions = await agentDecisions(options, context);
+  const history = agentSteps(decisions);
+  if (history.length === 0) {
+    throw new CliError("the journal has no start of an agent", {
+      exitCode: EXIT_NOT_FOUND,
+      fix: "name the agent's root folder with --root-dir",
+    });
+  }
+  if (options.output !== undefined) {
+    io.stdout.write(encode({ history }, options.output));
+    return EXIT_OK;
+  }
+  const view = { columns: columnsOf(io), paint: io.paint };
+  writeLines(io.stdout, [
+    ...renderRestarts(decisions, io.now()),
+    ...renderNodeHistory(history, view),
+  ]);
+  return EXIT_OK;
+}
+
+async function agentDecisions(
+  options: WhyOptions,
+  context: CliContext,
+): Promise<readonly DecisionRecord[]> {
+  if (options.rootDir !== undefined) return await readDecisions([options.rootDir], DISK_LIMIT);
+  try {
+    const client = clientOf(context, options);
+    const { node } = await client.json<Overview>("/nodelet/v1/overview");
+    const query = new URLSearchParams({ name: node, limit: String(LIMIT) });
+    return (await client.json<Decisions>(`/nodelet/v1/decisions?${query}`)).items;
+  } catch (thrown) {
+    if (!isNoAgent(thrown)) throw thrown;
+    context.io.stderr.write(FROM_JOURNAL);
+    return await readDecisions(
+      [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir],
+      DISK_LIMIT,
+    );
   }
 }
 

@@ -232,7 +232,7 @@ export const NODE_FIELDS = [
     "The agent's oom_score_adj: lower values make the kernel less likely to kill it.",
     "-1000 to 1000",
   ),
-  planned(
+  active(
     "maxOpenFiles",
     longIntegerNotZero(1000000),
     "Maximum number of files the agent may have open.",

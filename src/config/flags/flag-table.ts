@@ -59,13 +59,12 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("lock-file", "lockFile", "string", {
     group: "Files and folders",
-    about: "File that the Go kubelet locks while it runs.",
-    noEffect: "two agents are kept apart by their sockets and ports",
+    about: "File that is locked while the agent runs; it waits for the lock before it starts.",
   }),
   own("exit-on-lock-contention", "exitOnLockContention", "bool", {
     group: "Other",
-    about: "The Go kubelet exits when another process opens the file of --lock-file.",
-    noEffect: "no file is locked",
+    about:
+      "Exit when another process waits for the lock on the file of --lock-file, or removes the file.",
   }),
   own("event-mode", "eventMode", "string", {
     group: "Only in nodelet",

@@ -4,6 +4,7 @@ type NodeKind =
   | "startAgent"
   | "stopAgent"
   | "stopNode"
+  | "agentExited"
   | "startShutdown"
   | "shutDownPod"
   | "endShutdownGroup"
@@ -88,6 +89,43 @@ export const NODE_VECTORS: {
       "nodelet stop",
       { pods: 2, left: ["pod default/a", "sandbox b"] },
       "nodelet stop: stopped 2 pods and the agent, but not pod default/a, sandbox b.",
+    ],
+  ],
+  agentExited: [
+    [
+      "noted by its supervisor",
+      { result: "exit-code", code: "exited", status: "1" },
+      "The agent ended without being stopped: it exited with code 1; the end of its log says why.",
+    ],
+    [
+      "noted by its supervisor",
+      { result: "exit-code", code: "exited", status: "2" },
+      "The agent ended without being stopped: it exited with code 2, as its configuration or flags cannot be used; its log says which.",
+    ],
+    [
+      "noted by its supervisor",
+      { result: "signal", code: "killed", status: "KILL" },
+      "The agent ended without being stopped: it was killed by SIGKILL.",
+    ],
+    [
+      "noted by its supervisor",
+      { result: "signal", code: "killed", status: "ABRT" },
+      "The agent ended without being stopped: it was aborted (SIGABRT), as when its heap is full; the end of its log says why.",
+    ],
+    [
+      "noted by its supervisor",
+      { result: "watchdog", code: "killed", status: "ABRT" },
+      "The agent ended without being stopped: the watchdog killed it, as it had not reported in time that it was healthy; its log says what was wrong.",
+    ],
+    [
+      "noted by its supervisor",
+      { result: "oom-kill", code: "killed", status: "KILL" },
+      "The agent ended without being stopped: the kernel killed it, or a program that it ran, because memory was short.",
+    ],
+    [
+      "noted by its supervisor",
+      { result: "protocol", code: "exited", status: "0" },
+      "The agent ended without being stopped: protocol 0.",
     ],
   ],
 };

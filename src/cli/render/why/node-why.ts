@@ -1,5 +1,5 @@
 // pure
-import type { DecisionRecord } from "../../../api/decisions.ts";
+import type { DecisionKind, DecisionRecord } from "../../../api/decisions.ts";
 import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { Overview, StateProblem } from "../../client/shapes.ts";
@@ -31,11 +31,39 @@ export function nodeSteps(decisions: readonly DecisionRecord[]): readonly StoryS
     const told = storyOf([record]);
     const wasRunning = isRunning;
     if (record.kind === "startAgent") isRunning = true;
-    if (record.kind === "stopAgent") isRunning = false;
+    if (record.kind === "stopAgent" || record.kind === "agentExited") isRunning = false;
     if (record.kind !== "startAgent" || !wasRunning) return told;
     return told.flatMap((step) => [{ ...step, title: "ended", text: ENDED }, step]);
   });
   return steps.slice(-MAX_STEPS);
+}
+
+/** Of these steps those of the agent itself: how often it was started, how it ended, and why. */
+export function agentSteps(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
+  return nodeSteps(decisions.filter(({ kind }) => OWN_KINDS.has(kind)));
+}
+
+const OWN_KINDS: ReadonlySet<string> = new Set([
+  "startAgent",
+  "stopAgent",
+  "agentExited",
+  "stopNode",
+] satisfies DecisionKind[]);
+
+/** Starts within a day beyond which something is wrong with the agent. */
+const MANY_STARTS = 5;
+const DAY_MS = 24 * 3_600_000;
+
+/** How often the agent was started of late; none of it when that is usual. */
+export function renderRestarts(
+  decisions: readonly DecisionRecord[],
+  now: number,
+): readonly string[] {
+  const starts = decisions.filter(
+    ({ kind, atMs }) => kind === "startAgent" && now - atMs < DAY_MS,
+  ).length;
+  if (starts < MANY_STARTS) return [];
+  return [`${INDENT}started ${starts} times within the last 24 hours; the steps say how it ended`];
 }
 
 /** Those steps in lines. */

@@ -79,6 +79,8 @@ const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
   startAgent: ({ version }) =>
     `Agent started${version === undefined ? "" : `, version ${version}`}.`,
   stopAgent: ({ reason }) => `Agent stopped, containers kept running: ${sentence(reason)}`,
+  agentExited: ({ result, status }) =>
+    `The agent ended without being stopped: ${EXITS[result]?.(status) ?? `${result} ${status}`}.`,
   startShutdown: ({ pods, totalSeconds, groups }) =>
     `The machine shuts down: ${counted(pods, "pod")} are ended within ${counted(totalSeconds, "second")}, by priority (${listed(groups)}).`,
   shutDownPod: ({ graceSeconds, priority, groupPriority, periodSeconds }) =>
@@ -123,6 +125,7 @@ const TITLES: { readonly [K in FactKind]: string } = {
   reclaimNode: "reclaimed",
   startAgent: "started",
   stopAgent: "stopped",
+  agentExited: "ended",
   startShutdown: "shutdown",
   shutDownPod: "shutdown",
   endShutdownGroup: "shutdown",
@@ -149,6 +152,23 @@ const RELEASE_CAUSES: Readonly<Record<string, string>> = {
   orphaned: ": no manifest or API object named it",
   rejected: ": it was rejected and was deleted",
   evicted: ": the node ended it and it was deleted",
+};
+
+/** What the results of services mean (systemd.exec(5), SERVICE_RESULT) for the agent. */
+const EXITS: Readonly<Record<string, (status: string) => string>> = {
+  "exit-code": (status) =>
+    status === "2"
+      ? "it exited with code 2, as its configuration or flags cannot be used; its log says which"
+      : `it exited with code ${status}; the end of its log says why`,
+  signal: (status) =>
+    status === "ABRT" || status === "TRAP"
+      ? `it was aborted (SIG${status}), as when its heap is full; the end of its log says why`
+      : `it was killed by SIG${status}`,
+  "core-dump": (status) => `it crashed with SIG${status}; the end of its log says why`,
+  watchdog: () =>
+    "the watchdog killed it, as it had not reported in time that it was healthy; its log says what was wrong",
+  "oom-kill": () => "the kernel killed it, or a program that it ran, because memory was short",
+  timeout: () => "it did not start or stop in time",
 };
 
 function shutdownSentence(inputs: DecisionInputs["endShutdown"], rule: string): string {

@@ -1,8 +1,18 @@
 /** Keeps the agent running: starts it, and again when it ends or is stuck, with growing pauses. */
 import { spawn } from "node:child_process";
-import { closeSync, copyFileSync, existsSync, openSync, statSync, truncateSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelayMs } from "../../../kit/backoff.ts";
+import type { WallMs } from "../../../kit/clock.ts";
+import { lastExitLine, lastExitPath } from "../../../node/last-exit.ts";
 import { CliError } from "../../cli-error.ts";
 import { EXIT_USAGE } from "../../exit-codes.ts";
 import { agentNodeFlags } from "../../node-flags.ts";
@@ -72,6 +82,7 @@ export async function superviseAgent(
         fix: logTail(paths.agentLog, logAt),
       });
     }
+    noteExit(paths.agentRoot, end);
     failures = performance.now() - began > STEADY_MS ? 1 : failures + 1;
     const pauseMs = retryDelayMs(failures, BACKOFF);
     const last = logTail(paths.agentLog, logAt).split("\n").at(-1) ?? "";
@@ -87,6 +98,21 @@ export async function superviseAgent(
 interface AgentEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+}
+
+/** For `nodelet why --agent`, in systemd's words. */
+function noteExit(rootFolder: string, { code, signal }: AgentEnd): void {
+  if (code === 0 || (code === null && signal === null)) return;
+  const how =
+    signal === null
+      ? { result: "exit-code", code: "exited", status: String(code) }
+      : { result: "signal", code: "killed", status: signal.replace(/^SIG/, "") };
+  try {
+    const line = lastExitLine({ ...how, atMs: Date.now() as WallMs });
+    writeFileSync(lastExitPath(rootFolder), line, { mode: 0o600 });
+  } catch {
+    // The journal only says then that it ended.
+  }
 }
 
 function howItEnded({ code, signal }: AgentEnd): string {

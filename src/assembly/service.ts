@@ -1,0 +1,60 @@
+import type { HealthRegistry } from "../kit/health/health.ts";
+import { startServiceNotify } from "../node/service/service-notify.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** What telling the service manager is assembled with. */
+export interface ServiceParts {
+  readonly subsystems: Subsystems;
+  readonly pipeline: Pipeline;
+  readonly health: HealthRegistry;
+  readonly cluster: Cluster | undefined;
+}
+
+/** Tells the service manager how the agent is, where one has started it. */
+export function assembleService(
+  { options, outside, scope, shuttingDown }: Foundation,
+  { subsystems, pipeline, health, cluster }: ServiceParts,
+): void {
+  const { clock, serviceNotifier: manager } = outside;
+  if (!manager) return;
+  const { watch } = subsystems.runtime;
+  const began = clock.monotonic();
+  startServiceNotify({
+    manager,
+    clock,
+    log: outside.log.child("service"),
+    scope,
+    watched: () => {
+      const problems = health.list().filter(({ problem }) => problem !== undefined);
+      return {
+        unhealthy: problems
+          .filter(({ severity }) => severity === "unhealthy")
+          .map(({ name, problem }) => `${name}: ${problem}`),
+        listing: {
+          ageMs: clock.monotonic() - (watch.lastListing.get() ?? began),
+          isRuntimeReady: watch.health.get().ready,
+        },
+        ...(cluster
+          ? {
+              lease: {
+                hasRunOut: problems.some(({ name }) => name === "lease"),
+                isReachable: cluster.clients.heartbeat.transport.reachable.get(),
+              },
+            }
+          : {}),
+      };
+    },
+    status: () => {
+      const { length } = pipeline.pods.list();
+      const state = shuttingDown.get()
+        ? "the machine shuts down"
+        : pipeline.seen.get()
+          ? "running"
+          : "waiting for a source of pods";
+      return `node ${options.nodeName}: ${state}, ${length} ${length === 1 ? "pod" : "pods"}`;
+    },
+  });
+}

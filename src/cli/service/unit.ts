@@ -1,0 +1,130 @@
+/** The systemd units of the agent: what `nodelet service install` writes, and what packages ship. */
+import { lastExitPath } from "../../node/last-exit.ts";
+
+/** What a unit is made of. */
+export interface UnitOptions {
+  /** The agent's command: absolute path of the program, then its arguments. */
+  readonly command: readonly string[];
+  /** Names of variables whose words are further arguments. */
+  readonly variables?: readonly string[];
+  /** Variables of the agent. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Files with further variables; one that is missing is none. */
+  readonly envFiles?: readonly string[];
+  /** Units after which it is started. */
+  readonly after?: readonly string[];
+  /** The agent's root folder, for the note of how it ended. */
+  readonly rootFolder: string;
+}
+
+/** Name of the unit. */
+export const UNIT_NAME = "nodelet.service";
+/** systemd ends an agent that has not shown for so long that it is well. */
+const WATCHDOG_SECONDS = 60;
+/** Between two starts; systemd of Debian 12 cannot raise it by itself. */
+const RESTART_SECONDS = 5;
+/** How long the agent has for closing its files; pods keep running. */
+const STOP_SECONDS = 30;
+const MAX_OPEN_FILES = 1_048_576;
+/** As `oomScoreAdj` of the configuration: the kernel ends pods before the agent. */
+const OOM_SCORE = -999;
+
+/** Before it the network is there, since pods may need it, and after it containers can still be ended. */
+const AFTER = ["network-online.target", "containerd.service", "dbus.service"];
+
+/**
+ * Rights that the agent has no use for. What would put it into a mount namespace of its own (ProtectSystem=, PrivateTmp=
+ * and their like) is left out: volumes that it mounts have to be seen by the container runtime.
+ */
+const HARDENING = [
+  "NoNewPrivileges=yes",
+  "LockPersonality=yes",
+  "RestrictRealtime=yes",
+  "SystemCallArchitectures=native",
+  "SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap",
+  "SystemCallErrorNumber=EPERM",
+  "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+  "CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_PACCT CAP_WAKE_ALARM CAP_BLOCK_SUSPEND CAP_LEASE CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_SYS_TTY_CONFIG",
+];
+
+/** What the service does, for a unit of its own and for a drop-in. */
+function serviceLines(options: UnitOptions): readonly string[] {
+  const { command, variables = [], env = {}, envFiles = [], rootFolder } = options;
+  return [
+    "Type=notify",
+    "# The messages are sent by a program that the agent starts.",
+    "NotifyAccess=all",
+    ...Object.entries(env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`),
+    ...envFiles.map((file) => `EnvironmentFile=-${file}`),
+    `ExecStart=${[...command.map(word), ...variables.map((name) => `$${name}`)].join(" ")}`,
+    "# For `nodelet why --agent`.",
+    `ExecStopPost=-/bin/sh -c ${quoted(noteOf(rootFolder))}`,
+    "Restart=always",
+    `RestartSec=${RESTART_SECONDS}`,
+    "# A runtime that is not there yet, or a certificate that is not signed, is waited for.",
+    "TimeoutStartSec=infinity",
+    `TimeoutStopSec=${STOP_SECONDS}`,
+    `WatchdogSec=${WATCHDOG_SECONDS}`,
+    "# Containers outlive the agent: only its own process is ended, and their groups are theirs.",
+    "KillMode=process",
+    "Delegate=yes",
+    `OOMScoreAdjust=${OOM_SCORE}`,
+    `LimitNOFILE=${MAX_OPEN_FILES}`,
+    "LimitNPROC=infinity",
+    "LimitCORE=0",
+    "TasksMax=infinity",
+    ...HARDENING,
+  ];
+}
+
+/** The text of the unit file. */
+export function renderUnit(options: UnitOptions): string {
+  const after = [...AFTER, ...(options.after ?? [])].join(" ");
+  return [
+    "# Written by nodelet; change it with `systemctl edit nodelet`.",
+    "[Unit]",
+    "Description=nodelet, the Kubernetes node agent",
+    "Wants=network-online.target",
+    `After=${after}`,
+    "# It is started again for as long as it takes, at the pace of RestartSec=.",
+    "StartLimitIntervalSec=0",
+    "",
+    "[Service]",
+    ...serviceLines(options),
+    "",
+    "[Install]",
+    "WantedBy=multi-user.target",
+    "",
+  ].join("\n");
+}
+
+/** A drop-in that has the unit of another kubelet start nodelet; without the file it starts its own again. */
+export function renderDropIn(options: UnitOptions): string {
+  return [
+    "# Written by nodelet: this unit starts nodelet in place of the kubelet until this file is removed.",
+    "[Unit]",
+    `After=${AFTER.join(" ")}`,
+    "StartLimitIntervalSec=0",
+    "",
+    "[Service]",
+    "ExecStart=",
+    ...serviceLines(options),
+    "",
+  ].join("\n");
+}
+
+/** Writes how the agent ended, as `parseLastExit` reads it. */
+function noteOf(rootFolder: string): string {
+  const line = '"$$SERVICE_RESULT $$EXIT_CODE $$EXIT_STATUS $$(date +%s)"';
+  return `echo ${line} > '${lastExitPath(rootFolder)}'`;
+}
+
+/** A word of a command as systemd reads it, with nothing for it to expand. */
+function word(text: string): string {
+  const whole = quoted(text.replaceAll("$", "$$$$"));
+  return /^"[A-Za-z0-9_./:=,@%+$-]+"$/.test(whole) ? whole.slice(1, -1) : whole;
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%")}"`;
+}

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import type { WatchedAgent } from "./judge-watchdog.ts";
+import { startServiceNotify } from "./service-notify.ts";
+
+const WELL: WatchedAgent = { unhealthy: [], listing: { ageMs: 0, isRuntimeReady: true } };
+
+function start(watchdogMs: number | undefined) {
+  const clock = new SimClock();
+  const scope = new TaskScope("agent", { clock, log: silentLog });
+  const sent: string[] = [];
+  const world = { agent: WELL, status: "3 pods", failure: undefined as OutsideError | undefined };
+  startServiceNotify({
+    manager: {
+      watchdogMs,
+      notify: async (assignments) => {
+        sent.push(assignments.join(" "));
+        if (world.failure) throw world.failure;
+      },
+    },
+    clock,
+    log: silentLog,
+    scope,
+    watched: () => world.agent,
+    status: () => world.status,
+  });
+  return { clock, scope, world, take: () => sent.splice(0) };
+}
+
+test("startServiceNotify: ready first, the watchdog twice within its time, the status when it changes", async () => {
+  const { clock, scope, world, take } = start(60_000);
+  await clock.advance(1);
+  assert.deepEqual(take(), ["READY=1 STATUS=3 pods", "WATCHDOG=1"]);
+  await clock.advance(60_000);
+  assert.deepEqual(take(), ["WATCHDOG=1", "WATCHDOG=1"]);
+  world.status = "4 pods";
+  await clock.advance(30_000);
+  assert.deepEqual(take(), ["WATCHDOG=1 STATUS=4 pods"]);
+  const closing = scope[Symbol.asyncDispose]();
+  await clock.advance(1);
+  await closing;
+  assert.deepEqual(take(), ["STOPPING=1"]);
+});
+
+test("startServiceNotify: an agent that is not well does not feed the watchdog, and says why", async () => {
+  const { clock, world, take } = start(60_000);
+  await clock.advance(1);
+  take();
+  world.agent = { ...WELL, unhealthy: ["threads: stuck"] };
+  await clock.advance(90_000);
+  assert.deepEqual(take(), ["STATUS=not well: threads: stuck"]);
+  world.agent = WELL;
+  await clock.advance(30_000);
+  assert.deepEqual(take(), ["WATCHDOG=1 STATUS=3 pods"]);
+});
+
+test("startServiceNotify: without a watchdog only the status; a manager that cannot be told stops nothing", async () => {
+  const { clock, world, take } = start(undefined);
+  world.failure = new OutsideError("notFound", "systemd-notify: ENOENT");
+  await clock.advance(120_000);
+  assert.deepEqual(take(), ["READY=1 STATUS=3 pods"]);
+  world.status = "4 pods";
+  await clock.advance(60_000);
+  assert.deepEqual(take(), ["STATUS=4 pods"]);
+});

@@ -1,0 +1,71 @@
+/**
+ * systemd as what has started this process as a service: sd_notify(3). `systemd-notify` sends the messages: they go over
+ * a datagram socket of the file system, which Node does not have.
+ */
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
+import type { Program, ProgramResult } from "../host/host.ts";
+
+/** Who has started the agent as a service, and wants to hear of it. */
+export interface ServiceNotifier {
+  /** Within this time it wants to hear `WATCHDOG=1`, or it ends the agent; undefined where it does not. */
+  readonly watchdogMs: number | undefined;
+  /** Sends assignments, e.g. `READY=1`. Throws `OutsideError`. */
+  notify(assignments: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
+/** What reaching it needs. */
+export interface ServiceNotifierOptions {
+  /** The variables that it has set: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly pid: number;
+  readonly runProgram: (program: Program, signal: AbortSignal) => Promise<ProgramResult>;
+}
+
+const PROGRAM = "systemd-notify";
+const TIMEOUT_MS = 5_000;
+const MAX_OUTPUT_BYTES = 4096;
+const MICROS_PER_MS = 1000;
+
+/** The manager of this process; `undefined` where it was not started as a service that tells how it is. */
+export function connectServiceNotifier({
+  env,
+  pid,
+  runProgram,
+}: ServiceNotifierOptions): ServiceNotifier | undefined {
+  const socket = env["NOTIFY_SOCKET"];
+  if (socket === undefined || socket === "") return undefined;
+  return {
+    watchdogMs: watchdogOf(env, pid),
+    notify: async (assignments, signal) => {
+      const program = {
+        path: PROGRAM,
+        args: assignments.map(oneLine),
+        env: {},
+        input: "",
+        timeoutMs: TIMEOUT_MS,
+        maxOutputBytes: MAX_OUTPUT_BYTES,
+      };
+      const result = await runProgram(program, signal).catch((error: unknown) => {
+        if (isOutside(error, "notFound"))
+          throw new OutsideError("notFound", `${messageOf(error)} (it comes with systemd)`);
+        throw error;
+      });
+      if (result.code === 0) return;
+      const how = result.stderr.trim() || `it ended with ${result.by || `code ${result.code}`}`;
+      throw new OutsideError("io", `notify the service manager at ${socket}: ${how}`);
+    },
+  };
+}
+
+/** An assignment ends with its line. */
+function oneLine(assignment: string): string {
+  return assignment.replaceAll(/[\r\n]+/g, " ");
+}
+
+/** As sd_watchdog_enabled(3) reads it: a number of microseconds that is meant for this process. */
+function watchdogOf(env: ServiceNotifierOptions["env"], pid: number): number | undefined {
+  const meantFor = env["WATCHDOG_PID"];
+  if (meantFor !== undefined && meantFor !== "" && meantFor !== String(pid)) return undefined;
+  const micros = Number(env["WATCHDOG_USEC"] ?? "");
+  return Number.isSafeInteger(micros) && micros > 0 ? micros / MICROS_PER_MS : undefined;
+}
