@@ -103,6 +103,16 @@ async function translatedStreams(kubectl: Kubectl): Promise<readonly string[]> {
   return [...counted].map(([, subresource = ""]) => subresource).toSorted();
 }
 
+/** Pages of the agent that are asked for through the API: logs of the node, its state, its flags. */
+async function nodePages(kubectl: Kubectl): Promise<void> {
+  const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
+  const page = (path: string) =>
+    kubectl.run(["get", "--raw", `/api/v1/nodes/${name}/proxy/${path}`]);
+  assert.match(await page("logs/"), /<a href="pods\/">pods\/<\/a>/);
+  assert.match(await page("statusz"), /kubelet statusz[\s\S]*Binary version: 1\.36/);
+  assert.match(await page("flagz"), /\nport=\d+\n/);
+}
+
 /** Nothing is given to a node that is cordoned, and why is told; then it is. */
 async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
@@ -201,6 +211,7 @@ for (const version of PROGRAMS) {
       // Those before 1.29 speak SPDY only; newer ones fall back to it where WebSockets are refused.
       const translated = version.name === "1.20" ? [] : ["attach", "exec", "portforward"];
       assert.deepEqual(await translatedStreams(kubectl), translated);
+      await nodePages(kubectl);
     } finally {
       if (process.env["NODELET_TRANSCRIPT"]) console.log(kubectl.transcript.join("\n"));
     }
