@@ -29,6 +29,10 @@ before(async () => {
         .some(({ status }) => (status.containerStatuses?.[0]?.restartCount ?? 0) > 0),
     "a container is restarted",
   );
+  const [record] = world.agent.pipeline.pods.list();
+  const message = `exec: "--token=${SECRET}": no such file`;
+  if (record)
+    world.agent.subsystems.events.ofPod(record.pod, { type: "Warning", reason: "Failed", message });
   file = join(world.folder, "node.jsonl");
 });
 after(() => world[Symbol.asyncDispose]());
@@ -51,6 +55,7 @@ test("record dump writes steps, decisions, events and statuses, and no secrets",
   const expected = ["header", "begin", "signal", "plan", "decision", "event", "status"];
   assert.deepEqual([...kinds].sort(), expected.sort());
   assert.ok(!text.includes(SECRET));
+  assert.ok(text.includes('exec: \\"--token=<redacted>\\": no such file'));
 });
 
 test("replay shows every decision with its rule, and ends well", async () => {

@@ -1,5 +1,10 @@
 import type { Clock } from "../../kit/clock.ts";
-import { FLIGHT_FORMAT, type FlightNote, flightSteps } from "../../pipeline/pods/flight/flight.ts";
+import {
+  FLIGHT_FORMAT,
+  type FlightNote,
+  flightSteps,
+  type KeptStep,
+} from "../../pipeline/pods/flight/flight.ts";
 import { encodeLine, Redactor } from "../../pipeline/pods/flight/flight-text.ts";
 import type { Call } from "../call.ts";
 import type { ServedNode } from "../served-node.ts";
@@ -15,8 +20,10 @@ const STEPS_AT_ONCE = 100;
 export async function replyRecord(call: Call, node: ServedNode, clock: Clock): Promise<void> {
   const { flight } = node.pipeline;
   const redactor = new Redactor();
-  const notes = (await notesOf(node)).map((note) => encodeLine(note, redactor));
   const kept = flight.steps();
+  // Events and decisions may repeat what pods were given.
+  for (const pod of podsOf(node, kept)) redactor.learn(pod);
+  const notes = (await notesOf(node)).map((note) => encodeLine(note, redactor));
   let left = MAX_BYTES - bytesOf(notes);
   let from = kept.length;
   // The newest steps first, so that the oldest are those without a place.
@@ -39,6 +46,12 @@ export async function replyRecord(call: Call, node: ServedNode, clock: Clock): P
   for (const step of flightSteps(kept.slice(from))) await stream.write(encodeLine(step, redactor));
   for (const note of notes) await stream.write(note);
   await stream.end();
+}
+
+/** Every pod that is known, and that was known at a step; each definition once. */
+function podsOf({ pipeline }: ServedNode, kept: readonly KeptStep[]): ReadonlySet<unknown> {
+  const records = [...pipeline.pods.list(), ...kept.map(({ before }) => before)];
+  return new Set(records.flatMap(({ pod, desired }) => [pod, desired.pod]));
 }
 
 async function notesOf({ subsystems, pipeline }: ServedNode): Promise<readonly FlightNote[]> {

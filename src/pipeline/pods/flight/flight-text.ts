@@ -35,17 +35,18 @@ export class Redactor {
 
   /** A copy without secrets. */
   redact(value: unknown): unknown {
-    this.#collect(value);
+    this.learn(value);
     return this.#clean(value, "");
   }
 
-  #collect(value: unknown): void {
-    if (Array.isArray(value)) for (const item of value) this.#collect(item);
+  /** Finds what may be secret in a value, so that it is known in the texts of others. */
+  learn(value: unknown): void {
+    if (Array.isArray(value)) for (const item of value) this.learn(item);
     else if (isTree(value))
       for (const [key, inner] of Object.entries(value)) {
         for (const secret of secretsOf(key, inner))
           if (secret.length >= MIN_SECRET_LENGTH && secret !== REDACTED) this.#secrets.add(secret);
-        this.#collect(inner);
+        this.learn(inner);
       }
   }
 
