@@ -36,7 +36,7 @@ export interface RunningAgent extends AsyncDisposable {
   readonly probeMetrics: MetricsRegistry;
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
-  /** What is wrong with the agent's own files. */
+  /** Problems with the agent's own files. */
   readonly state: StateFiles;
   readonly scope: TaskScope;
   /** Whether the agent itself is well. */

@@ -147,7 +147,7 @@ export interface DecisionInputs {
     readonly cutOff?: readonly string[];
     readonly startedAtMs?: number;
   };
-  /** What was taken back from the node itself before a pod had to go; the rule is `enough` or `not enough`. */
+  /** Node-level resources reclaimed before evicting a pod; the rule is `enough` or `not enough`. */
   readonly reclaimNode: {
     readonly signal: string;
     readonly resource: string;
@@ -192,7 +192,7 @@ export function makeDecision<K extends DecisionKind>(
   return { kind, rule, inputs } as Decision;
 }
 
-/** What became of a decision that took time or could fail. */
+/** Outcome of a decision that took time or could fail. */
 export type DecisionOutcome =
   /** Still going on; `message` says what it waits for, where that is known. */
   | { readonly kind: "pending"; readonly message?: string }
@@ -235,7 +235,7 @@ export interface DecisionRecord {
   readonly atMs: number;
   /** Rises by one with every decision, also across restarts. */
   readonly sequence: number;
-  /** What was decided on: a pod (`namespace/name`, uid), or the node. */
+  /** Object of a decision: a pod (`namespace/name`, uid), or the node. */
   readonly subject: {
     readonly kind: "pod" | "node" | "image";
     readonly name: string;

@@ -1,6 +1,6 @@
 // pure
 
-/** What became of granting a pod the devices that it asks for; reason and message are what the status shows. */
+/** Outcome of granting a pod its devices; reason and message are shown in its status. */
 export type DeviceGrant =
   | { readonly kind: "granted" }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }

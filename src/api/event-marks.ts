@@ -1,7 +1,7 @@
 // pure
 import type { CoreEvent } from "./generated/types.ts";
 
-/** What the agent knows of an event beside its fields in the API. */
+/** Data of an event beside its fields in the API. */
 export interface EventMarks {
   /** It was not sent as it is: the API server has one event that stands for it and similar ones. */
   readonly combined: boolean;

@@ -11,7 +11,7 @@ export interface ImageRequest {
   readonly policy: string;
 }
 
-/** What became of making sure of an image. */
+/** Outcome of ensuring that an image is present. */
 export type ImageOutcome =
   | {
       readonly kind: "present";

@@ -91,9 +91,9 @@ export interface UnobservedPod {
   readonly describe: () => IdentifiedPod;
   /** When the runtime was asked. */
   readonly asOf: MonotonicMs;
-  /** What could not be read and why, once that has lasted; `undefined` as long as it may pass by itself. */
+  /** The error, once it has lasted; `undefined` while it may be transient. */
   readonly problem: string | undefined;
 }
 
-/** What became of looking at one pod. */
+/** Outcome of observing one pod. */
 export type FoundPod = ObservedPod | UnobservedPod;

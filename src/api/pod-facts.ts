@@ -6,7 +6,7 @@ import type { IdentifiedPod } from "./pod-identity.ts";
 /** Where a pod is on its way; only ever forward. */
 export type PodLifeName = "waiting" | "running" | "terminating" | "terminated" | "released";
 
-/** What other modules may know of one pod. Replaced, never changed. */
+/** Facts about one pod for other modules. Immutable. */
 export interface PodFact {
   readonly uid: PodUid;
   /** With the resources that it was given. */
@@ -14,7 +14,7 @@ export interface PodFact {
   readonly life: PodLifeName;
   /** Whether something is being done for it: it is observed right after that. */
   readonly busy: boolean;
-  /** What the runtime last had of it. */
+  /** Its last observation. */
   readonly observed: Observation;
 }
 

@@ -5,7 +5,7 @@ import type { ObjectMeta, Pod } from "./generated/types.ts";
 /** `metadata.uid`; for static pods the hash of the manifest. */
 export type PodUid = Branded<string, "PodUid">;
 
-/** What tells a pod from every other. */
+/** Identity of a pod. */
 export interface PodIdentity {
   readonly uid: PodUid;
   readonly namespace: string;

@@ -13,13 +13,13 @@ export interface EvictionCause {
   readonly disruption?: string;
 }
 
-/** What modules report about pods; read by the pipeline alone. */
+/** Reports of modules about pods; read by the pipeline alone. */
 export type PodNews =
-  /** What the runtime has of one pod; of one that it no longer has, an empty observation. */
+  /** Observation of one pod; empty once the runtime has nothing of it. */
   | { readonly kind: "found"; readonly found: FoundPod }
   /** The probe result of one attempt of a container; published only when it changes. */
   | (ContainerProbeResult & { readonly kind: "probed"; readonly uid: PodUid })
-  /** What a container that is being made, or the volumes, wait for; `undefined` when they wait no more. */
+  /** Message about what a container being created, or volumes, wait for; `undefined` when the wait is over. */
   | {
       readonly kind: "progress";
       readonly uid: PodUid;
@@ -32,10 +32,10 @@ export type PodNews =
   | (EvictionCause & {
       readonly kind: "evicted";
       readonly uid: PodUid;
-      /** What it gets to end; its own grace by default. */
+      /** Grace period; the pod's own by default. */
       readonly graceSeconds?: number;
     })
-  /** What has ended of the pod is to go, since the disk is short. */
+  /** Ended containers of the pod are to be removed, since the disk is short. */
   | { readonly kind: "clear"; readonly uid: PodUid };
 
 /**

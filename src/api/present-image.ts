@@ -2,7 +2,7 @@
 
 /** An image that the runtime has, as far as starting a container needs to know it. */
 export interface PresentImage {
-  /** What the runtime finds it by. */
+  /** Its reference in the runtime. */
   readonly ref: string;
   readonly user: ImageUser;
 }

@@ -13,7 +13,7 @@ export interface ProbeTarget {
   readonly startedAtMs: WallMs | undefined;
   /** `started` of the container's status: its startup probe succeeded, or it has none and runs. */
   readonly started: boolean;
-  /** What is known already of this attempt, when its probes are taken on in the middle of its life. */
+  /** Known results of this attempt, when its probes start late. */
   readonly confirmed: { readonly startup: boolean; readonly readiness: boolean };
   /** While it does not run: not ended yet, or to be started again by rules, policy or as a sidecar. */
   readonly comesBack: boolean;

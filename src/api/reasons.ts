@@ -9,7 +9,7 @@ export type EventType = "Normal" | "Warning";
  */
 export type Lane = "lifecycle" | "ordinary";
 
-/** What holds for all events of a reason. */
+/** Rules for all events of a reason. */
 export interface ReasonRules {
   /** The types it may come with. */
   readonly types: readonly EventType[];

@@ -15,7 +15,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** What the pipeline is assembled with. */
+/** Dependencies of the pipeline. */
 export interface PipelineParts {
   readonly subsystems: Subsystems;
   readonly health: HealthRegistry;

@@ -7,7 +7,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** What the server is assembled with. */
+/** Dependencies of the server. */
 export interface ServerParts {
   readonly subsystems: Subsystems;
   readonly health: HealthRegistry;

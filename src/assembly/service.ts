@@ -5,7 +5,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** What telling the service manager is assembled with. */
+/** Dependencies for telling the service manager. */
 export interface ServiceParts {
   readonly subsystems: Subsystems;
   readonly pipeline: Pipeline;

@@ -9,7 +9,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** What the shutdown is assembled with. */
+/** Dependencies of the shutdown. */
 export interface ShutdownParts {
   readonly subsystems: Subsystems;
   readonly pipeline: Pipeline;

@@ -32,7 +32,7 @@ const HOST = "127.0.0.1";
 /** The environment of the process. */
 export type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What the API of a node stands on. */
+/** Dependencies of the API of a node. */
 export interface OwnApiDeps {
   readonly outside: AccessWorld & { readonly serving: Serving };
   readonly state: StateFiles;

@@ -3,7 +3,7 @@ import { isIP } from "../api/text/ip.ts";
 import type { FeatureGates } from "./gates/feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
 
-/** What can be used but should be thought over; printed once when the agent starts. */
+/** Settings that are valid but questionable; printed once when the agent starts. */
 export function adviseOnConfig(config: KubeletConfig, gates: FeatureGates): readonly string[] {
   const advice = [...adviseOnAccess(config)];
   for (const address of config.clusterDNS) {

@@ -10,7 +10,7 @@ export interface HardeningFinding {
   /** Number of the check in kube-bench `cis-1.12`. */
   readonly id: string;
   readonly holds: boolean;
-  /** What should be set. */
+  /** The recommended setting. */
   readonly advice: string;
 }
 

@@ -7,7 +7,7 @@ import { type ConfigProblem, plain } from "./problem.ts";
 
 export type { LoadedConfig } from "./assemble.ts";
 
-/** What loading needs of the machine's files; `Files` of the outside world has it. */
+/** File operations used for loading; implemented by `Files` of the outside. */
 export interface ConfigFiles {
   readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
   list(

@@ -1,6 +1,6 @@
 // pure
 
-/** What kind of failure the outside world reported; callers decide on this, never on texts. */
+/** Class of a failure of the outside world; callers decide on this, never on texts. */
 export type OutsideCode =
   | "notFound"
   | "alreadyExists"

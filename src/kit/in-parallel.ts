@@ -1,4 +1,4 @@
-/** What became of the work on one item. */
+/** Outcome of the work on one item. */
 export type Outcome<R> =
   | { readonly kind: "done"; readonly value: R }
   | { readonly kind: "failed"; readonly error: unknown };

@@ -10,7 +10,7 @@ import { NEVER_ABORTED, within } from "./within.ts";
  */
 export type TaskPolicy = "restart" | "fail";
 
-/** What a scope needs: time for restarts, a log for failures. */
+/** Dependencies of a scope: a clock for restarts, a log for failures. */
 export interface TaskScopeDeps {
   readonly clock: Clock;
   readonly log: Log;

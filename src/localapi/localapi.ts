@@ -58,7 +58,7 @@ export interface LocalApiOptions {
   readonly bodyWithinMs?: number;
 }
 
-/** What the API needs of the world. */
+/** Dependencies of the API. */
 export interface LocalApiDeps {
   readonly clock: Clock;
   readonly random: Random;

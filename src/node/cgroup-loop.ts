@@ -14,7 +14,7 @@ import type { Pipeline } from "../pipeline/pipeline.ts";
 import { type Cgroups, enforcementEvent } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 
-/** What keeping the node's groups in order needs. */
+/** Dependencies for keeping the node's groups in order. */
 export interface CgroupLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log">;
   readonly scope: TaskScope;

@@ -55,7 +55,7 @@ export interface ClusterClients {
   readonly runtimeClasses: RuntimeClassList;
 }
 
-/** What making clients needs. */
+/** Dependencies for making clients. */
 export interface ClusterDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;

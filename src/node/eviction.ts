@@ -32,7 +32,7 @@ import type { MachineFigures, PodFigures, PodStorage, Stats } from "../subsystem
 import type { NodePressure } from "./heartbeat/derive-status.ts";
 import { untilChanged } from "./until-changed.ts";
 
-/** What eviction stands on. */
+/** Dependencies of eviction. */
 export interface EvictionLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log" | "host">;
   readonly scope: TaskScope;

@@ -9,7 +9,7 @@ import { withTimeout } from "../kit/within.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Images } from "../subsystems/images/images.ts";
 
-/** What the loops stand on. */
+/** Dependencies of the loops. */
 export interface ImageLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log">;
   readonly scope: TaskScope;

@@ -30,7 +30,7 @@ export interface JoinOptions {
   readonly given: readonly string[];
 }
 
-/** What joining stands on. */
+/** Dependencies for joining. */
 export interface JoinDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;

@@ -14,7 +14,7 @@ import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Logs, RunningLog } from "../subsystems/logs/logs.ts";
 
-/** What the loop needs. */
+/** Dependencies of the loop. */
 export interface LogRotationDeps {
   readonly outside: Pick<Outside, "clock" | "log"> & {
     readonly host: { readonly podFiles: Pick<PodFiles, "factsOfAll"> };

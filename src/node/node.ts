@@ -27,7 +27,7 @@ export interface NodeOptions {
   readonly config: KubeletConfig;
 }
 
-/** What the loops of the node stand on. */
+/** Dependencies of the loops of the node. */
 export interface NodeDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;

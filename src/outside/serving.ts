@@ -1,4 +1,4 @@
-/** What only an agent that serves others needs of the world; a simulation goes without. */
+/** Parts of the outside that only a serving agent needs; a simulation has none. */
 import type { Cell } from "../kit/cell.ts";
 import type { OpenFolderBeneath } from "./host/files/open-folder.ts";
 import { connectOwnProcess, type OwnProcess } from "./host/own-process.ts";

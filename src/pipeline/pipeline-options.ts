@@ -7,7 +7,7 @@ import type { PodSource, SourcesOptions } from "./sources/sources.ts";
 
 export type { DeadContainerLimits };
 
-/** What the pipeline's options are made of. */
+/** Inputs of the pipeline's options. */
 export interface PipelineSettings {
   readonly config: KubeletConfig;
   readonly nodeName: string;

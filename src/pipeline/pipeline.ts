@@ -46,7 +46,7 @@ export interface PipelineOptions extends PortOptions {
   readonly initialRestartBackoffMs: number;
 }
 
-/** What the pipeline is joined from. */
+/** Inputs of the pipeline. */
 export interface PipelineDeps extends Subsystems {
   readonly outside: Outside;
   readonly scope: TaskScope;

@@ -51,7 +51,7 @@ export interface ServedNode {
   readonly ownApi?: { readonly problem: Reading<string | undefined> };
   /** The API server of the node, where there is one. */
   readonly apiClient?: Pick<KubeClient, "get">;
-  /** What is wrong with the agent's own files. */
+  /** Problems with the agent's own files. */
   readonly state: StateFiles;
 }
 

@@ -62,7 +62,7 @@ export interface ServerOptions {
   readonly nodeLogFolder?: string;
 }
 
-/** What the server needs of the world. */
+/** Dependencies of the server. */
 export interface ServerDeps {
   readonly node: ServedNode;
   readonly serving: Serving;

@@ -18,7 +18,7 @@ export type ScalarKind =
   | "intOrString"
   | "any";
 
-/** What a scalar holds after decoding. */
+/** A decoded scalar. */
 export type ScalarValue = string | number | boolean | JsonValue;
 
 /** A value that fits, or why it does not. `shown` says whether the value belongs into the message. */
@@ -34,7 +34,7 @@ const wrongType = (expected: string, json: unknown, fix = ""): ScalarReading => 
 });
 const wrongValue = (message: string): ScalarReading => ({ ok: false, message, typeWrong: false });
 
-/** What people call the type of a JSON value. */
+/** Name of a JSON value's type for messages. */
 export function typeName(json: unknown): string {
   if (json === null || json === undefined) return "nothing";
   if (Array.isArray(json)) return "a list";

@@ -1,6 +1,6 @@
 // pure
 
-/** What is wrong with a field, by Kubernetes' own classes. */
+/** Validation error of a field, by Kubernetes' error types. */
 export type FieldProblemKind =
   | "required"
   | "invalid"

@@ -5,12 +5,12 @@ import type { IdentifiedPod } from "../pod-identity.ts";
 import { goQuote } from "../text/go-quote.ts";
 import { parseQuantity, quantityMilliValue, quantityValue } from "../text/quantity.ts";
 
-/** What a selector gives: the text, or why there is none. */
+/** Value of a selector, or why there is none. */
 export type Selected =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "fault"; readonly message: string };
 
-/** What of the pod is not in its spec. */
+/** Values of the pod that are not in its spec. */
 export interface PodPlace {
   readonly nodeName: string;
   /** Addresses of the node, primary first. */

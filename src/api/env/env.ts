@@ -9,19 +9,19 @@ export interface EnvEntry {
   readonly value: string;
 }
 
-/** What stands for something the spec refers to: a value, nothing (left out), or why it cannot be had. */
+/** Value of a reference in the spec: a text, nothing (left out), or why it is not available. */
 export type EnvValue =
   | { readonly kind: "value"; readonly value: string }
   | { readonly kind: "absent" }
   | { readonly kind: "fault"; readonly message: string };
 
-/** What a container's environment is made of. */
+/** Inputs of a container's environment. */
 export interface EnvParts {
   /** Variables that services bring; all others go before them. */
   readonly services: ReadonlyMap<string, string>;
   /** Variables of `envFrom`, prefixes included, in the order of the spec: later ones win. */
   readonly from: readonly (readonly [string, string])[];
-  /** What `valueFrom` of the variable at this index of the spec gives. */
+  /** Value of `valueFrom` of the variable at this index of the spec. */
   readonly valueFrom: (index: number) => EnvValue;
 }
 

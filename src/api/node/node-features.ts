@@ -15,7 +15,7 @@ export type NodeFeature =
   | "RestartAllContainersOnContainerExits"
   | "UserNamespacesHostNetworkSupport";
 
-/** What a new pod needs of its node, sorted (InferForPodScheduling). */
+/** Node features that a new pod requires, sorted (InferForPodScheduling). */
 export function featuresForPod(pod: Pod): readonly NodeFeature[] {
   const { hostNetwork, hostUsers } = pod.spec ?? {};
   return [
@@ -26,7 +26,7 @@ export function featuresForPod(pod: Pod): readonly NodeFeature[] {
   ];
 }
 
-/** What the change of a pod needs of its node, sorted (InferForPodUpdate). */
+/** Node features that an update of a pod requires, sorted (InferForPodUpdate). */
 export function featuresForUpdate(before: Pod, now: Pod): readonly NodeFeature[] {
   const resizesPod = !isSameResources(before.spec?.resources, now.spec?.resources);
   const asked = new Map((now.spec?.initContainers ?? []).map((each) => [each.name, each]));

@@ -6,7 +6,7 @@ import type {
 } from "../generated/types.ts";
 import { type LabelRequirement, type LabelSet, matchesLabels } from "../text/labels.ts";
 
-/** What a node is selected by. */
+/** Labels and fields a node is selected by. */
 export interface SelectableNode {
   readonly labels: LabelSet;
   /** Left out where only labels count. */

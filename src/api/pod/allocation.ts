@@ -14,7 +14,7 @@ export interface PodAllocation {
   readonly containers: Readonly<Record<string, ResourceRequirements>>;
 }
 
-/** What of a running pod has which resources. */
+/** Resources actuated for a running pod. */
 export interface ActuatedPod extends PodAllocation {
   /** By which the pod's cgroup was last made or changed. */
   readonly group: PodAllocation;

@@ -4,7 +4,7 @@ import type { HostAlias } from "../generated/types.ts";
 const MANAGED = "# Kubernetes-managed hosts file.\n";
 const MANAGED_HOST_NETWORK = "# Kubernetes-managed hosts file (host network).\n";
 
-/** What every pod's file begins with (kubelet_pods.go managedHostsFileContent). */
+/** First lines of every managed hosts file (kubelet_pods.go managedHostsFileContent). */
 const LOCAL_ENTRIES = [
   "127.0.0.1\tlocalhost",
   "::1\tlocalhost ip6-localhost ip6-loopback",
@@ -14,7 +14,7 @@ const LOCAL_ENTRIES = [
   "fe00::2\tip6-allrouters",
 ];
 
-/** Who the pod is on its network. */
+/** Addresses and host name of the pod. */
 export interface HostsIdentity {
   /** Addresses of the pod, primary first. */
   readonly podIps: readonly string[];

@@ -49,7 +49,7 @@ function pathAndQuery(given: string): string {
   return rooted(WELL_ESCAPED.test(path) ? path : escapePath(unescapePath(path))) + query;
 }
 
-/** What stands before query and fragment. */
+/** Path without query and fragment. */
 function pathPart(text: string): string {
   return text.replace(/[?#].*$/s, "");
 }

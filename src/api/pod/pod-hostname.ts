@@ -2,7 +2,7 @@
 import type { IdentifiedPod } from "../pod-identity.ts";
 
 const HOSTNAME_MAX = 63;
-/** What the kernel keeps of a name (HOST_NAME_MAX). */
+/** Longest host name of the kernel (HOST_NAME_MAX). */
 const KERNEL_NAME_MAX = 64;
 
 /** How a pod calls itself. */

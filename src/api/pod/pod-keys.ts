@@ -3,7 +3,7 @@
 import type { Pod } from "../generated/types.ts";
 import { fnv1a128Hex } from "../text/fnv.ts";
 
-/** What a static pod was read from. */
+/** Source of a static pod. */
 export type StaticPodOrigin =
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "url"; readonly url: string };

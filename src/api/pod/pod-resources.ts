@@ -20,7 +20,7 @@ export interface ResourceAmounts {
   readonly extended: ReadonlyMap<string, number>;
 }
 
-/** What a pod asks for and may use as a whole. */
+/** Total requests and limits of a pod. */
 export interface PodResources {
   readonly requests: ResourceAmounts;
   readonly limits: ResourceAmounts;

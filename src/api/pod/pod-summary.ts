@@ -3,7 +3,7 @@ import type { ContainerStatus, Pod } from "../generated/types.ts";
 import { parseTimestamp } from "../text/timestamps.ts";
 import { isRestartableInit, isTerminalPhase } from "./pod.ts";
 
-/** What one line of a table shows of a pod (printers.go printPod). */
+/** One table row of a pod (printers.go printPod). */
 export interface PodSummary {
   readonly ready: number;
   readonly total: number;

@@ -123,7 +123,7 @@ export const sidecarsOf = (pod: Pod): readonly Container[] =>
 /** Default grace period of a pod, in seconds; the API server fills in the same. */
 export const graceSecondsOf = (pod: Pod): number => pod.spec?.terminationGracePeriodSeconds ?? 30;
 
-/** What an event about a container points at, e.g. `spec.containers{web}`. */
+/** `fieldPath` of an event about a container, e.g. `spec.containers{web}`. */
 export function containerFieldPath({ kind, index, container }: PlacedContainer): string {
   const list = `spec.${CONTAINER_FIELDS[kind]}`;
   return container.name === "" ? `${list}[${index}]` : `${list}{${container.name}}`;
@@ -160,7 +160,7 @@ export const mayRestartAll = (pod: Pod): boolean =>
     container.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers"),
   );
 
-/** What follows when a container has exited. */
+/** Consequence of a container's exit. */
 export type RestartVerdict = "restart" | "restartAllContainers" | "stay";
 
 /**

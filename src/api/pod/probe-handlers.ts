@@ -6,7 +6,7 @@ export type ProbeHandlerName = {
   [K in keyof Probe]-?: NonNullable<Probe[K]> extends object ? K : never;
 }[keyof Probe];
 
-/** What a probe says to a handler. */
+/** Input of a probe handler. */
 export type ProbeAction<K extends ProbeHandlerName> = NonNullable<Probe[K]>;
 
 /** All handlers; of several in one probe the first is taken, as by the Go kubelet. */

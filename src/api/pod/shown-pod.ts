@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "../generated/types.ts";
 
-/** What keeps a pod from going on, where its status in the API has no place for it. */
+/** Why a pod does not progress, where its API status has no field for it. */
 export interface Blocked {
   /** One word, that of the event where there is one: `FailedMount`. */
   readonly reason: string;

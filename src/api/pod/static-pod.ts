@@ -5,7 +5,7 @@ import type { IdentifiedPod } from "../pod-identity.ts";
 import { CONFIG_HASH_ANNOTATION, CONFIG_SEEN_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from "./pod.ts";
 import { type StaticPodOrigin, staticPodUid } from "./pod-keys.ts";
 
-/** What a manifest is bound to when it becomes a pod of this node. */
+/** Inputs for making a manifest a pod of this node. */
 export interface StaticPodContext {
   readonly nodeName: string;
   readonly origin: StaticPodOrigin;

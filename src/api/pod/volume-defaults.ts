@@ -60,7 +60,7 @@ function defaultEphemeral(source: EphemeralVolumeSource): EphemeralVolumeSource 
 
 type Change<K extends keyof Volume> = (source: NonNullable<Volume[K]>) => NonNullable<Volume[K]>;
 
-/** What is filled in for each kind of volume that has something to fill in. */
+/** Defaults by volume kind. */
 const SOURCE_DEFAULTS: { readonly [K in keyof Volume]?: Change<K> } = {
   configMap: (source) => ({ ...source, defaultMode: source.defaultMode ?? FILE_MODE }),
   secret: (source) => ({ ...source, defaultMode: source.defaultMode ?? FILE_MODE }),

@@ -49,7 +49,7 @@ function lastBytes(text: string, maxBytes: number): string {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= maxBytes) return text;
   let from = bytes.length - maxBytes;
-  // What goes on with a character is 10xxxxxx.
+  // Continuation bytes are 10xxxxxx.
   while (((bytes[from] ?? 0) & 0xc0) === 0x80) from += 1;
   return new TextDecoder().decode(bytes.subarray(from));
 }

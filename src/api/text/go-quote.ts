@@ -12,7 +12,7 @@ const SHORT: Readonly<Record<string, string>> = {
   "\v": "\\v",
 };
 
-/** What Go prints as it is: graphic characters, and of the blanks only the plain one (strconv.IsPrint). */
+/** Characters that Go prints unescaped: graphic ones, and the ASCII space (strconv.IsPrint). */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 /** Text in Go's quotes, as its `%q` writes it. */

@@ -85,7 +85,7 @@ export function parseImageReference(text: string): ImageReference | undefined {
   };
 }
 
-/** What keeps a text from being an image's name, in the words of `distribution/reference`; for one that is none. */
+/** Why a text is not an image name, in the wording of `distribution/reference`. */
 export function imageReferenceFault(text: string): string {
   if (IMAGE_ID.test(text))
     return `invalid repository name (${text}), cannot specify 64-byte hexadecimal strings`;

@@ -1,6 +1,6 @@
 // pure
 
-/** What is wrong with a text, in Kubernetes' own words; empty when nothing is. */
+/** Validation errors of a text, in Kubernetes' wording; empty when it is valid. */
 export type Faults = readonly string[];
 
 /** Length in bytes of UTF-8, which is what the API's limits count. */

@@ -16,7 +16,7 @@ export interface Quantity {
   readonly spelling?: string;
 }
 
-/** What `readQuantity` found. */
+/** Result of `readQuantity`. */
 export type QuantityReading =
   | { readonly kind: "quantity"; readonly quantity: Quantity }
   | { readonly kind: "fault"; readonly message: string };
@@ -284,7 +284,7 @@ export function canonicalQuantity(q: Quantity): string {
   return formatBinary(whole);
 }
 
-/** What Kubernetes writes for `q`: the text it came from where that is kept, else the canonical one. */
+/** Kubernetes' spelling of `q`: the original text where it is kept, else the canonical one. */
 export const formatQuantity = (q: Quantity): string => q.spelling ?? canonicalQuantity(q);
 
 const clampToSafe = (n: bigint): number =>

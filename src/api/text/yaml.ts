@@ -22,7 +22,7 @@ import { base64ToBytes } from "../../kit/base64.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { isNullText, resolveBoolean, resolveFloat, resolveInteger } from "./yaml-schema.ts";
 
-/** What a document can hold: JSON, with whole numbers beyond 2^53 kept exactly as `bigint`. */
+/** Values in a document: JSON, with integers beyond 2^53 kept exactly as `bigint`. */
 export type YamlValue =
   | null
   | boolean
@@ -153,7 +153,7 @@ const GO_SCHEMA = new Schema([
   }),
 ]);
 
-/** What to do about a fault, by the words of the parser. */
+/** Hints by the parser's messages. */
 const FIXES: readonly (readonly [RegExp, string])[] = [
   [/tab characters/, "indent with spaces"],
   [/duplicated mapping key/, "keep only one of the two"],

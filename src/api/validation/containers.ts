@@ -28,7 +28,7 @@ import { securityContextProblems } from "./security.ts";
 import { deviceProblems, mountProblems } from "./volumes/mounts.ts";
 import { pullPolicyProblems } from "./volumes/volume-files.ts";
 
-/** What the containers of a pod are checked against. */
+/** Inputs for validating containers. */
 export interface ContainerContext {
   readonly pod: Pod;
   readonly spec: PodSpec;
@@ -243,7 +243,7 @@ function initProblems(context: ContainerContext): Problems {
   ]);
 }
 
-/** What a container for debugging cannot have, as nothing may rely on it. */
+/** Fields not allowed in an ephemeral container. */
 const EPHEMERAL_FORBIDDEN = [
   "ports",
   "resources",

@@ -3,7 +3,7 @@ import { type FieldProblem, invalid } from "../decode/field-problem.ts";
 import type { Faults } from "../text/names.ts";
 import { compareQuantities, parseQuantity, type Quantity, readQuantity } from "../text/quantity.ts";
 
-/** What a validator returns; empty when all is well. */
+/** Result of a validator; empty when valid. */
 export type Problems = readonly FieldProblem[];
 
 /** Nothing wrong. */

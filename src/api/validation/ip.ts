@@ -2,7 +2,7 @@
 import { type FieldProblem, invalid } from "../decode/field-problem.ts";
 import { parseIp } from "../text/ip.ts";
 
-/** What is wrong with an IP address in a field that has always been one. */
+/** Errors of an IP address in a long-standing field (legacy rules). */
 export function ipProblems(path: string, text: string): readonly FieldProblem[] {
   const parsed = parseIp(text);
   if (parsed === undefined)

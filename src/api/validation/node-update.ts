@@ -1,5 +1,5 @@
 // pure
-/** What the API refuses of a changed node (pkg/apis/core/validation ValidateNodeUpdate, Kubernetes 1.36). */
+/** Validates a changed node (pkg/apis/core/validation ValidateNodeUpdate, Kubernetes 1.36). */
 import { duplicate, forbidden, invalid, unsupported } from "../decode/field-problem.ts";
 import { isSame } from "../decode/strategic-diff.ts";
 import type { Node, NodeSpec, NodeStatus } from "../generated/types.ts";
@@ -17,7 +17,7 @@ import {
 } from "./fields.ts";
 import { isExtendedResource } from "./resources.ts";
 
-/** What is wrong with a node or its status that replaces the one before. */
+/** Errors of a node or its status that replaces the previous one. */
 export function nodeUpdateProblems(now: Node, before: Node): Problems {
   const { status = {} } = now;
   return [
@@ -30,7 +30,7 @@ export function nodeUpdateProblems(now: Node, before: Node): Problems {
   ];
 }
 
-/** What a cluster gives a node once. */
+/** Fields that a cluster sets once. */
 function fixedSpecProblems(now: NodeSpec, before: NodeSpec): Problems {
   const { podCIDRs = [], providerID = "" } = before;
   return [

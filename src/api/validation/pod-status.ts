@@ -1,5 +1,5 @@
 // pure
-/** What the API refuses of a new status of a pod (pkg/apis/core/validation ValidatePodStatusUpdate, Kubernetes 1.36). */
+/** Validates a new status of a pod (pkg/apis/core/validation ValidatePodStatusUpdate, Kubernetes 1.36). */
 import { duplicate, forbidden, invalid, unsupported } from "../decode/field-problem.ts";
 import type {
   Container,
@@ -27,7 +27,7 @@ export type StatusList = keyof typeof LISTS;
 /** Their names. */
 export const STATUS_LISTS = Object.keys(LISTS) as readonly StatusList[];
 
-/** What is wrong with a status that replaces the one before; all rules of the API for `pods/status`. */
+/** Errors of a status that replaces the previous one; all rules of the API for `pods/status`. */
 export function podStatusProblems(now: Pod, before: Pod): Problems {
   const status = now.status ?? {};
   return [

@@ -35,7 +35,7 @@ type Handler = LifecycleHandler & Pick<Probe, ProbeHandlerName>;
 
 type HandlerName = ProbeHandlerName | keyof LifecycleHandler;
 
-/** What is wrong with the action of each handler of a probe or hook; `graceSeconds` are those of the pod. */
+/** Validators of each handler of a probe or hook; `graceSeconds` are those of the pod. */
 const HANDLER_CHECKS: {
   readonly [K in HandlerName]: (
     action: NonNullable<Handler[K]>,

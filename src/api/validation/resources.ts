@@ -199,7 +199,7 @@ function claimProblems(
   });
 }
 
-/** What a container requests and may use. */
+/** Requests and limits of a container. */
 export const containerResourceProblems = (
   resources: ResourceRequirements,
   podClaims: ReadonlySet<string>,
@@ -209,7 +209,7 @@ export const containerResourceProblems = (
   ...claimProblems(resources.claims, podClaims, child(path, "claims")),
 ];
 
-/** What running the pod costs on top of its containers. */
+/** Overhead of the pod. */
 export const overheadProblems = (overhead: ResourceList | undefined, path: string): Problems =>
   requirementProblems({ limits: overhead ?? {} }, path, containerNameProblems);
 
@@ -265,7 +265,7 @@ const allReadable = ({ containers, initContainers = [] }: PodSpec): boolean =>
     ),
   );
 
-/** What the pod as a whole requests and may use, and whether that fits its containers. */
+/** Pod-level requests and limits, and whether they fit those of its containers. */
 export function podResourceProblems(spec: PodSpec, path: string): Problems {
   const own = spec.resources;
   if (own === undefined) return FINE;

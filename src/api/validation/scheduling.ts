@@ -290,7 +290,7 @@ export const tolerationProblems = (
     ];
   });
 
-/** What must be cleared before the pod may be scheduled. */
+/** Scheduling gates to be removed before the pod may be scheduled. */
 export function schedulingGateProblems(
   gates: readonly PodSchedulingGate[] | undefined,
   path: string,

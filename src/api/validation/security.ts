@@ -68,7 +68,7 @@ function appArmorProblems({ type, localhostProfile }: AppArmorProfile, path: str
     : [invalid(at, localhostProfile, "can only be set when AppArmor type is Localhost")];
 }
 
-/** What one container is allowed to do. */
+/** Security context of a container. */
 export function securityContextProblems(
   context: SecurityContext,
   path: string,
@@ -179,7 +179,7 @@ function sysctlProblems(spec: PodSpec, path: string): Problems {
   });
 }
 
-/** What all containers of the pod are allowed to do. */
+/** Security context of a pod. */
 export function podSecurityContextProblems(spec: PodSpec): Problems {
   const path = "spec.securityContext";
   const context: PodSecurityContext = spec.securityContext ?? {};

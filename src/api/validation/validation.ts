@@ -31,7 +31,7 @@ import { tokenWithoutAccountProblems } from "./volumes/projected.ts";
 import { checkVolumes } from "./volumes/volumes.ts";
 import { hostProcessProblems, linuxPodProblems, windowsPodProblems } from "./windows.ts";
 
-/** What depends on where a pod comes from and on the node's policy. */
+/** Options that depend on the pod's source and the node's policy. */
 export interface PodValidationOptions {
   /** Whether the pod is only now coming into being; a new one has no ephemeral containers. Default true. */
   readonly isNew?: boolean;

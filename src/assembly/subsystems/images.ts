@@ -12,7 +12,7 @@ import type { Foundation } from "../foundation.ts";
 
 const DEFAULT_HOME = "/root";
 
-/** What images are assembled with; `cri` is counted. */
+/** Dependencies of images; `cri` is counted. */
 export interface ImageParts {
   readonly cri: ContainerRuntime;
   readonly events: Events;

@@ -10,7 +10,7 @@ import {
 } from "../../subsystems/probes/probes.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** What probes are assembled with. */
+/** Dependencies of probes. */
 export interface ProbeParts {
   readonly runtime: RuntimeService;
   readonly cgroups: Cgroups;

@@ -8,7 +8,7 @@ import type { Foundation } from "../foundation.ts";
 /** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
 const STARTS_PER_CPU = 2;
 
-/** What the runtime is assembled with; `cri` is counted. */
+/** Dependencies of the runtime; `cri` is counted. */
 export interface RuntimeParts {
   readonly cri: ContainerRuntime;
   readonly cgroups: Cgroups;

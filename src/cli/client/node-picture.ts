@@ -4,7 +4,7 @@ import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { NodeChange, Overview, Problem } from "./shapes.ts";
 
-/** What is known of a node. */
+/** Known facts about a node. */
 export interface NodePicture {
   readonly overview: Overview | undefined;
   /** By UID. */

@@ -1,4 +1,4 @@
-/** What is known of a pod, from the agent: what was decided, warnings, and the pod as it is now. */
+/** Known facts about a pod, from the agent: what was decided, warnings, and the pod as it is now. */
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../api/generated/types.ts";
 import type { ShownPod } from "../../api/pod/shown-pod.ts";
@@ -10,7 +10,7 @@ import { askDecisions } from "./decisions.ts";
 import { type PodReference, podNamed, podNotFound } from "./pick-pod.ts";
 import type { ApiPodReply, Overview } from "./shapes.ts";
 
-/** What is known of a pod. */
+/** Known facts about a pod. */
 export interface PodStory {
   /** `namespace/name`. */
   readonly name: string;

@@ -39,7 +39,7 @@ import {
   removeMounts,
 } from "./remove-made.ts";
 
-/** What the user asked for. */
+/** The user's request. */
 export interface DownRequest {
   readonly paths: UpPaths;
   readonly graceSeconds: number | "own";
@@ -53,7 +53,7 @@ export interface DownRequest {
   readonly yes: boolean;
 }
 
-/** What `down` needs of its surroundings. */
+/** Dependencies of `down`. */
 export interface DownContext {
   readonly io: Io;
   readonly onInterrupt: () => AbortSignal;

@@ -41,7 +41,7 @@ export async function drainPods(request: DrainRequest): Promise<readonly string[
   return await withAgent(request, options, (agent, outside) => untilEmpty(agent, outside, request));
 }
 
-/** What became of pods that were to be stopped. */
+/** Outcome of pods that were to be stopped. */
 export interface StoppedPods {
   readonly stopped: number;
   /** Those that still run when time is up. */

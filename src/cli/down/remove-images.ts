@@ -14,7 +14,7 @@ export function imagesWithout(
   );
 }
 
-/** What became of images, each with the reason where it is left. */
+/** Outcome of images, each with the reason where it is left. */
 export interface RemovedImages {
   readonly removed: readonly string[];
   readonly left: readonly string[];

@@ -17,7 +17,7 @@ import { stopPods } from "./drain.ts";
 import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 
-/** What the user asked for. */
+/** The user's request. */
 export interface StopNodeRequest {
   readonly paths: UpPaths;
   readonly graceSeconds: number | "own";

@@ -41,7 +41,7 @@ export interface NodePlan {
   readonly notes: readonly string[];
 }
 
-/** What the plan is made from. */
+/** Inputs of the plan. */
 export interface NodePlanInputs {
   readonly node: string;
   readonly settings: CgroupSettings;

@@ -22,7 +22,7 @@ export function kernelValues({ readKernel }: Kernel): Readonly<Record<string, st
   );
 }
 
-/** What became of settings: those that have their old value again, and those that stay, with the reason. */
+/** Outcome of settings: those that have their old value again, and those that stay, with the reason. */
 export interface RestoredKernel {
   readonly restored: readonly string[];
   readonly kept: readonly string[];

@@ -2,7 +2,7 @@
 import { dumpYaml } from "../../api/text/yaml.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND } from "../../config/kubelet-config.ts";
 
-/** What the configuration for `up` depends on. */
+/** Inputs of the configuration for `up`. */
 export interface ConfigFileInputs {
   readonly manifests: string;
   readonly runtimeSocket: string;

@@ -2,7 +2,7 @@ import type { Io } from "../io.ts";
 import type { UpPaths } from "./paths.ts";
 import type { RuntimeChoice } from "./runtime/find-runtime.ts";
 
-/** What the user asked for. */
+/** The user's request. */
 export interface UpRequest {
   readonly paths: UpPaths;
   readonly containerd: RuntimeChoice;
@@ -16,7 +16,7 @@ export interface UpRequest {
   readonly checkOnly: boolean;
 }
 
-/** What `up` needs of its surroundings. */
+/** Dependencies of `up`. */
 export interface UpContext {
   readonly io: Io;
   readonly onInterrupt: () => AbortSignal;

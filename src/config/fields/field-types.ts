@@ -37,11 +37,11 @@ export interface Field<Path extends string = string> {
   readonly zeroIsUnset: boolean;
   /** The rule its value must keep, in words, for the documentation. */
   readonly rule: string;
-  /** What it does, one sentence. */
+  /** Its effect, one sentence. */
   readonly about: string;
 }
 
-/** What a type constructor returns: the type with its default and its treatment of zero. */
+/** Result of a type constructor: the type with its default and its treatment of zero. */
 export interface Shape {
   readonly type: FieldType;
   readonly default: JsonValue | undefined;

@@ -67,7 +67,7 @@ export function decodeValue(
   }
 }
 
-/** What `value` is, for "got ...". */
+/** Description of `value`, for "got ...". */
 export function jsonKindOf(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";

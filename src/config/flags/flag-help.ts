@@ -9,7 +9,7 @@ import { DEFAULT_FLAGS } from "./kubelet-flags.ts";
 const WIDTH = 100;
 const INDENT = 8;
 
-/** What stands for the value in the help text; empty for flags that are on or off. */
+/** Placeholder of the value in the help text; empty for boolean flags. */
 const VALUE_NAME: Readonly<Record<FlagType, string>> = {
   bool: "",
   string: "text",

@@ -26,7 +26,7 @@ export type FlagType =
   | "inspector"
   | "version";
 
-/** What a flag sets: a configuration field, a flag of its own, or nothing any more. */
+/** Target of a flag: a configuration field, an option of its own, or nothing any more. */
 export type FlagTarget =
   | { readonly kind: "config"; readonly path: FieldPath }
   | { readonly kind: "flag"; readonly key: keyof KubeletFlags }
@@ -56,7 +56,7 @@ export interface FlagSpec {
   readonly target: FlagTarget;
   readonly group: FlagGroup;
   readonly about: string;
-  /** What to use instead; `undefined` while the flag is in good standing. */
+  /** Replacement of a deprecated flag; `undefined` when it is not deprecated. */
   readonly deprecated?: string;
   /** Why it is accepted and has no effect; logged at the start when it is given. */
   readonly noEffect?: string;

@@ -21,7 +21,7 @@ export function parseBool(text: string): GoValue<boolean> {
   };
 }
 
-/** What integers are accepted: signed ones take prefixes such as `0x`, unsigned ones decimal digits only. */
+/** Accepted integers: signed ones take prefixes such as `0x`, unsigned ones decimal digits only. */
 export interface IntegerForm {
   readonly bits: 31 | 32 | 64;
   readonly unsigned: boolean;

@@ -44,7 +44,7 @@ export interface KubeletFlags {
   readonly deviceAllocateTimeout: DurationMs;
   /** Devices that only init containers needed stay with the pod until it ends. */
   readonly keepInitDevices: boolean;
-  /** What exec probes that ran out of time leave in their containers goes on. */
+  /** Processes that timed-out exec probes leave in their containers keep running. */
   readonly keepProbeLeftovers: boolean;
   /** Looks a second of all probes with periods of their own; at least 1. */
   readonly fineProbeRate: number;

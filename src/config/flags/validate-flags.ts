@@ -27,7 +27,7 @@ const NODE_LABEL_PREFIXES = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 const MAX_ADDRESSES = 2;
 const EVENT_MODES: readonly string[] = ["Protected", "Reference"];
 
-/** What is wrong with the flags that are no configuration fields; empty when they can be used. */
+/** Errors of the flags that are not configuration fields; empty when valid. */
 export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
   return [
     ...validateLabels(flags),

@@ -15,7 +15,7 @@ const DECLARED = [
 /** Declared only where the runtime can do it. */
 const USERNS_HOST_NETWORK = "UserNamespacesHostNetworkSupport";
 
-/** What the runtime can do, as far as pods may need it of a node. */
+/** Runtime features that pods may require of a node. */
 export interface RuntimeAbilities {
   /** Own users for a pod in the network of the node. */
   readonly userNamespacesHostNetwork: boolean;

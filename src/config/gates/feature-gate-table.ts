@@ -142,7 +142,7 @@ export const FEATURE_GATES: readonly FeatureGate[] = [
   ...rows("deprecated", true, true, DEPRECATED_ON_LOCKED),
 ].sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** What a gate needs to be on as well; only gates that concern a node. */
+/** Gates that a gate depends on; only those that concern a node. */
 export const GATE_NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
   ["ClusterTrustBundleProjection", ["ClusterTrustBundle"]],
   ["DRADeviceTaintRules", ["DRADeviceTaints"]],

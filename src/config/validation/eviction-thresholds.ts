@@ -1,7 +1,7 @@
 // pure
 import { type Quantity, readQuantity } from "../../api/text/quantity.ts";
 
-/** What can be watched for eviction. Source: pkg/kubelet/eviction/api. */
+/** Eviction signals. Source: pkg/kubelet/eviction/api. */
 export const EVICTION_SIGNALS = [
   "memory.available",
   "nodefs.available",
@@ -27,7 +27,7 @@ export type EvictionAmount =
   | { readonly kind: "quantity"; readonly quantity: Quantity }
   | { readonly kind: "share"; readonly share: number };
 
-/** What `readEvictionAmount` found. */
+/** Result of `readEvictionAmount`. */
 export type EvictionAmountReading =
   | { readonly ok: true; readonly amount: EvictionAmount }
   | { readonly ok: false; readonly error: string };

@@ -138,7 +138,7 @@ function validatePullCredentials(config: KubeletConfig, gates: FeatureGates): Co
   return problems;
 }
 
-/** What is wrong with an image of the allowlist: `registry/path`, the last segment may be `*`. */
+/** Errors of an image pattern of the allowlist: `registry/path`, the last segment may be `*`. */
 function imagePatternFault(pattern: string): string {
   if (pattern === "") return "image pattern must not be empty";
   if (pattern.trim() !== pattern) return "image pattern must not start or end with white space";

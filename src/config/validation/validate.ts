@@ -28,7 +28,7 @@ export function validateConfig(
   ];
 }
 
-/** What validation must know of the machine. */
+/** Facts about the machine for validation. */
 export interface HostForValidation {
   readonly cgroupVersion: 1 | 2;
   /** Bytes of swap that are on. */

@@ -5,11 +5,11 @@ import type { Log } from "../log.ts";
 import type { MetricsRegistry, Sample } from "../metrics.ts";
 import { type CheckState, INITIAL_STATE, nextState } from "./judge-health.ts";
 
-/** What a check measured. */
+/** Measurement of a check. */
 export interface HealthMeasure {
   /** The lag or age it is about; undefined as long as there is none. */
   readonly lagMs: number | undefined;
-  /** What is wrong, in words that stay the same while it lasts (no ages, no counts); undefined when all is well. */
+  /** The problem, in a text that stays the same while it lasts (no ages, no counts); undefined when healthy. */
   readonly problem: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface HealthReport {
   readonly problem: string | undefined;
 }
 
-/** What the checks need. */
+/** Dependencies of the checks. */
 export interface HealthDeps {
   readonly clock: Pick<Clock, "monotonic">;
   readonly log: Log;
@@ -98,7 +98,7 @@ export class HealthRegistry {
     }
   }
 
-  /** What fails now, in the order of registration; changes only when something begins, ends or turns. */
+  /** Failing checks in the order of registration; changes only when a state changes. */
   get problems(): Reading<readonly HealthProblem[]> {
     return this.#problems;
   }
@@ -154,7 +154,7 @@ export interface AgeCheckOptions {
   readonly limitMs: number;
   /** When it last went well; undefined as long as it need not have. */
   readonly since: () => MonotonicMs | undefined;
-  /** What has not happened, as in "the lease has not been renewed". */
+  /** The overdue action, as in "the lease has not been renewed". */
   readonly missing: string;
 }
 

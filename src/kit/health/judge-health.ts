@@ -1,7 +1,7 @@
 // pure
 import type { MonotonicMs } from "../clock.ts";
 
-/** What a check has come to, over several measurements. */
+/** State of a check over several measurements. */
 export type CheckState =
   /** `failures`: measurements in a row that found a problem, too few to count yet. */
   | { readonly kind: "passing"; readonly failures: number }

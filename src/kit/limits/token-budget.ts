@@ -6,7 +6,7 @@ export interface Budget {
   readonly intervalMs: number;
 }
 
-/** What was taken of a budget is one number: the time at which all of it will be there again; `undefined` is all of it. */
+/** State of a token budget: the time at which it is full again; `undefined` when it is full. */
 export type FullAt = number | undefined;
 
 /** Takes one token if there is one. */

@@ -8,7 +8,7 @@ export interface ControlLoop<Plan> {
   readonly wakeOn: readonly Wakes[];
   /** The loop runs at least this often; asked after each run where it is a function. `Infinity`: only when woken. */
   readonly everyMs: number | (() => number);
-  /** What to do; `undefined` means nothing. */
+  /** The plan; `undefined` for nothing to do. */
   readonly plan: () => Plan | undefined | Promise<Plan | undefined>;
   readonly act: (plan: Plan, signal: AbortSignal) => Promise<void>;
 }

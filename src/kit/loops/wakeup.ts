@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { onAbort } from "../on-abort.ts";
 
-/** What a loop can be woken by; every `Reading` is one. */
+/** Sources that wake a loop; every `Reading` is one. */
 export interface Wakes {
   /** Calls `onChange` after every change until the returned function is called. */
   subscribe(onChange: () => void): () => void;

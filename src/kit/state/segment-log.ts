@@ -18,7 +18,7 @@ export interface SegmentLogOptions {
   readonly isLine: (line: string) => boolean;
 }
 
-/** What a segment log needs. */
+/** Dependencies of a segment log. */
 export interface SegmentLogDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
@@ -169,7 +169,7 @@ export class SegmentLog {
     return numbers.sort((a, b) => a - b);
   }
 
-  /** What can be read of a segment; reading the log of a running agent changes nothing in it. */
+  /** Readable lines of a segment; reading the log of a running agent does not change it. */
   #readSegment(segment: number): Promise<string> {
     return this.#deps.state.peek(this.#file(segment), this.#maxBytes);
   }

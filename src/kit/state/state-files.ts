@@ -13,7 +13,7 @@ import type { MetricsRegistry } from "../metrics.ts";
 import type { TaskScope } from "../scope.ts";
 import type { StateReserve } from "./state-reserve.ts";
 
-/** What is needed of the machine's files; `Files` of the outside world has it. */
+/** File operations used; implemented by `Files` of the outside. */
 export interface StatePort {
   readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
   writeAtomic(path: string, content: string | Uint8Array, mode: number): Promise<void>;
@@ -33,11 +33,11 @@ export interface StatePort {
 
 /** A file or folder that the agent keeps for itself. */
 export interface StateFile {
-  /** What kind of file it is, in metrics: one of a few fixed names, e.g. `pod_status`. */
+  /** Type of the file in metrics: one of a few fixed names, e.g. `pod_status`. */
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  /** What the node does not know any more without it, e.g. `when images were last used`. */
+  /** What is lost without it, e.g. `when images were last used`. */
   readonly holds: string;
   /** Of files that follow one another: what they are called together, as `/folder/name-*.jsonl`. */
   readonly series?: string;
@@ -45,12 +45,12 @@ export interface StateFile {
   readonly important?: true;
 }
 
-/** What a decoder makes of a text; `broken` also of a version that is not known. */
+/** Result of a decoder; `broken` also for an unknown version. */
 export type DecodedState<T> =
   | { readonly kind: "read"; readonly value: T }
   | { readonly kind: "broken"; readonly why: string };
 
-/** What is wrong with a state file. */
+/** Problem of a state file. */
 export interface StateProblem {
   readonly file: string;
   readonly path: string;
@@ -68,7 +68,7 @@ export interface StateProblem {
   readonly atMs: number;
 }
 
-/** What state files stand on. */
+/** Dependencies of state files. */
 export interface StateFilesDeps {
   readonly files: StatePort;
   readonly clock: Clock;
@@ -102,7 +102,7 @@ export class StateFiles {
     this.#deps = deps;
   }
 
-  /** What is wrong now, and what was set aside since the agent was started, oldest first. */
+  /** Current problems, and files set aside since the agent was started, oldest first. */
   get problems(): Reading<readonly StateProblem[]> {
     return this.#problems;
   }
@@ -284,7 +284,7 @@ export class StateFiles {
     this.#report(file, cause);
   }
 
-  /** What was reported of the file holds no more, apart from what was set aside. */
+  /** Clears the problems of the file, apart from copies that were set aside. */
   settle(file: StateFile): void {
     const now = this.#problems.get();
     const about = shownPath(file);

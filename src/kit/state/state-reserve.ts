@@ -9,11 +9,11 @@ export const RESERVE_BYTES = 4 * 1024 * 1024;
 const REMAKE_MS = 60_000;
 /** The disk must have this many times the reserve free: others are not to be starved by it. */
 const ROOM_FACTOR = 4;
-/** What the file is filled with, again and again. */
+/** Fill pattern of the file. */
 const BLOCK_BYTES = 64 * 1024;
 const FILE_MODE = 0o600;
 
-/** What a reserve needs. */
+/** Dependencies of a reserve. */
 export interface StateReserveDeps {
   readonly files: {
     writeAtomic(path: string, content: Uint8Array, mode: number): Promise<void>;

@@ -28,7 +28,7 @@ const BOUND_KINDS: Readonly<Record<string, string>> = {
   Node: "nodes",
 };
 
-/** What tokens need. */
+/** Dependencies of tokens. */
 export interface TokenDeps {
   readonly signer: TokenSigner;
   readonly store: Pick<ObjectStore, "get">;

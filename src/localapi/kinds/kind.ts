@@ -1,5 +1,5 @@
 // pure
-/** What the server has to know of a kind of objects. */
+/** Properties of a kind of objects for the server. */
 import type { Problems } from "../../api/validation/fields.ts";
 import type { Tree } from "../../kit/json.ts";
 import type { ApiObject } from "../api-object.ts";

@@ -58,12 +58,12 @@ function dataProblems(
   ];
 }
 
-/** What the API asks of nodes. */
+/** Rules of the API for nodes. */
 export const NODE_RULES: KindRules = {
   validateChange: (now, before) => nodeUpdateProblems(as<Node>(now), as<Node>(before)),
 };
 
-/** What the API asks of config maps. */
+/** Rules of the API for config maps. */
 export const CONFIG_MAP_RULES: KindRules = {
   validate: (object) => {
     const { data = {}, binaryData = {} } = as<ConfigMap>(object);
@@ -90,7 +90,7 @@ const SECRET_FIELDS: Readonly<Record<string, readonly string[]>> = {
   "kubernetes.io/tls": ["tls.crt", "tls.key"],
 };
 
-/** What the API asks of secrets. `stringData` is for writing only. */
+/** Rules of the API for secrets. `stringData` is for writing only. */
 export const SECRET_RULES: KindRules = {
   complete: (object) => {
     const { stringData, ...secret } = as<Secret>(object);
@@ -123,7 +123,7 @@ export const SECRET_RULES: KindRules = {
 
 const base64 = (text: string): string => bytesToBase64(new TextEncoder().encode(text));
 
-/** What the API asks of namespaces. */
+/** Rules of the API for namespaces. */
 export const NAMESPACE_RULES: KindRules = {
   begin: (object) => ({
     ...object,
@@ -143,7 +143,7 @@ export const NAMESPACE_RULES: KindRules = {
     dns1123LabelFaults(name).map((fault) => invalid("metadata.name", name, fault)),
 };
 
-/** What the API asks of leases. */
+/** Rules of the API for leases. */
 export const LEASE_RULES: KindRules = {
   validate: (object) => {
     const { leaseDurationSeconds: seconds, leaseTransitions: count } = as<Lease>(object).spec ?? {};
@@ -158,7 +158,7 @@ export const LEASE_RULES: KindRules = {
   },
 };
 
-/** What the API asks of events. */
+/** Rules of the API for events. */
 export const EVENT_RULES: KindRules = {
   validate: (object) => {
     const { involvedObject: of } = as<CoreEvent>(object);
@@ -172,7 +172,7 @@ export const EVENT_RULES: KindRules = {
 
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 
-/** What the API asks of priority classes. */
+/** Rules of the API for priority classes. */
 export const PRIORITY_CLASS_RULES: KindRules = {
   complete: (object) => ({
     ...object,
@@ -197,7 +197,7 @@ export const PRIORITY_CLASS_RULES: KindRules = {
       : [forbidden("value", "may not be changed in an update.")],
 };
 
-/** What the API asks of runtime classes. */
+/** Rules of the API for runtime classes. */
 export const RUNTIME_CLASS_RULES: KindRules = {
   validate: (object) => {
     const { handler } = as<RuntimeClass>(object);
@@ -221,7 +221,7 @@ const heldBy = ({ metadata }: ApiObject, finalizer: string): ApiObject["metadata
   finalizers: [...new Set([...(metadata.finalizers ?? []), finalizer])],
 });
 
-/** What the API asks of persistent volumes. */
+/** Rules of the API for persistent volumes. */
 export const VOLUME_RULES: KindRules = {
   complete: (object) => {
     const { spec } = as<PersistentVolume>(object);
@@ -248,7 +248,7 @@ export const VOLUME_RULES: KindRules = {
   },
 };
 
-/** What the API asks of storage classes. */
+/** Rules of the API for storage classes. */
 export const STORAGE_CLASS_RULES: KindRules = {
   complete: (object) => {
     const { reclaimPolicy, volumeBindingMode } = as<StorageClass>(object);
@@ -262,7 +262,7 @@ export const STORAGE_CLASS_RULES: KindRules = {
     as<StorageClass>(object).provisioner === "" ? [required("provisioner")] : [],
 };
 
-/** What the API asks of claims for persistent volumes. */
+/** Rules of the API for claims for persistent volumes. */
 export const CLAIM_RULES: KindRules = {
   complete: (object) => {
     const { spec } = as<PersistentVolumeClaim>(object);
@@ -286,7 +286,7 @@ export const CLAIM_RULES: KindRules = {
   },
 };
 
-/** What the API asks of services. Addresses are given by a cluster; here a service has none. */
+/** Rules of the API for services. Addresses are given by a cluster; here a service has none. */
 export const SERVICE_RULES: KindRules = {
   warn: () => [
     "this API keeps services for export only: nothing gives them addresses or DNS names. Reach a pod by its IP, a hostPort or kubectl port-forward",
@@ -311,7 +311,7 @@ export const SERVICE_RULES: KindRules = {
   begin: (object) => ({ ...object, status: { loadBalancer: {} } }),
 };
 
-/** What the API asks of certificate signing requests. Who asks is filled in where they are made. */
+/** Rules of the API for certificate signing requests. Who asks is filled in where they are made. */
 export const SIGNING_REQUEST_RULES: KindRules = {
   begin: (object) => ({ ...object, status: {} }),
   keep: (now, before) => ({ ...now, spec: as<CertificateSigningRequest>(before).spec }),

@@ -169,7 +169,7 @@ function graceSeconds(object: ApiObject, asked: number | undefined): number {
   return seconds < 0 ? 1 : seconds;
 }
 
-/** What the API asks of pods. */
+/** Rules of the API for pods. */
 export const POD_RULES: KindRules = {
   complete: (object) => objectOf(defaultPod(podOf(object))),
   begin,

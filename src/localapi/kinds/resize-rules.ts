@@ -33,7 +33,7 @@ function resized(old: Container, asked: readonly Container[] | undefined): Conta
   };
 }
 
-/** What is wrong with a change in place, beside what is wrong with any pod. */
+/** Problems with a change in place, beside what is wrong with any pod. */
 export function resizeProblems(now: Pod, before: Pod): Problems {
   if (isMirrorPod(before)) return [forbidden("", "static pods cannot be resized")];
   if (before.spec?.os?.name === "windows") return [forbidden("", "windows pods cannot be resized")];

@@ -7,7 +7,7 @@ import { objectNotFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { type ObjectRequest, storeKeyOf } from "./object-request.ts";
 
-/** What all operations on objects work with. */
+/** Dependencies of all operations on objects. */
 export interface ObjectsCore {
   readonly store: ObjectStore;
   readonly clock: Clock;

@@ -7,7 +7,7 @@ import { conflict, forbiddenRequest } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
-/** What became of an object that was to be deleted. */
+/** Outcome of a deletion. */
 export interface Removal {
   readonly object: ApiObject;
   /** Whether it is gone; else it is on its way. */

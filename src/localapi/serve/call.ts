@@ -11,7 +11,7 @@ import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "../stat
 import { PROTOBUF, readWireObject, WireFault } from "../wire/read-object.ts";
 import type { ResourcePath } from "./request.ts";
 
-/** What the server works with. */
+/** Dependencies of the server. */
 export interface ServeDeps {
   readonly core: ObjectsCore;
   readonly tokens: TokenDeps;

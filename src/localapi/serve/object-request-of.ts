@@ -5,7 +5,7 @@ import type { FieldValidation, ObjectRequest, User } from "../objects/object-req
 import { invalidObject } from "../status-error.ts";
 import type { ResourcePath } from "./request.ts";
 
-/** What a request for objects is made of. */
+/** Inputs of a request for objects. */
 export interface ObjectRequestParts {
   readonly kind: Kind;
   readonly at: ResourcePath;

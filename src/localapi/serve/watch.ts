@@ -10,7 +10,7 @@ import { type Showing, showObject, tableOf } from "./forms.ts";
 import { isOn } from "./request.ts";
 import type { Selects } from "./select.ts";
 
-/** What a watch works with. */
+/** Dependencies of a watch. */
 export interface ObjectWatchDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;

@@ -24,7 +24,7 @@ export interface Change {
   readonly last: ApiObject;
 }
 
-/** What a store needs. */
+/** Dependencies of a store. */
 export interface StoreDeps {
   readonly database: Database;
   readonly clock: Clock;

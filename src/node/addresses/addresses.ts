@@ -23,7 +23,7 @@ export interface AddressOptions {
   readonly given: readonly string[];
 }
 
-/** What finding addresses needs. */
+/** Dependencies for finding addresses. */
 export interface AddressDeps {
   readonly host: Pick<Host, "addresses" | "lookup">;
   readonly clock: Clock;

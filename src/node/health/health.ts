@@ -13,7 +13,7 @@ import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
-/** What measuring the agent needs. */
+/** Dependencies for measuring the agent. */
 export interface NodeHealthDeps {
   readonly outside: Pick<Outside, "clock" | "log" | "host" | "serving">;
   readonly scope: TaskScope;

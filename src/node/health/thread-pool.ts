@@ -1,7 +1,7 @@
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { HealthCheck, HealthMeasure } from "../../kit/health/health.ts";
 
-/** What timing the pool needs. */
+/** Dependencies for timing the pool. */
 export interface ThreadPoolDeps {
   readonly clock: Clock;
   /** A file operation that is done at once wherever a thread of the pool and the disk are free. */

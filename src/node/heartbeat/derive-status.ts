@@ -59,7 +59,7 @@ export interface NodeSnapshot {
   readonly declaredFeatures: readonly string[] | undefined;
   /** Why the node is not ready; empty when it is. */
   readonly problems: readonly string[];
-  /** What is wrong with the agent while the node is ready. */
+  /** Problems with the agent while the node is ready. */
   readonly warnings: readonly string[];
   readonly pressure: NodePressure;
   readonly volumesInUse: readonly string[];

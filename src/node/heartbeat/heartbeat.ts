@@ -47,7 +47,7 @@ export interface HeartbeatOptions {
   readonly leaseSeconds: number;
 }
 
-/** What the heartbeat needs. */
+/** Dependencies of the heartbeat. */
 export interface HeartbeatDeps {
   /** A client of its own, without a limit: a busy agent is not a dead one. */
   readonly client: KubeClient;

@@ -14,7 +14,7 @@ export interface LeaseOptions {
   readonly durationSeconds: number;
 }
 
-/** What keeping the lease needs. */
+/** Dependencies for keeping the lease. */
 export interface LeaseDeps {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly node: Reading<Node | undefined>;

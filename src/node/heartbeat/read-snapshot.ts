@@ -7,7 +7,7 @@ import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";
 import { listedImages, type NodePressure, type NodeSnapshot } from "./derive-status.ts";
 
-/** What reading a snapshot needs. */
+/** Dependencies for reading a snapshot. */
 export interface SnapshotDeps {
   readonly clock: Clock;
   /** Listed every 30 s by their own module, largest first. */
@@ -18,7 +18,7 @@ export interface SnapshotDeps {
   readonly pressure: () => NodePressure;
   /** What the node declares with a runtime that can do this. */
   readonly declared: (able: RuntimeAbilities) => readonly string[] | undefined;
-  /** What is wrong with the agent itself. */
+  /** Problems with the agent itself. */
   readonly health: Reading<readonly HealthProblem[]>;
   /** Whether the machine is going down. */
   readonly shuttingDown: Reading<boolean>;

@@ -16,7 +16,7 @@ import {
   type RequiredRule,
 } from "./node-chains.ts";
 
-/** What the chains need. */
+/** Dependencies of the chains. */
 export interface IptablesDeps {
   readonly host: Pick<Host, "runProgram">;
   readonly clock: Clock;

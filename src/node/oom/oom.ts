@@ -16,7 +16,7 @@ import type { Events } from "../../subsystems/events/events.ts";
 import { describeKill, reachedLimit } from "./describe-kill.ts";
 import { type OomKill, type OomStory, readOomLines } from "./kernel-lines.ts";
 
-/** What telling of kills needs. */
+/** Dependencies for reporting kills. */
 export interface OomWatchDeps {
   readonly outside: Pick<Outside, "clock" | "log" | "host">;
   readonly scope: TaskScope;

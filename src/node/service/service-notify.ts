@@ -11,7 +11,7 @@ import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { ServiceNotifier } from "../../outside/systemd/service-notifier.ts";
 import { judgeWatchdog, type WatchedAgent } from "./judge-watchdog.ts";
 
-/** What telling it needs. */
+/** Dependencies for notifying it. */
 export interface ServiceNotifyDeps {
   readonly manager: ServiceNotifier;
   readonly clock: Clock;

@@ -26,7 +26,7 @@ const KILLED = 137;
 /** Pods that a record of the journal names at most; of more it says how many. */
 const MAX_NAMED = 100;
 
-/** What ending all pods needs. */
+/** Dependencies for ending all pods. */
 export interface EndPodsDeps {
   readonly clock: Clock;
   readonly log: Log;

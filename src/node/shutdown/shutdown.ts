@@ -31,7 +31,7 @@ export interface ReportedPods {
   subscribe(onChange: () => void): () => void;
 }
 
-/** What a shutdown of the node needs. */
+/** Dependencies of a shutdown of the node. */
 export interface ShutdownDeps extends EndPodsDeps {
   readonly logind: Logind;
   readonly files: Pick<Files, "makeDirectory" | "writeAtomic">;

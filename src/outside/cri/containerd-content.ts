@@ -11,7 +11,7 @@ const HEADERS = { "containerd-namespace": "k8s.io" };
 
 /** A piece of an image that is being written. */
 export interface ContentDownload {
-  /** What is written, like `layer-sha256:…`. */
+  /** Reference of the content, such as `layer-sha256:…`. */
   readonly ref: string;
   readonly doneBytes: number;
   /** 0 as long as it is not known. */
@@ -24,7 +24,7 @@ const listStatuses = {
   responseType: { decode: decodeStatuses },
 } as const;
 
-/** What is being written now. Throws `OutsideError`. */
+/** Content that is being written now. Throws `OutsideError`. */
 export async function listDownloads(
   channel: GrpcChannel,
   timeoutMs: number,

@@ -40,7 +40,7 @@ export type {
   VersionResponse,
 };
 
-/** What a command that ran to its end left; output as the runtime cut it. */
+/** Result of a finished command; output as truncated by the runtime. */
 export interface ExecResult {
   readonly exitCode: number;
   readonly stdout: Uint8Array;
@@ -169,7 +169,7 @@ export interface ImageService {
   filesystems(signal: AbortSignal): Promise<ImageFilesystems>;
 }
 
-/** What the runtime uses of the file systems that hold images and writable layers; one, or one for each. */
+/** Runtime's usage of the file systems with images and writable layers; one, or one for each. */
 export interface ImageFilesystems {
   readonly images: readonly FilesystemUsage[];
   /** Empty when the runtime does not tell them apart. */

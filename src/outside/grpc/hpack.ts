@@ -23,7 +23,7 @@ export interface HpackLimits {
   readonly listBytes: number;
 }
 
-/** What a field costs beside its texts (RFC 7541, 4.1). */
+/** Overhead of a table entry beside its texts (RFC 7541, 4.1). */
 const FIELD_OVERHEAD_BYTES = 32;
 
 const STATIC_FIELDS: readonly (readonly [Uint8Array, Uint8Array])[] = STATIC_TABLE.map(
@@ -237,7 +237,7 @@ function decodeHuffman(bytes: Uint8Array): Uint8Array {
       onlyOnes = true;
     }
   }
-  // What fills the last byte up is the beginning of the end-of-string code: ones only.
+  // Padding of the last byte is the start of the end-of-string code: ones only.
   if (pending > 7 || !onlyOnes) throw new HpackError("a Huffman text with a wrong end");
   return Uint8Array.from(out);
 }

@@ -25,7 +25,7 @@ const FLAG_PRIORITY = 0x20;
 
 const AUTHORITY = ":authority";
 const REPLACEMENT = ascii("localhost");
-/** What nghttp2 takes for an authority (RFC 3986 host and port). */
+/** What nghttp2 accepts as `:authority` (RFC 3986 host and port). */
 const ACCEPTABLE = /^[A-Za-z0-9\-._~%!$&'()*+,;=:@[\]]+$/;
 
 /** A header block that is being collected. */
@@ -69,7 +69,7 @@ export class RequestRepair {
     }
   }
 
-  /** What does not begin as HTTP/2 is the server's to refuse. */
+  /** Input that is not HTTP/2 is left for the server to refuse. */
   #readPreface(out: Uint8Array[]): boolean {
     const known = Math.min(this.#held.length, PREFACE.length);
     if (PREFACE.subarray(0, known).some((byte, i) => this.#held[i] !== byte)) {

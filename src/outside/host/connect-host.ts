@@ -19,11 +19,11 @@ import { killProcess, readProcess } from "./processes.ts";
 import { runProgram } from "./run-program.ts";
 import { createFileWorkers, type FileWorkers } from "./worker/file-workers.ts";
 
-/** What the connection to the machine needs. */
+/** Dependencies for connecting to the machine. */
 export interface HostOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Who makes the system calls on files of pods; workers of its own unless given. */
+  /** Makes the system calls on files of pods; by default workers of its own. */
   readonly fileWorkers?: FileWorkers;
   /** Where the cgroups are; found in `/proc/self/mountinfo` by default. */
   readonly cgroupMounts?: CgroupMounts;

@@ -18,7 +18,7 @@ export type {
   VolumeFiles,
 } from "./files/volume-files.ts";
 
-/** What stands under a name. */
+/** A directory entry. */
 export type FileKind = "file" | "directory" | "link" | "socket" | "other";
 
 /** A name in a folder. */
@@ -53,7 +53,7 @@ export interface FileFacts {
   readonly device?: "character" | "block";
 }
 
-/** What a folder takes. */
+/** Size of a folder. */
 export interface TreeSize {
   readonly usedBytes: number;
   /** Files, folders and links, the folder itself included. */
@@ -66,7 +66,7 @@ export interface TreeSize {
   readonly tookMs: number;
 }
 
-/** What became of one of several folders that were to be measured. */
+/** Outcome of measuring one of several folders. */
 export type MeasuredTree =
   | { readonly kind: "measured"; readonly size: TreeSize }
   | { readonly kind: "missing" }
@@ -224,7 +224,7 @@ export interface FileWorkerFacts {
   readonly unanswered: readonly { readonly shown: string; readonly sinceMs: MonotonicMs }[];
 }
 
-/** What does not change while the machine is up, apart from memory and disk sizes by hot-plug. */
+/** Facts that do not change while the machine is up, apart from memory and disk sizes by hot-plug. */
 export interface HostFacts {
   readonly hostname: string;
   readonly cpuCount: number;
@@ -270,7 +270,7 @@ export interface Program {
   readonly args: readonly string[];
   /** Beside the agent's own environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** What it reads from its standard input. */
+  /** Its standard input. */
   readonly input: string;
   readonly timeoutMs: number;
   /** Of both outputs together. */
@@ -290,7 +290,7 @@ export interface ProgramResult {
 export interface Host {
   /** The agent's own state and configuration. */
   readonly files: Files;
-  /** What belongs to pods: their folders, volumes and logs, and what they name on the host. */
+  /** Files of pods: their folders, volumes and logs, and host paths they name. */
   readonly podFiles: PodFiles;
   /** As `podFiles`, in a worker process. */
   readonly volumes: VolumeFiles;

@@ -55,7 +55,7 @@ function readRecord(descriptor: number, buffer: Uint8Array): string | undefined 
   }
 }
 
-/** What stands behind the record's head, on its first line; the lines below hold keys of devices. */
+/** Text after the record's header, on its first line; further lines hold device keys. */
 function textOfRecord(record: string): string {
   const text = record.slice(record.indexOf(";") + 1);
   const end = text.indexOf("\n");

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
-/** What this process uses, as Prometheus' process metrics have it. */
+/** Resource usage of this process, as in Prometheus' process metrics. */
 export interface ProcessUsage {
   readonly cpuSeconds: number;
   readonly residentBytes: number;
@@ -10,9 +10,9 @@ export interface ProcessUsage {
   readonly startTimeSeconds: number;
   readonly openFiles: number;
   readonly maxFiles: number;
-  /** What the JavaScript heap has taken from the system. */
+  /** Memory the JavaScript heap has reserved. */
   readonly heapTotalBytes: number;
-  /** What the JavaScript heap holds, garbage that is not yet collected included. */
+  /** Used JavaScript heap, including garbage not collected yet. */
   readonly heapUsedBytes: number;
   /** Memory outside the heap that its objects keep: buffers and native state. */
   readonly externalBytes: number;
@@ -27,7 +27,7 @@ export interface LoopDelay {
 
 /** This process, seen from itself. */
 export interface OwnProcess {
-  /** What runs it, e.g. `node v26.10.0`. */
+  /** Runtime and its version, e.g. `node v26.10.0`. */
   readonly engine: string;
   readonly commandLine: readonly string[];
   usage(): ProcessUsage;

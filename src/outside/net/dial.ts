@@ -73,7 +73,7 @@ export interface Connecting {
   readonly onBytes?: (bytes: Uint8Array) => void;
 }
 
-/** What peers send is read into here, one read at a time; a buffer for each would be most of the cost of a probe. */
+/** Shared read buffer, used by one read at a time; one for each connection would be most of the cost of a probe. */
 let readBuffer: Uint8Array | undefined;
 const READ_BUFFER_BYTES = 16 * 1024;
 
@@ -123,7 +123,7 @@ export function dial(host: string, port: number, held: HeldSockets): Promise<Soc
   });
 }
 
-/** What a URL names, as far as a request needs it. */
+/** Parts of a URL that a request needs. */
 export interface HttpTarget {
   readonly secure: boolean;
   /** Without brackets; an IPv6 zone in plain spelling. */

@@ -5,7 +5,7 @@ import { PeerError } from "./dial.ts";
 /** Answer to one HTTP/2 request. */
 export interface H2Reply {
   readonly headers: IncomingHttpHeaders & { readonly ":status"?: number };
-  /** What followed the body; empty when nothing did, or when the body was cut. */
+  /** Trailers; empty when there are none, or when the body was cut off. */
   readonly trailers: IncomingHttpHeaders;
   /** At most the bytes that were asked for. */
   readonly body: Uint8Array;

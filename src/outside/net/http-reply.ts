@@ -174,7 +174,7 @@ function broken(why: string): MalformedReply {
 
 const QUOTED_CHARS = 128;
 
-/** What the peer sent, in Go's quotes: bytes that are not text as `\\x15`. */
+/** The peer's bytes quoted as in Go: bytes that are not text as `\\x15`. */
 function quoted(text: string): string {
   return JSON.stringify(text.slice(0, QUOTED_CHARS))
     .replace(/\\u00([0-9a-f]{2})/g, "\\x$1")

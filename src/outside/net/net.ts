@@ -16,7 +16,7 @@ export interface HttpExchange {
   readonly followSameHost: boolean;
 }
 
-/** What became of a GET; the messages are those of Go's net/http, fit to be shown. */
+/** Outcome of a GET; messages as in Go's net/http. */
 export type HttpAnswer =
   | {
       readonly kind: "response";
@@ -27,7 +27,7 @@ export type HttpAnswer =
   | { readonly kind: "timeout"; readonly message: string }
   | { readonly kind: "failure"; readonly message: string };
 
-/** What became of a connect; the messages are those of Go's net package. */
+/** Outcome of a connect; messages as in Go's net package. */
 export type ConnectAnswer =
   | { readonly kind: "connected" }
   | { readonly kind: "timeout"; readonly message: string }
@@ -42,7 +42,7 @@ export interface GrpcHealthRequest {
   readonly userAgent?: string;
 }
 
-/** What became of a health check; a `failure` carries the status as grpc-go prints it. */
+/** Outcome of a health check; a `failure` carries the status as grpc-go prints it. */
 export type GrpcHealthAnswer =
   | {
       readonly kind: "status";

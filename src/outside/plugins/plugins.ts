@@ -29,13 +29,13 @@ export type {
   PodResources as PodResourcesV1alpha1,
 } from "./generated/podresources-v1alpha1/api.ts";
 
-/** What device plugins ask of the agent (`v1beta1.Registration`). */
+/** Service that device plugins call at the agent (`v1beta1.Registration`). */
 export const DEVICE_REGISTRATION = DeviceRegistrationDefinition;
-/** What the agent asks of device plugins (`v1beta1.DevicePlugin`). */
+/** Service that the agent calls at device plugins (`v1beta1.DevicePlugin`). */
 export const DEVICE_PLUGIN = DevicePluginDefinition;
-/** What the agent asks of plugins in the registry folder (`pluginregistration.Registration`). */
+/** Service that the agent calls at plugins in the registry folder (`pluginregistration.Registration`). */
 export const PLUGIN_REGISTRATION = RegistrationDefinition;
-/** What monitors ask of the agent (`v1.PodResourcesLister`). */
+/** Service that monitors call at the agent (`v1.PodResourcesLister`). */
 export const POD_RESOURCES = PodResourcesListerDefinition;
 /** The same as it was first (`v1alpha1.PodResourcesLister`). */
 export const POD_RESOURCES_V1ALPHA1 = PodResourcesListerV1alpha1;

@@ -16,7 +16,7 @@ export interface ProfiledStack {
   readonly values: readonly number[];
 }
 
-/** What a value of a profile counts. */
+/** Type and unit of a profile's values. */
 export interface ValueType {
   /** `samples`, `cpu`, `inuse_space`, … */
   readonly type: string;
@@ -28,7 +28,7 @@ export interface ValueType {
 export interface Profile {
   readonly types: readonly ValueType[];
   readonly stacks: readonly ProfiledStack[];
-  /** What one sample stands for: so many of `unit`. */
+  /** Sampling period: so many of `unit`. */
   readonly period: ValueType & { readonly value: number };
   /** Unix milliseconds. */
   readonly startedAtMs: number;

@@ -9,7 +9,7 @@ import { cpuStacks, heapStacks, type V8CpuProfile, type V8HeapNode } from "./sta
 export type ProfileKind =
   /** Time on the processor, by function. */
   | "profile"
-  /** What was allocated while the profile was taken and is still in use at its end. */
+  /** Memory allocated while the profile was taken and still in use at its end. */
   | "heap"
   /** All that was allocated while the profile was taken. */
   | "allocs";

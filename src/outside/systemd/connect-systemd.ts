@@ -33,7 +33,7 @@ const PATH = "/org/freedesktop/systemd1";
 const MANAGER = "org.freedesktop.systemd1.Manager";
 const PROPERTIES = "org.freedesktop.DBus.Properties";
 
-/** What systemd does with jobs that stand in the way. */
+/** How systemd treats conflicting jobs. */
 const MODE = "replace";
 const CALL_TIMEOUT_MS = 25_000;
 const JOB_TIMEOUT_MS = 30_000;

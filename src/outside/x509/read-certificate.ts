@@ -30,7 +30,7 @@ export const OID = {
   clientAuth: "1.3.6.1.5.5.7.3.2",
 } as const;
 
-/** What a certificate may be used for, of what Kubernetes knows. */
+/** Key usages of a certificate that Kubernetes knows. */
 export type CertificateUsage = "serverAuth" | "clientAuth";
 
 /** Contents of a certificate. Nothing of it is verified. */
@@ -114,12 +114,12 @@ function readExtensions(
   };
 }
 
-/** What a certificate signing request asks for. Its signature is not checked here. */
+/** Parses a certificate signing request. Its signature is not checked here. */
 export interface CsrFacts {
   readonly subject: CertificateSubject;
   readonly names: AlternativeNames;
   readonly publicKey: Uint8Array;
-  /** What is signed, and the signature over it. */
+  /** Signed content and its signature. */
   readonly signedPart: Uint8Array;
   readonly signature: Uint8Array;
 }

@@ -67,11 +67,11 @@ export interface CertificateTemplate {
   readonly publicKey: Uint8Array;
   readonly notBefore: WallMs;
   readonly notAfter: WallMs;
-  /** What it may be used for; `authority` lets it issue others. */
+  /** Key usages; `authority` lets it issue certificates. */
   readonly use: "authority" | readonly CertificateUsage[];
 }
 
-/** Who signs: its certificate and key; without certificate the order signs itself. */
+/** Issuer's certificate and key; without a certificate the result is self-signed. */
 export interface Issuer {
   readonly certificatePem?: string;
   readonly privateKeyPem: string;
@@ -268,20 +268,20 @@ export function parseCertificateDer(bytes: Uint8Array): CertificateFacts {
   return readCertificate(bytes);
 }
 
-/** What a signing request asks for, and whether it is signed. */
+/** Content of a certificate signing request, and whether its signature is valid. */
 export type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
   /** Whether the requester holds the key. Judged for keys with SHA-2 signatures; else `false`. */
   readonly signatureIsValid: boolean;
 };
 
-/** What a signing request (PEM) asks for. */
+/** Parses a certificate signing request (PEM). */
 export function parseCsr(pem: string): ParsedCsr {
   const [first] = pemBlocks(pem, "CERTIFICATE REQUEST");
   if (!first) throw new OutsideError("invalid", "certificate: no PEM block of a request");
   return parseCsrDer(first);
 }
 
-/** What a signing request (DER) asks for. */
+/** Parses a certificate signing request (DER). */
 export function parseCsrDer(bytes: Uint8Array): ParsedCsr {
   const { signedPart, signature, ...facts } = readCsr(bytes);
   const key = publicKeyOf(facts.publicKey);

@@ -31,7 +31,7 @@ export interface ResizeSettings {
   readonly limitedSwap: boolean;
 }
 
-/** What a verdict is made from. */
+/** Inputs of a verdict. */
 export interface ResizeInputs {
   /** As it is wanted. */
   readonly desired: Pod;

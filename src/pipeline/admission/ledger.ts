@@ -26,7 +26,7 @@ export interface LedgerPaths {
   readonly actuated: string;
 }
 
-/** What keeping them needs. */
+/** Dependencies for keeping them. */
 export interface LedgerDeps {
   readonly state: StateFiles;
 }

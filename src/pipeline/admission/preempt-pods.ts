@@ -9,7 +9,7 @@ import type { DecisionPort } from "../pods/ports.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { lacksOnlyResources, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
-/** What ending others for a pod needs. */
+/** Dependencies for ending others for a pod. */
 export interface PreemptDeps {
   readonly events: Pick<Events, "ofPod">;
   readonly decisions: DecisionPort;

@@ -15,7 +15,7 @@ import {
 import type { PodSink, PodSource } from "../sources/sources.ts";
 import { isOwnCondition } from "../status/pod-conditions.ts";
 
-/** What following pods needs. */
+/** Dependencies for following pods. */
 export interface ApiPodsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

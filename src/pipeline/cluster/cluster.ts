@@ -28,7 +28,7 @@ import { StatusWriter } from "./status-writer.ts";
 
 export type { ApiPods } from "./api-pods.ts";
 
-/** What following the pods of the node in the API needs. */
+/** Dependencies for following the pods of the node in the API. */
 export interface FollowedPodsDeps {
   readonly client: KubeClient;
   /** The node's own object, as soon as the API has it. */
@@ -38,7 +38,7 @@ export interface FollowedPodsDeps {
   readonly log: Log;
 }
 
-/** What bringing statuses and mirror pods to the API needs. */
+/** Dependencies for bringing statuses and mirror pods to the API. */
 export interface ClusterPodsDeps extends FollowedPodsDeps {
   readonly api: ApiPods;
   readonly reachable: Reading<boolean>;

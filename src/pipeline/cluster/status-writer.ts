@@ -25,7 +25,7 @@ import { ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
-/** What writing statuses needs. */
+/** Dependencies for writing statuses. */
 export interface StatusWriterDeps {
   readonly client: KubeClient;
   readonly reachable: Reading<boolean>;

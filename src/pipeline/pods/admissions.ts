@@ -8,7 +8,7 @@ import type { PodRecord } from "./record.ts";
 import { Resizes } from "./resize/resizes.ts";
 import type { PodSignal } from "./signals.ts";
 
-/** What the class needs of the module. */
+/** Dependencies of the class. */
 export interface AdmissionsDeps extends PodDeps {
   readonly admit: Admit;
   readonly list: () => readonly PodRecord[];

@@ -142,7 +142,7 @@ export interface Retries {
   readonly failures: Readonly<Record<string, StepFailure>>;
 }
 
-/** What is known of containers that the runtime does not tell. */
+/** Known facts about containers that the runtime does not tell. */
 export interface TrackedContainers {
   /** Results of probes by container name. */
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;

@@ -24,7 +24,7 @@ export function knownBefore(
   return { published, startedAt, known: kept.knownBefore(uid) };
 }
 
-/** What is known of pods from a previous run of the agent. */
+/** Known facts about pods from a previous run of the agent. */
 interface KnownBeforeDeps {
   readonly clock: Pick<Clock, "wall">;
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;

@@ -3,7 +3,7 @@ import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
 
-/** What the port is made from. */
+/** Inputs of the port. */
 export interface MemoryPortDeps {
   readonly outside: Pick<Outside, "host">;
   readonly cgroups: Pick<Cgroups, "podPath">;

@@ -26,7 +26,7 @@ export interface PortOptions {
   readonly missingDns: MissingDnsNotice;
 }
 
-/** What the ports are made from. */
+/** Inputs of the ports. */
 export interface PortDeps
   extends PrerequisitesPortDeps,
     HookPortDeps,

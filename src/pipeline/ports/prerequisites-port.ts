@@ -19,7 +19,7 @@ export interface PodRoots {
 const POD_FOLDER_MODE = 0o750;
 const LOG_FOLDER_MODE = 0o755;
 
-/** What the port is made from. */
+/** Inputs of the port. */
 export interface PrerequisitesPortDeps {
   readonly outside: Outside;
   readonly cgroups: Cgroups;

@@ -18,7 +18,7 @@ import type { AllocationLedger } from "../admission/ledger.ts";
 import type { NodeInfo } from "../admission/rules.ts";
 import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
 
-/** What the port is made from. */
+/** Inputs of the port. */
 export interface ResizeDeps {
   readonly ledger: AllocationLedger;
   readonly cgroups: Cgroups;

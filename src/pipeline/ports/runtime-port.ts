@@ -9,7 +9,7 @@ import {
   recordDnsProblems,
 } from "./port-events.ts";
 
-/** What the port is made from. */
+/** Inputs of the port. */
 export interface RuntimePortDeps extends ContainerDeps, EventDeps {
   readonly cgroups: Cgroups;
 }

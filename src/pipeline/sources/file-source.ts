@@ -22,7 +22,7 @@ export interface FileSourceOptions {
   readonly everyMs: number;
 }
 
-/** What following a folder needs. */
+/** Dependencies for following a folder. */
 export interface FileSourceDeps {
   readonly files: Files;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ export interface HttpSourceOptions {
   readonly everyMs: number;
 }
 
-/** What asking a URL needs. */
+/** Dependencies for asking a URL. */
 export interface HttpSourceDeps {
   readonly net: Net;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ export interface Delegated {
   readonly authorizer: Authorizer;
 }
 
-/** What asking needs. */
+/** Dependencies for asking. */
 export interface DelegatedDeps {
   readonly client: Pick<KubeClient, "create">;
   readonly clock: Clock;

@@ -28,7 +28,7 @@ export interface CertificateOptions {
   readonly clientCaFile: string;
 }
 
-/** What certificates need of the world. */
+/** Dependencies of certificates. */
 export interface CertificateDeps {
   readonly files: Files;
   readonly state: Pick<StateFiles, "makeFolder" | "write" | "setAside">;

@@ -16,7 +16,7 @@ import {
   parseNodeLogQuery,
 } from "./node-log-query.ts";
 
-/** What serving the node's logs needs. */
+/** Dependencies for serving the node's logs. */
 export interface NodeLogDeps {
   readonly openFolder: OpenFolderBeneath;
   readonly streamProgram: StreamProgram;

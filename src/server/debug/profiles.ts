@@ -15,7 +15,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ["profile", "time on the processor by function (?seconds=)"],
 ]);
 
-/** What profiling needs. */
+/** Dependencies for profiling. */
 export interface ProfileDeps {
   readonly profiler: Profiler;
   /** The command line of the process. */

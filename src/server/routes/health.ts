@@ -22,7 +22,7 @@ export function healthChecks(deps: {
   /** When the runtime was last listed, and whether listing works. */
   readonly lastListing: Reading<MonotonicMs | undefined>;
   readonly startedAt: MonotonicMs;
-  /** What is wrong with the socket of device plugins; absent where there is none. */
+  /** Problems with the socket of device plugins; absent where there is none. */
   readonly devicePlugins: Reading<string | undefined> | undefined;
   /** Checks of others. */
   readonly registry: Pick<HealthRegistry, "list">;

@@ -38,12 +38,12 @@ export type Translation =
 const NONE: Translation = { kind: "none" };
 const TUNNEL = /^SPDY\/3\.1\+(.*\.k8s\.io)$/;
 
-/** What a request for exec or attach needs. */
+/** Dependencies of a request for exec or attach. */
 export function translationOfCommand(offer: UpgradeOffer): Translation {
   return offered(offer).includes("v5.channel.k8s.io") ? { kind: "command" } : NONE;
 }
 
-/** What a request for a port-forward needs. */
+/** Dependencies of a request for a port-forward. */
 export function translationOfPortForward(offer: UpgradeOffer): Translation {
   const streamProtocols = offered(offer).flatMap((name) => TUNNEL.exec(name)?.[1] ?? []);
   return streamProtocols.length > 0 ? { kind: "tunnel", streamProtocols } : NONE;

@@ -16,7 +16,7 @@ import {
   translationOfPortForward,
 } from "./stream-options.ts";
 
-/** What connections into containers need. */
+/** Dependencies of connections into containers. */
 export interface Streaming {
   readonly node: ServedNode;
   readonly log: Log;

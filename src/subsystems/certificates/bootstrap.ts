@@ -16,7 +16,7 @@ export interface BootstrapOptions {
   readonly certFolder: string;
 }
 
-/** What bootstrapping needs; the client is the one of the bootstrap kubeconfig. */
+/** Dependencies for bootstrapping; the client uses the bootstrap kubeconfig. */
 export interface BootstrapDeps extends SignDeps {
   readonly files: Files;
 }

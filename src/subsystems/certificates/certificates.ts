@@ -1,5 +1,5 @@
 /**
- * Certificates of the node that somebody else signs. Owns: their files below `--cert-dir`. In: a client
+ * Certificates of the node, signed by the cluster. Owns: their files below `--cert-dir`. In: a client
  * of the API that may ask for them. Out: pairs of certificate and key, renewed in time. Invariants: a key
  * never leaves the node, and only root reads it; what is kept always fits together.
  */

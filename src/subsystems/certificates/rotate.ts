@@ -21,11 +21,11 @@ export interface RotationOptions {
   readonly signerName: string;
   readonly usages: readonly string[];
   readonly subject: CertificateSubject;
-  /** What the certificate must name now; undefined: not known yet. */
+  /** Names the certificate must contain now; undefined while not known. */
   readonly names: () => AlternativeNames | undefined;
 }
 
-/** What rotating needs. */
+/** Dependencies for rotation. */
 export interface CertificateRotationDeps extends SignDeps {
   readonly store: CertificateStore;
   /** A change of any of these may mean that other names are wanted. */

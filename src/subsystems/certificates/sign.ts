@@ -34,7 +34,7 @@ export interface SigningRequest {
   readonly timeoutMs: number;
 }
 
-/** What asking for a certificate needs. */
+/** Dependencies for requesting a certificate. */
 export interface SignDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -43,8 +43,8 @@ export interface SignDeps {
 }
 
 /**
- * Asks the API for a certificate and waits until somebody has approved and signed it; gives it as PEM.
- * Throws `OutsideError`: `denied` when it was refused, `deadline` when nobody answered in time.
+ * Asks the API for a certificate and waits until it is approved and signed; returns it as PEM.
+ * Throws `OutsideError`: `denied` when it was refused, `deadline` when there was no answer in time.
  */
 export async function askForCertificate(
   signing: SigningRequest,

@@ -11,7 +11,7 @@ export interface CertificatePair {
   readonly privateKeyPem: string;
 }
 
-/** What the store needs. */
+/** Dependencies of the store. */
 export interface CertificateStoreDeps {
   readonly files: Files;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export class CertificateStore {
     return `${this.#folder}/${this.#name}-current.pem`;
   }
 
-  /** The pair that counts; undefined when there is none that can be read and fits together. */
+  /** The current pair; undefined when there is no readable and matching one. */
   async current(): Promise<CertificatePair | undefined> {
     try {
       const text = await this.#deps.files.readText(this.currentPath, { maxBytes: MAX_BYTES });

@@ -5,7 +5,7 @@ import type { CgroupPlan, CgroupWrite } from "./plan/writes.ts";
 import { isSameValue } from "./same-value.ts";
 import { startProperties, unitOf, unitProperties } from "./units.ts";
 
-/** Who makes groups and sets values: the kernel's files, with systemd also its units. */
+/** Writer of groups and values: the kernel's files, with systemd also its units. */
 export interface CgroupAccess {
   readonly tree: CgroupTree;
   /** Absent with the cgroupfs driver. */
@@ -30,7 +30,7 @@ export interface CgroupFailure {
   readonly error: OutsideError;
 }
 
-/** What applying a plan has done. */
+/** Result of applying a plan. */
 export interface CgroupReport {
   readonly created: boolean;
   readonly written: readonly CgroupDifference[];
@@ -46,7 +46,7 @@ const RAISE_ATTEMPTS = 3;
  */
 const ROOM_ABOVE_USAGE_BYTES = 16n * 1024n * 1024n;
 
-/** What `plan` would change. Reads only. */
+/** Changes that `plan` would make. Reads only. */
 export async function comparePlan(
   tree: CgroupTree,
   plan: CgroupPlan,

@@ -64,7 +64,7 @@ export { runtimeCgroupDriver } from "./runtime-driver.ts";
 export type { CgroupSettings } from "./settings.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
-/** What the module needs of the outside. */
+/** Dependencies of the module. */
 export interface CgroupDeps {
   readonly tree: CgroupTree;
   /** Needed with the systemd driver. */
@@ -75,7 +75,7 @@ export interface CgroupDeps {
   readonly metrics?: MetricsRegistry;
 }
 
-/** What became of limiting the group of all pods; `failed` is worth another try and an event. */
+/** Outcome of limiting the group of all pods; `failed` is retried and recorded as an event. */
 export type NodeEnforcement =
   | { readonly kind: "enforced" }
   | { readonly kind: "failed"; readonly message: string };
@@ -96,7 +96,7 @@ export interface Cgroups {
   start(): Promise<NodeEnforcement>;
   /** Limits the group of all pods to what is left to pods; for trying again. */
   enforceNode(): Promise<NodeEnforcement>;
-  /** What became of the last attempt. */
+  /** Outcome of the last attempt. */
   readonly enforcement: NodeEnforcement;
   /**
    * Makes the pod's group and limits it. One that is there is left as it is. A limit the kernel refuses
@@ -360,7 +360,7 @@ class CgroupRoom implements Cgroups {
     return literalPath(podName(this.#settings.root, qos, uid), this.#settings.driver);
   }
 
-  /** Applies all plans, whatever fails, then throws the first failure. */
+  /** Applies all plans, also after a failure, then throws the first one. */
   async #applyAll(plans: readonly CgroupPlan[]): Promise<void> {
     let first: OutsideError | undefined;
     for (const plan of plans) {

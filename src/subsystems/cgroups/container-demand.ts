@@ -10,7 +10,7 @@ function kindOf(pod: Pod, name: string): ContainerKind {
   return placed?.kind === "ephemeral" ? "ephemeral" : "regular";
 }
 
-/** What a container of the pod asks for. `UsageError` on a value that is no quantity. */
+/** Requests and limits of a container of the pod. `UsageError` on a value that is not a quantity. */
 export const containerDemand = (
   pod: Pod,
   container: Container | EphemeralContainer,

@@ -4,7 +4,7 @@ import { type PodDemand, readDemand } from "./plan/demand.ts";
 /** Pods are replaced, never changed, so what one asks for is read once. */
 const known = new WeakMap<IdentifiedPod, PodDemand>();
 
-/** What the pod asks for. `UsageError` on a value that is not a quantity. */
+/** Requests and limits of the pod. `UsageError` on a value that is not a quantity. */
 export function podDemand(pod: IdentifiedPod): PodDemand {
   const found = known.get(pod);
   if (found) return found;

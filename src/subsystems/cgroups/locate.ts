@@ -2,7 +2,7 @@
 import type { QosClass } from "../../api/pod/qos.ts";
 import { type CgroupDriver, KUBEPODS, parsePath, podUidOf } from "./names.ts";
 
-/** What a group of the machine is to the agent. */
+/** Role of a cgroup of the machine for the agent. */
 export type GroupPlace =
   /** All pods of the node. */
   | { readonly kind: "node" }

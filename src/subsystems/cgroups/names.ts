@@ -2,10 +2,10 @@
 import type { QosClass } from "../../api/pod/qos.ts";
 import { UsageError } from "../../kit/errors.ts";
 
-/** Who makes the groups, which decides how they are spelled. */
+/** Cgroup driver, which determines how groups are named. */
 export type CgroupDriver = "cgroupfs" | "systemd";
 
-/** A group by its parts from the root on, whatever the driver; the root has none. */
+/** A group by its path elements, independent of the driver; the root has none. */
 export type CgroupName = readonly string[];
 
 /** The group of all pods, below the configured root. */

@@ -11,7 +11,7 @@ export interface CgroupOptions {
   /** In cgroupfs form; empty is the root. */
   readonly cgroupRoot: string;
   readonly cgroupsPerQos: boolean;
-  /** Quantities by `cpu`, `memory`, `pid` and the like. */
+  /** Quantities by resource name (`cpu`, `memory`, `pid`, …). */
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly enforceNodeAllocatable: readonly string[];

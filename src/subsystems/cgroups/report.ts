@@ -44,7 +44,7 @@ export interface CgroupsReport {
   readonly differences: number;
 }
 
-/** What the report needs. */
+/** Dependencies of the report. */
 export interface CgroupReportInputs {
   readonly tree: CgroupTree;
   readonly settings: CgroupSettings;

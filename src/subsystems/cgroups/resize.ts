@@ -29,7 +29,7 @@ export interface CgroupResizeRequest {
   readonly updateContainer: (id: string, resources: ContainerResources) => Promise<void>;
 }
 
-/** What became of it. */
+/** Its outcome. */
 export type ResizeOutcome =
   | { readonly kind: "done"; readonly steps: readonly string[] }
   /** Nothing was changed. */

@@ -35,7 +35,7 @@ export function isSameValue(file: string, read: string, wanted: string): boolean
   return has === expected;
 }
 
-/** What the kernel shows for "no limit" in v1's memory files: the most whole pages of 63 bits. */
+/** The kernel's value for "no limit" in v1 memory files: the most whole pages of 63 bits. */
 const V1_MOST = 2n ** 63n - 1n;
 
 /** How the kernel shows `value` after it was written to `file`. */

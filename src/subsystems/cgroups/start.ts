@@ -81,7 +81,7 @@ export async function readCpus({
   return cpus ? { cpus } : {};
 }
 
-/** What a reservation that cannot be enforced is reported as. */
+/** Message of a reservation that cannot be enforced. */
 export function unenforceableReservation(thrown: unknown): UsageError {
   return new UsageError(
     `enforceNodeAllocatable: a reservation cannot be enforced: ${messageOf(thrown)}`,

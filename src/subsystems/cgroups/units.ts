@@ -2,7 +2,7 @@
 import type { UnitProperty } from "../../outside/systemd/systemd.ts";
 import type { CgroupShape, CgroupWrite } from "./plan/writes.ts";
 
-/** "No limit" of every number that systemd keeps (USEC_INFINITY and the like). */
+/** "No limit" of every number that systemd keeps (such as USEC_INFINITY). */
 const INFINITY = 2n ** 64n - 1n;
 
 const ROOT_SLICE = "-.slice";

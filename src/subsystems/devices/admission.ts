@@ -1,6 +1,6 @@
 /**
  * Whether a pod may have its devices now, later or never. A pod whose plugin is known but not there waits
- * for it for a bounded time; a plugin that is slow to answer holds up nobody but the pod.
+ * for it for a bounded time; a slow plugin delays only the pod.
  */
 import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { PodUid } from "../../api/observation.ts";
@@ -13,7 +13,7 @@ import type { ResourceRecord } from "./inventory.ts";
 import { deviceRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 
-/** What admission needs. */
+/** Dependencies of admission. */
 export interface DeviceAdmissionDeps {
   readonly clock: Clock;
   readonly state: DeviceState;

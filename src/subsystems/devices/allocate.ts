@@ -24,7 +24,7 @@ export interface PlanInputs {
   readonly inventory: Inventory;
   /** With what the pod surely keeps; what it only reserved is not in it. */
   readonly ledger: Ledger;
-  /** Who runs with devices of a resource that are not on record. */
+  /** Containers that run with unrecorded devices of a resource. */
   readonly unaccounted: (resource: string) => string | undefined;
   /** Only these containers get something; all when left out. */
   readonly only?: ReadonlySet<string>;
@@ -49,11 +49,11 @@ export interface GrantStep {
   readonly rule: string;
 }
 
-/** What the pod shall get, or why it gets nothing now. */
+/** The pod's allocation, or why it gets none now. */
 export type GrantPlan =
   | {
       readonly kind: "plan";
-      /** What is missing, in the order it is to be asked for. */
+      /** Missing devices, in the order in which they are requested. */
       readonly steps: readonly GrantStep[];
       readonly places: ReadonlyMap<string, NodeMask | undefined>;
     }
@@ -63,7 +63,7 @@ export type GrantPlan =
       readonly kind: "wait";
       readonly message: string;
       readonly otherwise: AllocationRefusal;
-      /** Whose plugin is waited for; `undefined` when it is something else. */
+      /** Resource whose plugin is waited for; `undefined` when the reason is another. */
       readonly resource: string | undefined;
     };
 
@@ -96,7 +96,7 @@ const MISALIGNED: AllocationRefusal = {
 
 type Problem = Exclude<GrantPlan, { kind: "plan" }>;
 
-/** What the pod gets beyond what it has. */
+/** Devices that the pod gets in addition. */
 export function planGrants(inputs: PlanInputs): GrantPlan {
   const draft = new Draft(inputs);
   const places = new Map(inputs.places);
@@ -119,7 +119,7 @@ export function planGrants(inputs: PlanInputs): GrantPlan {
   return { kind: "plan", steps, places };
 }
 
-/** What the container still needs, or why it cannot have it. */
+/** Devices that the container still needs, or why it cannot get them. */
 function judgeAll(requests: ContainerRequests, draft: Draft): readonly ResourceRequest[] | Problem {
   const needs: ResourceRequest[] = [];
   for (const request of requests.resources) {
@@ -225,7 +225,7 @@ function healthyIds(devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
   return ids;
 }
 
-/** Who of the pod has what, while a plan grows. */
+/** Allocations of the pod while a plan is built. */
 interface Share {
   readonly container: string;
   readonly kind: ContainerRequests["kind"];
@@ -265,7 +265,7 @@ class Draft {
     return this.inputs.ledger.owners.has(resource);
   }
 
-  /** What may be taken for a container; unregistered resources have nothing. */
+  /** Devices available to a container; none of unregistered resources. */
   choices(
     request: ResourceRequest,
     requests: ContainerRequests,
@@ -371,7 +371,7 @@ function placeOfPod(draft: Draft): Place {
   return align(hints, topology);
 }
 
-/** What a pod has at once at most: regular containers and sidecars together, or an init container with the sidecars before it. */
+/** Most devices held at once: by regular containers and sidecars, or by an init container with the sidecars before it. */
 function podAmounts(requests: readonly ContainerRequests[]): ReadonlyMap<string, number> {
   const sidecars = new Map<string, number>();
   const regular = new Map<string, number>();

@@ -8,7 +8,7 @@ import type { Device } from "./inventory.ts";
 import { compareText } from "./requests.ts";
 import { maskOf, type NodeMask, type TopologySettings } from "./topology.ts";
 
-/** What there is to choose from. */
+/** Devices to choose from. */
 export interface Choices {
   readonly amount: number;
   /** All devices of the resource. */
@@ -22,7 +22,7 @@ export interface Choices {
   readonly topology: TopologySettings;
 }
 
-/** What the plugin is asked when it has preferences. */
+/** Request for the plugin's preferred allocation. */
 export interface PreferenceQuestion {
   readonly available: readonly string[];
   readonly mustInclude: readonly string[];

@@ -63,9 +63,9 @@ export interface DevicesOptions {
   readonly topology: TopologySettings;
   /** How long a pod waits for a plugin that is known but not there; 0 refuses at once, as the Go kubelet. */
   readonly deferMs: number;
-  /** How long a plugin's `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  /** How long a plugin's `Allocate` may take; 0 waits forever, as the Go kubelet. */
   readonly allocateMs: number;
-  /** What init containers had beyond the others' devices stays with the pod until it ends, as in the Go kubelet. */
+  /** Devices that only init containers use stay with the pod until it ends, as in the Go kubelet. */
   readonly keepInitDevices: boolean;
 }
 
@@ -188,7 +188,7 @@ export class Devices {
     await this.#plugins.open();
   }
 
-  /** What the runtime has at start: the truth about who holds what, before anything is given away. */
+  /** Containers in the runtime at start: they show who holds which devices before any are allocated. */
   adopt(found: readonly ObservedPod[]): void {
     const running = found.flatMap(({ uid, observed }) =>
       observed.containers

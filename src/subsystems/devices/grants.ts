@@ -19,7 +19,7 @@ import type { ContainerRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 import type { NodeMask, TopologySettings } from "./topology.ts";
 
-/** What giving needs. */
+/** Dependencies of allocations. */
 export interface GrantsDeps {
   readonly clock: Clock;
   readonly log: Log;

@@ -24,7 +24,7 @@ export type PluginPresence =
       readonly list: "awaited" | "carried" | "current";
     };
 
-/** What is known of one resource. */
+/** State of one resource. */
 export interface ResourceRecord {
   readonly presence: PluginPresence;
   /** By id, sorted by id. */
@@ -129,7 +129,7 @@ function expiryOf({ presence }: ResourceRecord): MonotonicMs | undefined {
 
 /** Numbers of devices of one resource. */
 export interface DeviceCount {
-  /** All the plugin has named, whatever their health. */
+  /** All devices the plugin has listed, healthy or not. */
   readonly capacity: number;
   /** Those that are healthy and whose plugin is there. */
   readonly allocatable: number;
@@ -147,7 +147,7 @@ export function countDevices(inventory: Inventory): ReadonlyMap<string, DeviceCo
   return counts;
 }
 
-/** Whether the plugin is there and has named devices, be it through its predecessor. */
+/** Whether the plugin is connected and has listed devices, also through a previous connection. */
 export function canGive({ presence }: ResourceRecord): boolean {
   return presence.kind === "here" && presence.list !== "awaited";
 }

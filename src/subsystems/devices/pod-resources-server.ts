@@ -18,7 +18,7 @@ import { POD_RESOURCES, POD_RESOURCES_V1ALPHA1 } from "../../outside/plugins/plu
 import { allocatableResources, podDeviceResources, podResourcesV1alpha1 } from "./pod-resources.ts";
 import type { DeviceState } from "./state.ts";
 
-/** What the server needs. */
+/** Dependencies of the server. */
 export interface PodResourcesDeps {
   readonly grpc: Grpc;
   readonly files: Files;

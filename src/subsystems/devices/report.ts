@@ -13,7 +13,7 @@ import { compareText } from "./requests.ts";
 export interface DeviceReport {
   /** Sorted by name. */
   readonly resources: readonly ReportedResource[];
-  /** What was found to differ from what was written down, latest last. */
+  /** Differences found between checkpoint and runtime, latest last. */
   readonly notes: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export interface ReportedResource {
   readonly counts: {
     readonly free: number;
     readonly owned: number;
-    /** Neither owned nor to be had: sick, or the plugin is gone. */
+    /** Neither allocated nor available: unhealthy, or the plugin is gone. */
     readonly unusable: number;
   };
   /** Sorted by id. */
@@ -53,11 +53,11 @@ export interface DeviceOwner {
   readonly containers: readonly string[];
   /** Unix milliseconds; `undefined` when that is not known any more. */
   readonly sinceMs: number | undefined;
-  /** What the plugin answered for the first of the containers; `undefined` when that was lost. */
+  /** The plugin's response for the first container; `undefined` when it was lost. */
   readonly answer: ReportedAnswer | undefined;
 }
 
-/** What an answer adds to a container; values of variables are left out, they may be secret. */
+/** Settings that a response adds to a container; values of variables are left out, they may be secret. */
 export interface ReportedAnswer {
   readonly env: readonly string[];
   readonly mounts: readonly string[];
@@ -66,7 +66,7 @@ export interface ReportedAnswer {
   readonly cdiDevices: readonly string[];
 }
 
-/** What a report is made of. */
+/** Inputs of a report. */
 export interface DeviceReportInputs {
   readonly inventory: Inventory;
   readonly ledger: Ledger;

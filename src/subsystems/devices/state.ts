@@ -54,7 +54,7 @@ export class DeviceState {
     return this.#capacity;
   }
 
-  /** What there is; changes whenever a plugin comes, goes or lists something new. */
+  /** The inventory; changes when a plugin connects, disconnects or lists other devices. */
   get inventory(): Reading<Inventory> {
     return this.#presence;
   }

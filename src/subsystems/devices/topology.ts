@@ -34,7 +34,7 @@ export interface TopologySettings {
 /** More nodes than this make too many sets of them (defaultMaxAllowableNUMANodes). */
 export const MAX_NUMA_NODES = 8;
 
-/** What a policy makes of the hints. */
+/** Result of merging hints by a policy. */
 export type Alignment =
   | { readonly kind: "refused" }
   /** `mask` is `undefined` where placement does not matter. */
@@ -50,7 +50,7 @@ export function maskOf(nodes: readonly number[], settings: TopologySettings): No
   return mask;
 }
 
-/** What hints are asked for. */
+/** Inputs of topology hints. */
 export interface HintRequest {
   /** All devices of the resource. */
   readonly devices: ReadonlyMap<string, Device>;

@@ -2,7 +2,7 @@
 import type { EnvValue } from "../../api/env/env.ts";
 import type { FileKeySelector } from "../../api/generated/types.ts";
 
-/** What was found of a name in a file, or which line cannot be read and why. */
+/** Value of a name in a file, or the line that cannot be parsed and why. */
 type Found =
   | { readonly kind: "value"; readonly value: string }
   | { readonly kind: "absent" }
@@ -67,7 +67,7 @@ function problemOfName(name: string): string | undefined {
   return /[ \t]$/.test(name) ? "whitespace before '=' is not allowed" : undefined;
 }
 
-/** What stands before the closing quote, on how many lines, and what comes after it on the last of them. */
+/** Text before the closing quote, its number of lines, and the rest of the last line. */
 function quoted(
   lines: readonly string[],
 ): { readonly text: string; readonly lines: number; readonly after: string } | undefined {

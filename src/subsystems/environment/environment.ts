@@ -34,10 +34,10 @@ import {
 } from "../../outside/kube/kube.ts";
 import { readEnvFile } from "./env-file.ts";
 
-/** What never changes. */
+/** Constant values. */
 export interface EnvironmentOptions {
   readonly nodeName: string;
-  /** What pods may use of the node. */
+  /** What the node offers to volumes of pods. */
   readonly allocatable: Allocatable;
 }
 
@@ -79,7 +79,7 @@ export class Environments {
     this.#deps = deps;
   }
 
-  /** Keeps what the pod's environments refer to at hand until `forget`. */
+  /** Watches the objects that the pod's environment refers to, until `forget`. */
   follow(pod: IdentifiedPod): void {
     const uid = pod.metadata.uid;
     const { objects } = this.#deps;

@@ -18,7 +18,7 @@ export interface BroadcasterOptions {
   readonly reservesLane: boolean;
 }
 
-/** What a broadcaster needs. */
+/** Dependencies of a broadcaster. */
 export interface BroadcasterDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -26,7 +26,7 @@ export interface BroadcasterDeps {
   readonly onMissed: (watcher: string, event: CoreEvent) => void;
 }
 
-/** What became of an event that was handed in. */
+/** Outcome of a recorded event. */
 export type Published = "queued" | "full" | "closed";
 
 /** Events handed out before others get a turn of the process. */

@@ -6,7 +6,7 @@
  */
 import type { CoreEvent } from "../../api/generated/types.ts";
 
-/** What is remembered of similar events. */
+/** State of a group of similar events. */
 export interface Similar {
   /** Digests of the messages seen, fewer than the limit. */
   readonly messages: readonly number[];
@@ -66,7 +66,7 @@ export function combine(
   };
 }
 
-/** What is remembered of an event that was seen. */
+/** State of an event already seen. */
 export interface SeenEvent {
   readonly count: number;
   readonly name: string;
@@ -103,7 +103,7 @@ export function observe(
   return { event: now, patch: patchOf(now), record: observationOf(now) };
 }
 
-/** What is remembered of an event as the API server has it. */
+/** State of an event in the API server. */
 export function observationOf({ metadata, count = 0, firstTimestamp }: CoreEvent): SeenEvent {
   const { name = "", resourceVersion } = metadata;
   return { count, name, firstTimestamp, resourceVersion };

@@ -16,7 +16,7 @@ export interface EventMoment {
   readonly nanosHex: () => string;
 }
 
-/** What became of an event among those before it. */
+/** Outcome of correlating an event. */
 export interface Correlation {
   /** As the API server is to have it: with its count, or combined with similar ones. */
   readonly event: CoreEvent;
@@ -91,7 +91,7 @@ export class Correlator {
   }
 }
 
-/** What is computed once for all three steps. */
+/** Values computed once for all three steps. */
 interface Known {
   readonly object: string;
   readonly message: number;

@@ -48,7 +48,7 @@ export class EventApiError extends Error {
   }
 }
 
-/** What failed; anything that is not an `EventApiError` counts as no answer. */
+/** The error; anything other than an `EventApiError` counts as no answer. */
 export function faultOf(thrown: unknown): EventApiFault {
   return thrown instanceof EventApiError ? thrown.fault : { kind: "transport" };
 }
@@ -56,7 +56,7 @@ export function faultOf(thrown: unknown): EventApiFault {
 /** Why an event is given up. */
 export type RefusalReason = "construct" | "rejected" | "exists" | "namespaceGone";
 
-/** What a failed write means for the event. */
+/** Consequence of a failed write for the event. */
 export type WriteVerdict =
   /** An earlier try has arrived after all. */
   | { readonly kind: "arrived" }
@@ -68,7 +68,7 @@ const NAMESPACE_TERMINATING = "NamespaceTerminating";
 const MISSING_STATUS = 404;
 const CONFLICT_STATUS = 409;
 
-/** What a failed write means. `triedBefore`: an earlier try of the same event may have arrived. */
+/** Classifies a failed write. `triedBefore`: an earlier attempt for the same event may have arrived. */
 export function judgeFault(
   fault: EventApiFault,
   mode: EventMode,

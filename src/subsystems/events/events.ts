@@ -49,7 +49,7 @@ export interface EventsOptions {
   readonly rate?: RateLimit;
 }
 
-/** What the module needs. */
+/** Dependencies of the module. */
 export interface EventsDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -173,7 +173,7 @@ export class Events {
     };
   }
 
-  /** Hands every event to `handler` as it was recorded, through a queue of its own. */
+  /** Passes every event to `handler` as it was recorded, through a queue of its own. */
   addWatcher(name: string, handler: EventHandler): () => void {
     return this.#broadcaster.watch(name, handler);
   }

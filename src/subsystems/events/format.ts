@@ -1,6 +1,6 @@
 // pure
 
-/** What a format may be given. */
+/** Arguments of a format. */
 export type FormatValue = unknown;
 
 const VERB = /%([+#-]*)(\d{0,3})(?:\.(\d{1,2}))?([sdvqtxfw%])/g;

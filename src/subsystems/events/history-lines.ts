@@ -3,7 +3,7 @@
 import { type EventMarks, NO_MARKS } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 
-/** What happens to an event on its way; for the history. */
+/** Steps of an event's delivery, for the history. */
 export type Fate =
   /** It waits on disk. */
   | "spooled"
@@ -52,14 +52,14 @@ export interface KeptEvent {
   readonly sequence: number;
 }
 
-/** What an event is kept under. */
+/** Key of an event in the history. */
 export const keptKey = ({ metadata }: CoreEvent): string =>
   `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
 /** The key a line speaks of. */
 export const lineKey = (line: HistoryLine): string => ("e" in line ? keptKey(line.e) : line.n);
 
-/** What is known after a line; `undefined` when it speaks of something that is forgotten. */
+/** State after a line; `undefined` when it refers to a dropped event. */
 export function foldLine(before: KeptEvent | undefined, line: HistoryLine): KeptEvent | undefined {
   if ("f" in line) return before && { ...before, marks: withFate(before.marks, line.f) };
   if ("e" in line) return foldEvent(before, line);
@@ -69,7 +69,7 @@ export function foldLine(before: KeptEvent | undefined, line: HistoryLine): Kept
   return { event, marks, atMs: line.t, sequence: line.s };
 }
 
-/** What is known after a line with the whole event. */
+/** State after a line that holds the whole event. */
 export function foldEvent(before: KeptEvent | undefined, line: EventLine): KeptEvent {
   const marks = withMark(before?.marks ?? NO_MARKS, line.m);
   return { event: line.e, marks, atMs: line.t, sequence: line.s };

@@ -32,7 +32,7 @@ export interface HistoryOptions {
   readonly bytes: number;
 }
 
-/** What the history needs. */
+/** Dependencies of the history. */
 export interface HistoryDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
@@ -90,7 +90,7 @@ export class History {
     }
   }
 
-  /** Keeps an event with what became of it; gives what is known of it now. */
+  /** Records an event with its outcome; returns its present state. */
   keep(raw: CoreEvent, { event, combined, filtered }: Correlation): KeptEvent {
     // A combined event is kept as recorded; the aggregate is for the API server.
     const shown = combined ? raw : event;

@@ -1,5 +1,5 @@
 // pure
-/** What an event is worth when not everything can be kept or sent. */
+/** Priority of an event when not all can be kept or sent. */
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { EVENT_REASONS, isEventReason, type Lane } from "../../api/reasons.ts";
 
@@ -17,7 +17,7 @@ export function laneOf(reason: string | undefined): Lane {
 /** How many worths there are; `worthOf` gives 0 to one less. */
 export const WORTHS = 5;
 
-/** What is lost first is worth least: counts before news, what is normal before warnings. */
+/** Dropped first to last: repeat counts before new events, normal events before warnings. */
 export function worthOf({ type, reason }: CoreEvent, repeated: boolean): number {
   if (laneOf(reason) === "lifecycle") return repeated ? 3 : 4;
   if (repeated) return 0;

@@ -31,7 +31,7 @@ export interface Displaced {
   readonly dropped: readonly OutboxEntry[];
 }
 
-/** What an entry costs beside its message. */
+/** Overhead of an entry beside its message. */
 const ENTRY_BYTES = 700;
 
 /**

@@ -14,7 +14,7 @@ import { laneOf } from "./lanes.ts";
  */
 export type EventMode = "Protected" | "Reference";
 
-/** What similar events have in common, and what they differ in. */
+/** Keys by which similar events are grouped and told apart. */
 export interface SimilarKey {
   readonly key: string;
   readonly differsBy: string;

@@ -22,7 +22,7 @@ export type EventKind = Pick<EventText, "type" | "reason">;
 /** Why an event was lost before anybody heard of it. */
 export type RecordFault = "object" | "type" | "full" | "closed" | "fault";
 
-/** What a recorder needs. */
+/** Dependencies of a recorder. */
 export interface RecorderDeps {
   readonly clock: Clock;
   readonly random: Random;

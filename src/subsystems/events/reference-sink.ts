@@ -10,7 +10,7 @@ import { type EventApi, type EventWrite, faultOf, judgeFault } from "./event-api
 import { REFERENCE } from "./policy.ts";
 import { writeEvent } from "./write-event.ts";
 
-/** What the sink of the Go kubelet needs. */
+/** Dependencies of the Go kubelet's sink. */
 export interface ReferenceSinkDeps {
   readonly api: EventApi;
   readonly clock: Clock;

@@ -22,7 +22,7 @@ export interface SinkOptions {
   readonly waitingBytes: number;
 }
 
-/** What a sink needs. */
+/** Dependencies of a sink. */
 export interface SinkDeps {
   readonly api: EventApi;
   readonly clock: Clock;
@@ -36,7 +36,7 @@ export interface SinkDeps {
   readonly onCaughtUp: (lost: LostEvents) => void;
 }
 
-/** What was lost while the API server was away. */
+/** Events lost while the API server was unreachable. */
 export interface LostEvents {
   /** Time of the first and of the last of them, RFC 3339. */
   readonly from: string;
@@ -204,7 +204,7 @@ export class Sink {
 /** Reasons that are counted one by one; the others are `others`. */
 const REASONS_COUNTED = 20;
 
-/** What was lost since the last summary. */
+/** Events lost since the last summary. */
 class LossBook {
   #from: string | undefined;
   #to = "";

@@ -13,7 +13,7 @@ export interface SpoolOptions {
   readonly path: string;
 }
 
-/** What a spool needs. */
+/** Dependencies of a spool. */
 export interface SpoolDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
@@ -21,13 +21,13 @@ export interface SpoolDeps {
   readonly onSpooled: (entry: OutboxEntry) => void;
 }
 
-/** What a previous run left. */
+/** Events left by a previous run. */
 export interface SpoolContent {
   readonly entries: readonly EventWrite[];
   readonly lost: LostEvents | undefined;
 }
 
-/** What has waited this long is written to disk: with an API server at hand, hardly anything ever is. */
+/** Events that have waited this long are written to disk; with a reachable API server hardly any are. */
 const TIMEOUT_MS = 1_000;
 /** Lines that are out of date before the file is rewritten. */
 const STALE_LINES = 512;

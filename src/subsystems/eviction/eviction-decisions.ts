@@ -53,7 +53,7 @@ export function excessDecision(excess: LocalExcess, graceSeconds: number): Decis
   return makeDecision("exceedStorage", limit, { what, usedBytes, limitBytes, graceSeconds });
 }
 
-/** What was taken back from the node before a pod had to go, and whether that was enough. */
+/** Resources reclaimed from the node before evicting a pod, and whether that was enough. */
 export function reclaimDecision(
   { threshold, observed, resource, reclaim }: PressurePlan,
   after: { readonly relieved: boolean; readonly available: number | undefined },

@@ -44,7 +44,7 @@ export { type EvictionSettings, evictionSettings } from "./settings.ts";
 export type { DiskLayout, PressureCondition, ReclaimStep } from "./signals.ts";
 export type { CandidatePod, ContainerUsage, DiskUse, PodUsage } from "./usage.ts";
 
-/** What the class needs beside its ports. */
+/** Dependencies beside the ports. */
 export interface EvictionDeps {
   readonly ports: EvictionPorts;
   readonly clock: Clock;
@@ -160,7 +160,7 @@ export class Eviction {
     return reportEviction(plan, layout, this.#recent[0]);
   }
 
-  /** What cannot be measured must not stop the watch over what can be measured the next time. */
+  /** A failed measurement must not stop monitoring: it may succeed the next time. */
   async #tolerantRound(signal: AbortSignal): Promise<readonly string[]> {
     try {
       return await this.round(signal);
@@ -218,7 +218,7 @@ export class Eviction {
     return excesses.map(({ candidate }) => candidate.uid);
   }
 
-  /** What the node itself can do without goes first; then one pod, if that was not enough. */
+  /** Reclaims node-level resources first; then evicts one pod, if that was not enough. */
   async #relieve(pressure: PressurePlan, round: Round): Promise<readonly string[]> {
     const { ports, log } = this.#deps;
     const { resource } = pressure;
@@ -370,11 +370,11 @@ export class Eviction {
   }
 }
 
-/** What belongs to one round. */
+/** State of one round. */
 interface Round {
   readonly rules: EvictionRules;
   readonly plan: EvictionPlan;
-  /** What was known before it. */
+  /** State before the round. */
   readonly before: EvictionState;
   /** Whether pods were missing when it began; see `EvictionPorts`. */
   readonly hasUnobservedPods: boolean;

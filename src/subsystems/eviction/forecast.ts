@@ -5,7 +5,7 @@ import type { ThresholdView } from "./plan.ts";
 /** Amounts change by themselves all the time: over less time a rate says nothing. */
 const MIN_SPAN_MS = 5_000;
 
-/** What would be crossed later than that is not going to be. */
+/** Thresholds that would be met later than this are not forecast. */
 const MAX_FORECAST_MS = 24 * 60 * 60_000;
 
 /**

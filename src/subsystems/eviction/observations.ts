@@ -8,7 +8,7 @@ import type { EvictionSignal } from "../../config/validation/eviction-thresholds
 import type { WallMs } from "../../kit/clock.ts";
 import { SIGNAL_FACTS } from "./signals.ts";
 
-/** What there is of a resource and what is left of it, in bytes, inodes or processes. */
+/** Capacity and available amount of a resource, in bytes, inodes or processes. */
 export interface SignalObservation {
   readonly available: number;
   readonly capacity: number;
@@ -16,7 +16,7 @@ export interface SignalObservation {
   readonly atMs: WallMs;
 }
 
-/** What was observed of each signal; one that could not be measured is missing. */
+/** Observation of each signal; signals that could not be measured are missing. */
 export type SignalObservations = ReadonlyMap<EvictionSignal, SignalObservation>;
 
 /** A limit and what of it cannot easily be taken back. */

@@ -29,7 +29,7 @@ import {
 } from "./thresholds.ts";
 import type { CandidatePod } from "./usage.ts";
 
-/** What decides beside what was observed. */
+/** Inputs of a plan beside the observations. */
 export interface EvictionRules {
   readonly thresholds: readonly Threshold[];
   readonly layout: DiskLayout;
@@ -41,7 +41,7 @@ export interface EvictionRules {
   readonly localLimits: boolean;
 }
 
-/** What earlier plans found. */
+/** State carried over from earlier plans. */
 export interface EvictionState {
   /** Since when each threshold is met, by `thresholdKey`. */
   readonly firstMet: ReadonlyMap<string, MonotonicMs>;
@@ -76,7 +76,7 @@ export interface ThresholdView {
   readonly threshold: Threshold;
   /** Missing when the signal could not be measured. */
   readonly observed: SignalObservation | undefined;
-  /** What must be left, in the unit of the signal. */
+  /** Amount that must be available, in the unit of the signal. */
   readonly required: number;
   /** `unresolved`: no longer met, but less is left than with the minimum to reclaim. */
   readonly state: "unknown" | "unmet" | "met" | "unresolved";
@@ -92,7 +92,7 @@ export interface Victim {
   readonly remedy: Remedy;
 }
 
-/** What is done about a shortage of one resource. */
+/** Actions against a shortage of one resource. */
 export interface PressurePlan {
   readonly threshold: Threshold;
   readonly observed: SignalObservation;
@@ -105,7 +105,7 @@ export interface PressurePlan {
   readonly victim: Victim | undefined;
 }
 
-/** What follows from the observations. */
+/** Result of a plan. */
 export interface EvictionPlan {
   readonly views: readonly ThresholdView[];
   readonly conditions: readonly PressureCondition[];
@@ -237,7 +237,7 @@ function planPressure(
   };
 }
 
-/** What pods get for a hard threshold (immediateEvictionGracePeriodSeconds). */
+/** Grace period for a hard threshold (immediateEvictionGracePeriodSeconds). */
 export const HARD_GRACE_SECONDS = 1;
 
 function graceSeconds(

@@ -20,7 +20,7 @@ export interface EvictionEvent extends EventText<"Evicted", "Warning"> {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What eviction stands on. */
+/** Dependencies of eviction. */
 export interface EvictionPorts {
   /** Measures the machine. Throws `OutsideError`. */
   measureNode(
@@ -30,7 +30,7 @@ export interface EvictionPorts {
   hasUnobservedPods(): boolean;
   /** The pods that have not ended. */
   candidates(): readonly Omit<CandidatePod, "usage">[];
-  /** What all pods use by now; with `disks` also of file systems. Throws `OutsideError`. */
+  /** Current usage of all pods; with `disks` also of file systems. Throws `OutsideError`. */
   measurePods(
     options: { readonly disks: boolean },
     signal: AbortSignal,
@@ -43,7 +43,7 @@ export interface EvictionPorts {
     options: { readonly layers: boolean },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>>;
-  /** What these pods take of disks, and nothing else of them. Throws `OutsideError`. */
+  /** Disk usage of these pods only. Throws `OutsideError`. */
   measureStorage(
     uids: ReadonlySet<string>,
     signal: AbortSignal,

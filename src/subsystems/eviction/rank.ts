@@ -13,7 +13,7 @@ export interface RankedPod {
   readonly priority: number;
   /** In bytes, inodes or processes; missing when nothing of the pod could be measured. */
   readonly used: number | undefined;
-  /** What it requests of the resource; 0 of inodes and processes, which cannot be requested. */
+  /** Its request of the resource; 0 for inodes and processes, which cannot be requested. */
   readonly requested: number;
   /** Critical pods (static, mirror, system priority) are passed over. */
   readonly critical: boolean;
@@ -72,7 +72,7 @@ function requestedFor(signal: EvictionSignal, { pod }: CandidatePod): number {
 export const firstEvictable = (ranking: readonly RankedPod[]): RankedPod | undefined =>
   ranking.find(({ critical, candidate }) => !critical && candidate.ending !== "overdue");
 
-/** What would have put another pod in the place of the one that goes. */
+/** Changes that would have put another pod first in the ranking. */
 export interface Remedy {
   /** A request of at least this much of the resource. */
   readonly request?: number;
@@ -80,7 +80,7 @@ export interface Remedy {
   readonly priority?: number;
 }
 
-/** What would have saved the pod that goes first; empty where nothing would have, or nobody else could go. */
+/** Changes that would have kept the first pod from eviction; empty when none would, or no other pod is a candidate. */
 export function remedyFor(
   signal: EvictionSignal,
   ranking: readonly RankedPod[],

@@ -30,7 +30,7 @@ export interface RecordedNode {
   readonly name: string;
   readonly measures: NodeMeasures;
   readonly layout: DiskLayout;
-  /** What each pod uses, by `namespace/name`; its volumes are not told apart by kind. */
+  /** Usage of each pod, by `namespace/name`; volumes are not split by kind. */
   readonly usages: ReadonlyMap<string, RecordedUsage>;
 }
 
@@ -38,7 +38,7 @@ type RecordedUsage = Omit<PodUsage, "volumes"> & {
   readonly volumes: readonly (DiskUse & { readonly name: string })[];
 };
 
-/** What is planned for a recorded node. */
+/** Plan for a recorded node. */
 export interface RecordedPreview {
   readonly settings: EvictionSettings;
   /** Hard thresholds in place of those that their signals have in the settings. */

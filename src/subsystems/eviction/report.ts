@@ -34,7 +34,7 @@ export interface ReportedPod {
   readonly fate: "goes" | "next" | "stays";
 }
 
-/** What a round of eviction would do. */
+/** Result of a dry run of eviction. */
 export interface EvictionReport {
   readonly layout: DiskLayout;
   readonly signals: readonly ReportedSignal[];

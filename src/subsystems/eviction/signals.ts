@@ -16,7 +16,7 @@ export type DiskName = "nodefs" | "imagefs" | "containerfs";
  */
 export type DiskLayout = "single" | "dedicated" | "split";
 
-/** What is known of a signal by its name. */
+/** Properties of a signal. */
 export interface SignalFacts {
   readonly resource: StarvedResource;
   readonly condition: PressureCondition;
@@ -56,7 +56,7 @@ export const PRESSURE_CONDITIONS: readonly PressureCondition[] = [
   "PIDPressure",
 ];
 
-/** What can be taken back from the node itself before a pod has to go. */
+/** Node-level resources that can be reclaimed before a pod is evicted. */
 export type ReclaimStep = "containers" | "images";
 
 const BOTH: readonly ReclaimStep[] = ["containers", "images"];

@@ -36,7 +36,7 @@ export const podStorageText = (limit: string): string =>
 export const containerStorageText = (container: string, limit: string): string =>
   `Container ${container} exceeded its local ephemeral storage limit ${goQuote(limit)}. `;
 
-/** What an eviction for pressure is judged by. */
+/** Inputs of the texts of an eviction. */
 export interface PressureFacts {
   readonly resource: StarvedResource;
   /** The thresholds that drive the eviction, in their order. */

@@ -138,7 +138,7 @@ export function thresholdText({ amount }: Threshold, { capacity }: SignalObserva
     : canonicalQuantity(quantityFromBytes(amountIn(amount, capacity)));
 }
 
-/** What must be left for a threshold not to be met; with `minReclaim` for it to be resolved again. */
+/** Amount that must be available for a threshold not to be met; with `minReclaim`, for it to be resolved. */
 export function requiredAmount(
   threshold: Threshold,
   capacity: number,

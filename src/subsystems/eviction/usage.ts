@@ -4,14 +4,14 @@ import type { EvictionSignal } from "../../config/validation/eviction-thresholds
 import type { WallMs } from "../../kit/clock.ts";
 import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
 
-/** What is used of a file system; what was not measured is missing. */
+/** Usage of a file system; values not measured are missing. */
 export interface DiskUse {
   readonly atMs?: WallMs;
   readonly usedBytes?: number;
   readonly inodesUsed?: number;
 }
 
-/** What one container uses. */
+/** Usage of one container. */
 export interface ContainerUsage {
   readonly name: string;
   /** Its working set. */
@@ -21,7 +21,7 @@ export interface ContainerUsage {
   readonly logs?: DiskUse;
 }
 
-/** What a pod uses as it was measured. */
+/** Measured usage of a pod. */
 export interface PodUsage {
   /** Working set of its cgroup. */
   readonly memoryBytes?: number;
@@ -38,7 +38,7 @@ export interface CandidatePod {
   readonly pod: IdentifiedPod;
   /** Missing when nothing of it could be measured. */
   readonly usage: PodUsage | undefined;
-  /** Whether it is being ended already; `overdue` when that takes longer than it should, for whatever cause. */
+  /** Whether it is being terminated already; `overdue` when that takes longer than it should. */
   readonly ending: "no" | "deleted" | "evicted" | "overdue";
 }
 

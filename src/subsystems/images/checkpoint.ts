@@ -1,5 +1,5 @@
 // pure
-/** What of the images survives a restart of the agent: when each was first seen and last used. */
+/** Image data kept over a restart of the agent: when each was first seen and last used. */
 import type { JsonValue } from "../../api/generated/types.ts";
 import { asFields } from "./fields.ts";
 import type { ImageRecord } from "./image-record.ts";

@@ -1,9 +1,9 @@
 // pure
 import { normalImageName } from "../../api/text/image-reference.ts";
 
-/** What is known of an image that the runtime has. Times are Unix milliseconds. */
+/** An image in the runtime's store. Times are Unix milliseconds. */
 export interface ImageRecord {
-  /** What the runtime calls it, `sha256:…`. */
+  /** Id in the runtime, `sha256:…`. */
   readonly id: string;
   /** Names with tag, as the runtime gives them. */
   readonly tags: readonly string[];
@@ -23,10 +23,10 @@ export interface ImageRecord {
 /** An image in a listing of the runtime. */
 export type ListedImage = Pick<ImageRecord, "id" | "tags" | "digests" | "sizeBytes" | "pinned">;
 
-/** Who uses images: by image id, what uses it, e.g. `default/web (c)`. */
+/** Users of images: by image id, e.g. `default/web (c)`. */
 export type ImageUsers = ReadonlyMap<string, readonly string[]>;
 
-/** What a detection starts from. */
+/** Inputs of a detection. */
 export interface DetectionInputs {
   readonly listed: readonly ListedImage[];
   readonly users: ImageUsers;

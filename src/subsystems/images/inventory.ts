@@ -31,7 +31,7 @@ export interface InventoryOptions {
   readonly rememberRequestedMs: number;
 }
 
-/** What the inventory stands on. */
+/** Dependencies of the inventory. */
 export interface InventoryDeps {
   readonly images: Pick<ImageService, "listImages">;
   readonly runtime: Pick<RuntimeService, "listContainers" | "containerStatus">;

@@ -1,7 +1,7 @@
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { sizeBucket } from "./pull/image-texts.ts";
 
-/** What of images is counted, under the Go kubelet's names. */
+/** Metrics of images, under the Go kubelet's names. */
 export interface ImageMetrics {
   readonly collected: ReturnType<MetricsRegistry["counter"]>;
   readonly providerDuration: ReturnType<MetricsRegistry["histogram"]>;

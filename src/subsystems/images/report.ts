@@ -11,7 +11,7 @@ export interface ReportedImage extends ImageRecord {
   readonly neededBy: readonly string[];
   readonly fate: "delete" | "keep";
   readonly rule: string;
-  /** What the rule saw, e.g. the containers that use it; may be empty. */
+  /** Evidence of the rule, e.g. the containers that use the image; may be empty. */
   readonly detail: string;
   /** Its place in the order in which images go, from 1; absent for those that are protected. */
   readonly place?: number;

@@ -5,7 +5,7 @@
  */
 import { asFields, type Fields } from "./fields.ts";
 
-/** Names of the sandbox image and of whatever else the runtime has pinned by configuration. */
+/** Names of the sandbox image and of other images pinned by the runtime's configuration. */
 export function runtimeImages(description: Readonly<Record<string, string>>): readonly string[] {
   const config = parse(description["config"] ?? "");
   const pinned = asFields(config?.["pinnedImages"]) ?? {};

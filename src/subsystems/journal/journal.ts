@@ -25,16 +25,16 @@ export interface JournalOptions {
   readonly segments: number;
 }
 
-/** What the journal needs. */
+/** Dependencies of the journal. */
 export interface JournalDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
 }
 
-/** What a decision is on. */
+/** Object of a decision. */
 export type DecisionSubject = DecisionRecord["subject"];
 
-/** What `read` looks for; everything given must match. */
+/** Filter of `read`; all given fields must match. */
 export interface DecisionQuery {
   readonly uid?: string;
   /** `namespace/name`, or the name of an image or node. */
@@ -156,7 +156,7 @@ function asOfBefore(record: DecisionRecord): DecisionRecord {
   return { ...record, outcome: { kind: "unknown", atMs: outcome.atMs } };
 }
 
-/** A line that a crash tore, or that somebody else wrote, is no decision. */
+/** A line torn by a crash, or written by another program, is not a decision. */
 function parseLine(line: string): readonly DecisionRecord[] {
   try {
     const value = JSON.parse(line) as Partial<DecisionRecord> | null;

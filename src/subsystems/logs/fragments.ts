@@ -78,7 +78,7 @@ export class FragmentReader {
     else this.#rest = this.#rest.length === 0 ? rest.slice() : joined(this.#rest, rest);
   }
 
-  /** What the last line has so far, although its end never came. */
+  /** The unfinished last line. */
   *end(): Generator<Fragment, void, void> {
     if (this.#rest.length > 0) yield* this.#line(new Uint8Array(), false);
     this.#long = undefined;

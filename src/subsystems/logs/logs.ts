@@ -27,7 +27,7 @@ export interface LogsOptions {
   readonly linkFolder: string;
 }
 
-/** What reading logs needs of the world. */
+/** Dependencies for reading logs. */
 export interface LogsDeps {
   readonly files: PodFiles;
   /** Absent where logs cannot be read (a simulation). */

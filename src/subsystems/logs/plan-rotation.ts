@@ -1,7 +1,7 @@
 // pure
 import type { WallMs } from "../../kit/clock.ts";
 
-/** What becomes of the files of one log when it is rotated, in this order. */
+/** Steps of rotating the files of one log, in this order. */
 export interface RotationPlan {
   /** Names of leftovers and of what is too old. */
   readonly remove: readonly string[];

@@ -8,7 +8,7 @@ import { LogRenderer, type RenderRules } from "./render.ts";
 import { type Segment, segmentsOf } from "./segments.ts";
 import { FROM_THE_BEGINNING, findSince, findTail, type HeldSegment, type Start } from "./start.ts";
 
-/** What of a container's log is wanted. */
+/** Selection of a container's log. */
 export interface LogQuery extends RenderRules {
   /** The last so many lines; all when left out. */
   readonly tailLines?: number;
@@ -19,7 +19,7 @@ export interface LogQuery extends RenderRules {
 /** Takes what was read; resolves when it can take more. */
 export type WriteLog = (chunk: Uint8Array) => Promise<void>;
 
-/** What one reading needs of others. */
+/** Dependencies of one read. */
 export interface LogReadingDeps {
   readonly clock: Clock;
   /** Whether the container writes no more; what it wrote is on disk by then. */
@@ -49,7 +49,7 @@ export class LogReading implements AsyncDisposable {
   readonly #query: LogQuery;
   readonly #deps: LogReadingDeps;
   readonly #renderer: LogRenderer;
-  /** What is to be read next, oldest first. */
+  /** Files to read next, oldest first. */
   #held: HeldSegment[] = [];
   #start: Start = FROM_THE_BEGINNING;
   readonly #wakeup = new Wakeup();
@@ -214,7 +214,7 @@ export class LogReading implements AsyncDisposable {
     return current !== undefined && current.id !== file.id;
   }
 
-  /** What came after `file`. If it is gone, all that may hold lines later than the last one read. */
+  /** The files after `file`. If it is gone, all that may hold lines later than the last one read. */
   #after(file: OpenFile, segments: readonly Segment[]): readonly Segment[] {
     const at = segments.findIndex(({ id }) => id === file.id);
     if (at >= 0) return segments.slice(at + 1);

@@ -2,7 +2,7 @@
 import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import { type Fragment, FragmentReader, type LogStream } from "./fragments.ts";
 
-/** What of a log is shown, and how. */
+/** Filter and format of a log. */
 export interface RenderRules {
   /** Each line begins with its time. */
   readonly timestamps: boolean;
@@ -73,7 +73,7 @@ export class LogRenderer {
     for (const [stream, line] of this.#open) this.#close(stream, line, false);
   }
 
-  /** What has become ready since the last call. */
+  /** Output that has become ready since the last call. */
   take(): readonly Uint8Array[] {
     const out = this.#out;
     this.#out = [];

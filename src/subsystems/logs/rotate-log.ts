@@ -11,7 +11,7 @@ export interface RotationLimits {
   readonly maxFiles: number;
 }
 
-/** What rotating needs of the world. */
+/** Dependencies for rotation. */
 export interface RotationDeps {
   readonly files: Pick<PodFiles, "listBeneath" | "changeBeneath">;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ export interface RunningLog {
 
 /**
  * Rotates the log when it is larger than allowed; resolves with whether it was. When the runtime does not
- * open the new file, the old name is given back, so that nothing is written to a file that nobody finds.
+ * open the new file, the old name is given back, so that nothing is written to a file that no reader finds.
  * Files are listed and changed in the log's own folder without following a link that a container planted there.
  * Throws `OutsideError`.
  */

@@ -16,7 +16,7 @@ export interface Start {
 /** All there is. */
 export const FROM_THE_BEGINNING: Start = { segment: 0, offset: 0, skipLines: 0 };
 
-/** A segment that is held open, so that it stays what it is whatever becomes of its name. */
+/** A segment that is held open, so that renaming or removing it does not matter. */
 export interface HeldSegment extends Segment {
   readonly file: OpenFile;
 }
@@ -60,7 +60,7 @@ export class TailCounter {
   }
 }
 
-/** Where the last `lines` lines begin, in whatever segment that is. */
+/** Where the last `lines` lines begin, and in which segment. */
 export async function findTail(
   segments: readonly HeldSegment[],
   lines: number,

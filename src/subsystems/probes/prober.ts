@@ -30,7 +30,7 @@ import {
   type WorkerState,
 } from "./verdict.ts";
 
-/** What all probes of the node share. */
+/** Dependencies shared by all probes of the node. */
 export interface ProberShared {
   readonly clock: Clock;
   readonly random: Random;

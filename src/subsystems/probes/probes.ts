@@ -28,7 +28,7 @@ import { kindsOf, type ProbedPod } from "./target.ts";
 export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };
 
-/** What the module needs from outside and from its user. */
+/** Dependencies of the module. */
 export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */

@@ -42,7 +42,7 @@ export interface ProbeReport {
   readonly containerId: string | undefined;
   readonly verdict: ProbeResult | undefined;
   readonly run: { readonly result: ProbeResult; readonly length: number } | undefined;
-  /** What it did on its last turn; `undefined` before the first. */
+  /** Its last step; `undefined` before the first. */
   readonly doing: Step | { readonly kind: "looking" } | undefined;
   /** Its present period, and its timeout. */
   readonly periodMs: number;

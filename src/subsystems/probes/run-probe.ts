@@ -10,7 +10,7 @@ import { probeHttp } from "./handlers/http.ts";
 import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 
-/** What running a probe needs. */
+/** Dependencies for running a probe. */
 export interface ProbePorts extends ExecPorts {
   readonly net: Net;
 }

@@ -8,7 +8,7 @@ interface Entry {
   turn: ScheduledTurn | undefined;
 }
 
-/** What comes again and again, each time when it was last set to. */
+/** A recurring timer; each run sets the time of the next. */
 export interface ScheduledCall {
   /** The monotonic time it is set to; `undefined` while it is not. */
   readonly at: number | undefined;

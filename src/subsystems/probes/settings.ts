@@ -19,7 +19,7 @@ export interface ProbeSettings {
   readonly timeoutsMs: ReadonlyMap<string, number>;
   /** `undefined` where the pod leaves it to the node. */
   readonly endLeftovers: boolean | undefined;
-  /** What cannot be used, each with the annotation and how to mend it. */
+  /** Invalid settings, each with its annotation and how to fix it. */
   readonly problems: readonly string[];
 }
 

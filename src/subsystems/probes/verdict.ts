@@ -14,7 +14,7 @@ export interface ProbeRules {
   readonly failureThreshold: number;
 }
 
-/** What is known of the container of a probe. */
+/** State of the container of a probe. */
 export interface ProbeFacts {
   /** The pod's phase is Succeeded or Failed. */
   readonly podEnded: boolean;
@@ -32,7 +32,7 @@ export interface ProbeFacts {
   readonly comesBack: boolean;
 }
 
-/** What a worker remembers from one turn to the next. */
+/** State of a probe worker between two attempts. */
 export interface WorkerState {
   readonly containerId: string | undefined;
   /** When `containerId` was first seen running; it runs for at least as long. */
@@ -42,7 +42,7 @@ export interface WorkerState {
   readonly last: ProbeResult | undefined;
   /** How many times in a row `last` was the result. */
   readonly run: number;
-  /** What was published of `containerId`; `undefined` when nothing was. */
+  /** Result published for `containerId`; `undefined` when none was. */
   readonly verdict: ProbeResult | undefined;
 }
 
@@ -74,7 +74,7 @@ export type WaitReason =
 /** Why a worker has nothing more to do. */
 export type ExitReason = "pod has ended" | "pod is being ended" | "container will not come back";
 
-/** What a worker does on its turn. */
+/** Next step of a probe worker. */
 export type Step =
   | { readonly kind: "probe" }
   | { readonly kind: "wait"; readonly why: WaitReason }

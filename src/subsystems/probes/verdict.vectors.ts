@@ -1,4 +1,4 @@
-/** What the tests of verdicts start from. */
+/** Base values of the verdict vectors. */
 
 import type { ProbeKind } from "../../api/probe-result.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";

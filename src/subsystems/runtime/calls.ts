@@ -3,7 +3,7 @@ import { type SlotOrder, Slots } from "../../kit/limits/slots.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 
-/** What starts are of; of several that wait the container goes first: it is further along. */
+/** Kinds of starts; waiting containers go before waiting sandboxes, since their pod is further along. */
 type Started = "sandbox" | "container";
 const containersFirst: SlotOrder = (a, b) =>
   a.name === b.name ? a.oldest < b.oldest : a.name === "container";

@@ -18,12 +18,12 @@ import { signalNumber } from "./stop-signal.ts";
 
 const utf8 = new TextEncoder();
 
-/** What the config of one attempt takes from elsewhere than the spec. */
+/** Inputs of a container's config beside the pod's spec. */
 export interface ContainerParts {
   readonly restartCount: number;
   /** How often all containers of the pod have been restarted. */
   readonly round: number;
-  /** What the image service answered; the runtime finds the image by it. */
+  /** Image reference from the image service, by which the runtime finds the image. */
   readonly imageRef: string;
   readonly env: readonly EnvEntry[];
   readonly mounts: readonly DeepPartial<Mount>[];
@@ -34,7 +34,7 @@ export interface ContainerParts {
   readonly targetId: string | undefined;
 }
 
-/** What devices add to a container beside variables and mounts. */
+/** Device nodes, CDI devices and annotations of a container. */
 export interface DeviceParts {
   readonly devices: readonly {
     readonly containerPath: string;

@@ -11,14 +11,14 @@ const RETRY: BackoffPolicy = { initialMs: 1_000, maxMs: 30_000 };
 /** From so many failures in a row on a pod counts as degraded; one alone mostly passes by itself. */
 const DEGRADED_AFTER = 2;
 
-/** What keeping count of failures needs. */
+/** Dependencies for counting failures. */
 export interface DegradedDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: MetricsRegistry;
 }
 
-/** What could not be observed, and why. */
+/** A failed observation and its cause. */
 export type FailedObservation = Omit<UnobservedPod, "kind" | "problem"> & {
   readonly problem: string;
 };

@@ -109,7 +109,7 @@ function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
   return { servers: cluster.servers, searches: [...new Set(searches)], options: CLUSTER_OPTIONS };
 }
 
-/** What had to be omitted from the pod's resolver: message of the event DNSConfigForming. */
+/** Entries omitted from the pod's resolv.conf: messages of the event DNSConfigForming. */
 export function dnsFaults(pod: Pod, cluster: ClusterDns): readonly string[] {
   const requested = unlimitedDns(pod, cluster);
   const applied = limited(requested);
@@ -127,7 +127,7 @@ export function dnsFaults(pod: Pod, cluster: ClusterDns): readonly string[] {
   ];
 }
 
-/** What the node's own resolv.conf holds too much of; `undefined` when all is well (CheckLimitsForResolvConf). */
+/** Limits that the node's own resolv.conf exceeds; `undefined` when within them (CheckLimitsForResolvConf). */
 export function resolvConfFault(path: string, { host, domain }: ClusterDns): string | undefined {
   const most = domain === "" ? MAX_SEARCHES : MAX_SEARCHES - CLUSTER_SEARCHES;
   if (host.searches.length > most)

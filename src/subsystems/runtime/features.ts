@@ -1,6 +1,6 @@
 import type { StatusResponse, VersionResponse } from "../../outside/cri/cri.ts";
 
-/** What a runtime can do. */
+/** Features of a runtime. */
 export interface RuntimeFeatures {
   /** Read-only mounts with all that is mounted beneath, by the handler in question. */
   readonly recursiveReadOnly: boolean;

@@ -18,7 +18,7 @@ const USER_AGENT = "kube-lifecycle/1.36";
 /** HTTP hooks have no timeout of their own in the API; nothing waits longer than this. */
 const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
 
-/** What hooks are run through. */
+/** Dependencies of hooks. */
 export interface HookDeps {
   readonly runtime: RuntimeService;
   readonly net: Net;
@@ -95,7 +95,7 @@ async function runHook(
   );
 }
 
-/** What went wrong with a command in the container; `undefined` when it ended well. */
+/** Error of a command in the container; `undefined` on success. */
 async function execFault(
   { runtime }: HookDeps,
   containerId: string,
@@ -121,7 +121,7 @@ const DEFAULT_PORT = 80;
 /** How a server that knows no TLS shows itself. */
 const HTTP_TO_HTTPS = "http: server gave HTTP response to HTTPS client";
 
-/** What was meant for an encrypted connection stays off the wire without one. */
+/** Headers meant for an encrypted connection are not sent over a plain one. */
 const isNoCredential = ({ name }: { readonly name: string }) =>
   name.toLowerCase() !== "authorization";
 

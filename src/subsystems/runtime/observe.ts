@@ -23,7 +23,7 @@ const STATUS_CALLS = 8;
 /** Time for the status of one sandbox or container: runtimes answer from memory. */
 export const STATUS_WITHIN_MS = 10_000;
 
-/** What looking needs. */
+/** Dependencies for observing. */
 export interface ObserveDeps {
   readonly runtime: RuntimeService;
   readonly images: Pick<ImageService, "imageStatus">;
@@ -48,7 +48,7 @@ export interface ChangedPod {
   readonly observe: (signal: AbortSignal) => Promise<PodObservation>;
 }
 
-/** What a listing of everything shows. */
+/** Result of listing everything. */
 export interface Listing {
   readonly changed: readonly ChangedPod[];
   /** Pods that the runtime has nothing of any more. */
@@ -77,7 +77,7 @@ export class Observer {
   >();
   readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
-  /** What was last reported of each pod, as ids and states, and as of when. */
+  /** The last report of each pod, as ids and states, with its time. */
   readonly #reported = new Map<
     PodUid,
     { readonly signature: string; readonly asOf: MonotonicMs }
@@ -170,7 +170,7 @@ export class Observer {
     };
   }
 
-  /** Reads what is listed of one pod. Its errors are its own: whatever they are, no other pod has to do with them. */
+  /** Reads what is listed of one pod. Its errors concern this pod alone. */
   async #observe(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<PodObservation> {
     const { asOf } = lists;
     const describe = () => podFromLabels(lists.sandboxes, lists.containers);
@@ -328,7 +328,7 @@ function signatureOf({ sandboxes, containers }: Pick<Lists, "sandboxes" | "conta
     .join(" ");
 }
 
-/** What is there; throws what any of them failed with. */
+/** Those that exist; throws the first error of any of them. */
 function present<T>(outcomes: readonly Outcome<T | undefined>[]): T[] {
   return allValues(outcomes).filter((value) => value !== undefined);
 }

@@ -15,7 +15,7 @@ const MAX_LATE = 64;
 /** Failed pods that are tried again at once. */
 const MAX_RETRIES = 8;
 
-/** What observing pods, each alone, needs. */
+/** Dependencies for observing each pod on its own. */
 export interface PodObservationsDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -29,7 +29,7 @@ export interface PodObservationsDeps {
   readonly onUnlisted: () => void;
 }
 
-/** Takes what became of one pod. */
+/** Called with the outcome of each pod. */
 export type PodHandler = (found: FoundPod) => void;
 
 /** One observation of a pod. */
@@ -37,7 +37,7 @@ interface Job {
   readonly uid: PodUid;
   /** May throw when the runtime cannot list. */
   readonly observe: (signal: AbortSignal) => Promise<PodObservation>;
-  /** What is reported of the pod when the observation is not waited for; absent for nothing. */
+  /** Reported when the observation is not waited for; absent if nothing is to be reported. */
   readonly late?: FoundPod;
 }
 
@@ -172,7 +172,7 @@ export class PodObservations {
     if (this.#changedMeanwhile.delete(uid)) this.#deps.onChangedMeanwhile(uid);
   }
 
-  /** What is reported of an observation that has ended. */
+  /** The report of a finished observation. */
   #judged(observation: Exclude<PodObservation, { readonly kind: "outdated" }>): FoundPod {
     const { degraded } = this.#deps;
     if (observation.kind === "failed") {

@@ -37,7 +37,7 @@ export class Resolver {
     this.#recordFailure = deps.recordFailure;
   }
 
-  /** What there is now; a missing file is an empty one. Throws `OutsideError` where it cannot be read. */
+  /** The present configuration; a missing file counts as empty. Throws `OutsideError` if it cannot be read. */
   async read(): Promise<ClusterDns> {
     const { servers, domain, resolvConf, nodeIps } = this.#options;
     if (resolvConf === "") return { servers, domain, host: noResolver(nodeIps) };

@@ -181,7 +181,7 @@ export class Runtime {
     return id;
   }
 
-  /** What has to be left out of the pod's resolver, and why it gets the node's where it wants the cluster's. */
+  /** Entries omitted from the pod's resolv.conf, and why it gets the node's DNS instead of the cluster's. */
   async dnsProblems(
     pod: IdentifiedPod,
   ): Promise<{ readonly faults: readonly string[]; readonly missing: string | undefined }> {
@@ -207,7 +207,7 @@ export class Runtime {
     const config = containerConfig(pod, container, parts);
     const sandbox = await this.#sandboxConfig(pod, 0, userNamespace);
     const id = await this.#calls.start("container", signal, (over) =>
-      // Short and decisive: it is waited for, so that nothing starts behind our back.
+      // Short and decisive: it is waited for, so that no container starts unnoticed.
       this.#deps.cri.runtime.createContainer(request.sandboxId, config, sandbox, over),
     );
     this.#learn(id, pod);
@@ -221,7 +221,7 @@ export class Runtime {
     return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
   }
 
-  /** What the runtime can do for the pod in this sandbox; asked again when the runtime has changed. */
+  /** Features of the runtime for the pod in this sandbox; requested again when the runtime has changed. */
   async features(
     pod: IdentifiedPod,
     sandboxId: string,
@@ -249,7 +249,7 @@ export class Runtime {
     }
   }
 
-  /** In time: a pod that waits for ever for the status of its sandbox could not even be ended. */
+  /** Bounded: a pod that waits forever for the status of its sandbox could not even be terminated. */
   #sandboxStatus(id: string, signal: AbortSignal): Promise<PodSandboxStatus> {
     const { clock, cri } = this.#deps;
     const limit = { clock, ms: STATUS_WITHIN_MS, what: "the runtime" };

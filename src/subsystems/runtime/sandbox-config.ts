@@ -23,7 +23,7 @@ export interface SandboxSums {
   readonly overhead: DeepPartial<LinuxContainerResources>;
 }
 
-/** What a sandbox gets beside the pod's spec. */
+/** Inputs of a sandbox beside the pod's spec. */
 export interface SandboxParts extends SandboxSums {
   readonly attempt: number;
   readonly roots: { readonly root: string; readonly logs: string };

@@ -1,7 +1,7 @@
 // pure
 import { Signal } from "../../outside/cri/generated/api.ts";
 
-/** A signal as the pod's spec spells it (`SIGRTMIN+3`) for CRI; what is no signal leaves it to the runtime. */
+/** A signal as the pod's spec spells it (`SIGRTMIN+3`) for CRI; an unknown one leaves it to the runtime. */
 export function signalNumber(name: string | undefined): Signal {
   const spelled = (name ?? "").replace("+", "PLUS").replace("-", "MINUS");
   return Object.hasOwn(Signal, spelled)

@@ -23,7 +23,7 @@ export type ReadTail = (
   signal: AbortSignal,
 ) => Promise<string | undefined>;
 
-/** What reading messages needs. */
+/** Dependencies for reading termination messages. */
 export interface MessageDeps {
   readonly clock: Clock;
   readonly readTail: ReadTail;

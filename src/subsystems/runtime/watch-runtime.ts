@@ -60,7 +60,7 @@ const REOPEN_EVENTS_MS = 1_000;
 /** A runtime that cannot stream says so well before this. */
 const STREAM_SETTLED_MS = 2_000;
 
-/** What watching the runtime needs. */
+/** Dependencies for watching the runtime. */
 export interface RuntimeWatchDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;
@@ -123,7 +123,7 @@ export class RuntimeWatch {
 
   /**
    * Lists everything once, so that the agent has looked before it acts. A pod that cannot be read, or not soon, is
-   * among what is found as such; what becomes of it is told later.
+   * among what is found as such; it is reported later.
    */
   async listOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
     const found: FoundPod[] = [];

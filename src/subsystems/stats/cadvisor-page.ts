@@ -5,7 +5,7 @@ import type { DeviceFigures, InterfaceFigures, Measurement } from "./figures.ts"
 import { groupMetrics } from "./group-metrics.ts";
 import { counter, gauge, type MetricRow, perGroup, rowsOf } from "./metric-rows.ts";
 
-/** What the page says beside the figures. */
+/** Labels of the page. */
 export interface CadvisorOptions {
   readonly facts: HostFacts;
   /** `/dev/sda` for `8:0`; empty when it has no name. */
@@ -128,7 +128,7 @@ function rest(rows: readonly MetricRow[]): readonly MetricFamily[] {
   ];
 }
 
-/** What does not change by being used; without a time, as cAdvisor has it. */
+/** Static values of containers; without timestamps, as in cAdvisor. */
 function spec(rows: readonly MetricRow[]): readonly MetricFamily[] {
   const one = (
     name: string,

@@ -373,7 +373,7 @@ function claimFigures({ namespace, name, volume, usage, atMs }: MeasuredClaim): 
   return { name: volume, ephemeral: false, claim: { namespace, name }, fs };
 }
 
-/** What is used of a whole disk. */
+/** Usage of a whole file system. */
 function diskFigures(disk: DiskUsage, atMs: WallMs): FsFigures {
   return {
     atMs,

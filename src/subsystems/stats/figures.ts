@@ -15,7 +15,7 @@ export interface CpuFigures {
 /** Memory of a group with all beneath it. */
 export interface MemoryFigures {
   readonly usageBytes: number;
-  /** What cannot easily be taken back: usage without file pages that were not used lately. */
+  /** Working set: usage without inactive file pages. */
   readonly workingSetBytes: number;
   readonly rssBytes: number;
   readonly cacheBytes: number;
@@ -69,7 +69,7 @@ export interface HugepageFigures {
   readonly failures?: number;
 }
 
-/** What a group read from and wrote to one device; cumulative. */
+/** Bytes and operations of a group on one device; cumulative. */
 export interface DeviceFigures {
   /** `major:minor`. */
   readonly device: string;
@@ -104,7 +104,7 @@ export interface GroupFigures {
   readonly nanoCores?: number;
 }
 
-/** What went over one network interface since it was made. */
+/** Traffic of one network interface since it was created. */
 export interface InterfaceFigures {
   readonly name: string;
   readonly rxBytes: number;
@@ -117,7 +117,7 @@ export interface InterfaceFigures {
   readonly txDropped: number;
 }
 
-/** What is used of a file system, or of it by one thing. */
+/** Usage of a file system, or of one consumer on it. */
 export interface FsFigures {
   readonly atMs: WallMs;
   readonly usedBytes?: number;
@@ -128,7 +128,7 @@ export interface FsFigures {
   readonly inodesFree?: number;
 }
 
-/** One container as it was measured. */
+/** Measurements of one container. */
 export interface ContainerFigures {
   readonly name: string;
   readonly id: string;
@@ -151,7 +151,7 @@ export interface VolumeFigures {
   readonly claim?: { readonly namespace: string; readonly name: string };
 }
 
-/** One pod as it was measured. */
+/** Measurements of one pod. */
 export interface PodFigures {
   readonly uid: string;
   readonly namespace: string;
@@ -173,7 +173,7 @@ export interface NamedGroup {
   readonly group: GroupFigures;
 }
 
-/** The machine as it was measured. */
+/** Measurements of the machine. */
 export interface NodeFigures {
   readonly bootedAtMs: WallMs | undefined;
   readonly group: GroupFigures;
@@ -193,7 +193,7 @@ export type MachineFigures = Pick<NodeFigures, "group" | "groups" | "tasks"> & {
   readonly atMs: WallMs;
 };
 
-/** What one pod takes of disks. */
+/** Disk usage of one pod. */
 export interface PodStorage {
   readonly containers: readonly Pick<ContainerFigures, "name" | "rootfs" | "logs">[];
   readonly volumes: readonly VolumeFigures[];

@@ -15,7 +15,7 @@ export interface FoundRunning {
 export interface MeasuredClaim {
   readonly namespace: string;
   readonly name: string;
-  /** What the pod calls it. */
+  /** Name of the volume in the pod's spec. */
   readonly volume: string;
   readonly usage: DiskUsage | Pick<DiskUsage, "capacityBytes">;
   readonly atMs: WallMs;
@@ -51,7 +51,7 @@ export interface PodPlaces {
   readonly claims: readonly MeasuredClaim[];
 }
 
-/** What is to be measured of a pod; `undefined` when nothing of it runs. */
+/** What to measure of a pod; `undefined` when nothing of it runs. */
 export function measuredPod(found: FoundRunning, places: PodPlaces): MeasuredPod | undefined {
   const { uid, pod, observed } = found;
   const sandbox = observed.sandboxes.find(({ ready }) => ready);

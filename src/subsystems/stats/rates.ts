@@ -5,7 +5,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 const SHORTEST_MS = 500;
 /** An average is taken over this or up to twice as much where questions come often. */
 const USUAL_MS = 10_000;
-/** What lies further back says nothing about now. */
+/** Older samples say nothing about the present rate. */
 const LONGEST_MS = 5 * 60_000;
 
 interface Sample {

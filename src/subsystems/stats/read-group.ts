@@ -23,7 +23,7 @@ import {
 /** How much is read of a group: what the summary shows, or everything that there is a metric of. */
 export type Detail = "usage" | "all";
 
-/** What reading needs to know beside the group. */
+/** Inputs for reading a group. */
 export interface ReadOptions {
   readonly detail: Detail;
   /** Sizes of huge pages as the kernel writes them. */

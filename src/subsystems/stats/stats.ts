@@ -1,7 +1,7 @@
 /**
  * What node, classes of service, pods and containers use. Comes in: pods as the runtime has them. Goes
  * out: the summary, pages of metrics, and what `kubectl top` shows. Everything is read straight from the
- * kernel when somebody asks; nothing is measured while nobody does, and no process is started.
+ * kernel on request; nothing is measured without one, and no process is started.
  */
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -356,7 +356,7 @@ export class Stats {
 /** Names of block devices that are kept. */
 const MAX_DEVICES = 1_000;
 
-/** What a measurement must hold and how old it may be. */
+/** Required content and maximum age of a measurement. */
 export interface MeasureOptions {
   readonly detail?: Detail;
   readonly maxAgeMs?: number;

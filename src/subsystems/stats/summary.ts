@@ -19,7 +19,7 @@ export interface Summary {
   readonly pods: readonly object[];
 }
 
-/** What a summary says beside the figures. */
+/** Names in a summary. */
 export interface SummaryOptions {
   readonly nodeName: string;
   readonly pidMax: number;

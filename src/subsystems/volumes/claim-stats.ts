@@ -7,7 +7,7 @@ import type { DiskUsage } from "../../outside/host/host.ts";
 export interface MountedClaim {
   readonly namespace: string;
   readonly name: string;
-  /** What the pod calls it. */
+  /** Name of the volume in the pod's spec. */
   readonly volume: string;
   /** Empty for a block device. */
   readonly hostPath: string;

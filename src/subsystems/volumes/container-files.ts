@@ -13,13 +13,13 @@ const HOSTS_MAX_BYTES = 1024 * 1024;
 const TERMINATION_LOG_MODE = 0o666;
 const FOLDER_MODE = 0o750;
 
-/** What files that the agent keeps for containers are made with. */
+/** Dependencies for files that the agent keeps for containers. */
 export interface ContainerFileDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
 }
 
-/** What they are made from. */
+/** Their content. */
 export interface ContainerFileOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   readonly clusterDomain: string;

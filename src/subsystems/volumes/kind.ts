@@ -23,7 +23,7 @@ export interface VolumeStep {
   readonly reason: "FailedMount" | "FailedMapVolume" | "FailedPrepareDynamicResources";
 }
 
-/** What is said of a volume beside that it could not be made. */
+/** Events about a volume beside a failed set-up. */
 export type VolumeEvent =
   | {
       readonly about: IdentifiedPod;
@@ -50,17 +50,17 @@ export class VolumeStepError extends OutsideError {
 /** A persistent volume that cannot be had as it is asked for. */
 export const wrong = (message: string): OutsideError => new OutsideError("precondition", message);
 
-/** What kinds of volumes are made with. */
+/** Dependencies of volume kinds. */
 export interface KindDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   readonly clock: Clock;
   /** Volumes that stay when a pod goes. */
   readonly local: LocalVolumes;
-  /** Labels of the node's object; `undefined` as long as it was not seen. */
+  /** Labels of the node's object; `undefined` until it is known. */
   readonly nodeLabels: () => LabelSet | undefined;
   readonly recordEvent: (event: VolumeEvent) => void;
-  /** What pods may use of the node. */
+  /** What the node offers to volumes of pods. */
   readonly allocatable: Allocatable;
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
@@ -113,7 +113,7 @@ export interface VolumeKind {
   readonly plugin: string;
   /** Makes the volume; throws `OutsideError` with what users are to read. */
   setUp(request: VolumeRequest, deps: KindDeps, signal: AbortSignal): Promise<MadeVolume>;
-  /** What it shows of the API. */
+  /** API objects that the volume shows. */
   follows?(request: VolumeRequest): readonly Followed[];
   /**
    * Starts what has to be asked for as long as the volume is wanted; `onChange` makes the volume be made

@@ -6,7 +6,7 @@ import { VolumeStepError, wrong } from "./kind.ts";
 
 const FOLDER_MODE = 0o750;
 
-/** What local volumes are made through. */
+/** Dependencies of local volumes. */
 export interface LocalVolumeDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;

@@ -88,7 +88,7 @@ function keyFiles(
   return { kind: "files", files };
 }
 
-/** Base64 as Go's decoder takes it; what is none of it is left out, since the API let nothing else in. */
+/** Base64 as Go's decoder accepts it; other characters are skipped, since the API has validated the value. */
 export function decodedBytes(base64: string): Uint8Array {
   return base64ToBytes(base64.replace(/[^A-Za-z0-9+/=]/g, ""));
 }

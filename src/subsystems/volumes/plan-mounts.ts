@@ -5,7 +5,7 @@ import type { Container, VolumeMount } from "../../api/generated/types.ts";
 import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
 import type { MadeVolume } from "./kind.ts";
 
-/** What the runtime can do about mounts. */
+/** Mount features of the runtime. */
 export interface MountFeatures {
   readonly recursiveReadOnly: boolean;
   readonly imageVolumes: boolean;
@@ -31,7 +31,7 @@ export type MountPlan =
   | { readonly kind: "mounts"; readonly mounts: readonly PlannedMount[] }
   | { readonly kind: "fault"; readonly message: string };
 
-/** What mounts are planned from. */
+/** Inputs for planning mounts. */
 export interface MountParts {
   readonly made: ReadonlyMap<string, MadeVolume>;
   readonly env: readonly EnvEntry[];

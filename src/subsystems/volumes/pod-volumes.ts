@@ -16,7 +16,7 @@ import {
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { volumeKindOf } from "./kinds.ts";
 
-/** What the volumes of one pod need beside what kinds need. */
+/** Dependencies of one pod's volumes beside those of volume kinds. */
 export interface PodVolumesDeps extends KindDeps {
   /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (

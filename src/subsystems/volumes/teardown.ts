@@ -3,7 +3,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { OWN_PLUGINS } from "./kinds.ts";
 
-/** What is needed to take volumes away. */
+/** Dependencies for tearing volumes down. */
 export interface TeardownDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;

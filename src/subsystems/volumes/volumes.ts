@@ -42,11 +42,11 @@ export interface VolumeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Domain of the cluster, for names in /etc/hosts. */
   readonly clusterDomain: string;
-  /** What pods may use of the node: sizes of volumes in memory, and what files say of it. */
+  /** What the node offers to pods: sizes of volumes in memory, and values that files show. */
   readonly allocatable: Allocatable;
 }
 
-/** What the module needs of the outside. */
+/** Dependencies of the module. */
 export interface VolumeDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
@@ -60,7 +60,7 @@ export interface VolumeDeps {
   /** A file of /sys; without it block volumes have no figures. */
   readonly readKernel?: (path: string) => string | undefined;
   readonly metrics?: MetricsRegistry;
-  /** Labels of the node's object in the API; `undefined` as long as it was not seen. */
+  /** Labels of the node's object in the API; `undefined` until it is known. */
   readonly nodeLabels?: () => LabelSet | undefined;
   /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (
@@ -85,7 +85,7 @@ export interface MountRequest {
   readonly images: ReadonlyMap<string, string>;
 }
 
-/** What a container gets from volumes. */
+/** Mounts and devices that a container gets from volumes. */
 export interface ContainerMounts {
   readonly mounts: readonly DeepPartial<Mount>[];
   /** Nodes of block volumes. */
@@ -130,7 +130,7 @@ export class Volumes {
     this.#claims = new ClaimStats({ clock, diskUsage, readKernel }, deps.metrics);
   }
 
-  /** Looks after what runs out, for ever. */
+  /** Renews tokens and certificates before they expire, until the signal is aborted. */
   async keepFresh(signal: AbortSignal): Promise<void> {
     for (;;) {
       await this.#deps.clock.sleep(AGING_MS, signal);
@@ -180,7 +180,7 @@ export class Volumes {
     await this.clearOrphan(uid);
   }
 
-  /** Removes what a pod that nobody knows any more left mounted and in its volumes. */
+  /** Unmounts and removes volumes of a pod that is not known any more. */
   async clearOrphan(uid: string): Promise<void> {
     const { files, volumes } = this.#deps;
     const release = () => this.#local.release(uid);

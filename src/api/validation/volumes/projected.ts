@@ -56,7 +56,7 @@ class Files {
   }
 }
 
-/** What is wrong with the name of a signer. */
+/** Validates the name of a signer. */
 export function signerProblems(signer: string, path: string): Problems {
   if (signer === "") return [required(path)];
   const [domain = "", name = "", ...more] = signer.split("/");

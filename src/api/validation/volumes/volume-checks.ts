@@ -9,7 +9,7 @@ export interface VolumeContext {
   readonly podName: string;
 }
 
-/** What is wrong with a source of one kind. */
+/** Validates a volume source of one kind. */
 export type VolumeCheck<K extends VolumeSourceName> = (
   source: NonNullable<Volume[K]>,
   path: string,

@@ -8,7 +8,7 @@ import { storyOf, storyTitle, tellDecision } from "./why.ts";
 const START = { container: "web", restartCount: 0, policy: "Always" } as const;
 const AGAIN = { ...START, restartCount: 2, lastExitCode: 1 } as const;
 
-/** What became of the start of `web`, and how that is told. */
+/** Outcome of the start of `web`, and how that is told. */
 const OUTCOMES: readonly (readonly [DecisionOutcome | undefined, string, string])[] = [
   [undefined, "starting", "Decided to start web."],
   [{ kind: "done" }, "started", "Started web after 10 s."],

@@ -1,7 +1,7 @@
 // pure
 /** What a user can do about a pod that is held up. */
 
-/** What is known of the pod for whom a fix is looked for. */
+/** The pod for which a fix is looked for. */
 export interface FixFor {
   readonly namespace: string;
   readonly name: string;

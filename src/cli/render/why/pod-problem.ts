@@ -14,7 +14,7 @@ export interface PodProblem {
   readonly container?: string;
 }
 
-/** What is wrong with the pod now and what can be done about it, in one line; empty when it is as it should be. */
+/** Problems with the pod now and what can be done about it, in one line; empty when it is as it should be. */
 export function problemText(pod: Pod): string {
   const problem = problemOf(pod);
   if (!problem) return "";

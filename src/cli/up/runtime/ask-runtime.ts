@@ -16,7 +16,7 @@ const POLL_MS = 100;
 /** The connection to a runtime. */
 export type RuntimeConnection = ConnectedOutside["cri"];
 
-/** What came of asking. */
+/** Outcome of asking. */
 export type RuntimeAnswer =
   | { readonly kind: "absent" }
   | { readonly kind: "silent"; readonly why: string }

@@ -1,7 +1,7 @@
 // pure
 import type { ContainerdPaths } from "../paths.ts";
 
-/** What the configuration depends on beside the paths. */
+/** Inputs of the configuration beside the paths. */
 export interface ContainerdConfigOptions {
   readonly sandboxImage: string;
   /** Absolute path of runc, or of what stands in for it. */

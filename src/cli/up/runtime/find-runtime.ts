@@ -10,7 +10,7 @@ export const USUAL_SOCKET = "/run/containerd/containerd.sock";
 /** What the user wants: `auto`, `own`, or the path of a socket. */
 export type RuntimeChoice = string;
 
-/** What the search depends on. */
+/** Inputs of the search. */
 export interface RuntimeSearch {
   readonly choice: RuntimeChoice;
   readonly paths: UpPaths;

@@ -38,7 +38,7 @@ import {
   subnetOf,
 } from "./pod-network.ts";
 
-/** What our containerd depends on. */
+/** Inputs of our containerd. */
 export interface OwnContainerdOptions {
   readonly paths: UpPaths;
   readonly ledger: OpenLedger;

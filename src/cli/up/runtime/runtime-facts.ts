@@ -37,7 +37,7 @@ export function runtimeSettings(description: RuntimeFacts["description"]): Runti
   };
 }
 
-/** What the verdict on a runtime depends on beside its facts. */
+/** Inputs of the verdict on a runtime beside its facts. */
 export interface RuntimeUse {
   /** Whether an earlier `up` used it, so that its pods are ours. */
   readonly known: boolean;

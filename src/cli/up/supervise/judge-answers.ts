@@ -1,7 +1,7 @@
 // pure
 /** Decides from the agent's answers whether it has to be replaced. */
 
-/** What came of asking the agent once. */
+/** Outcome of asking the agent once. */
 export type AskResult =
   /** It answered, whatever the answer. */
   | { readonly kind: "answered" }

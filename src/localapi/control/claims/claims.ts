@@ -33,7 +33,7 @@ import {
   volumeNameOf,
 } from "./plan-claims.ts";
 
-/** What the controller works with. */
+/** Dependencies of the controller. */
 export interface ClaimsDeps {
   readonly core: ObjectsCore;
   /** Data of pods: one volume may hold millions of files, or lie on a disk that does not answer. */

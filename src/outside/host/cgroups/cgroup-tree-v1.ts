@@ -118,7 +118,7 @@ class CgroupTreeV1 implements CgroupTree {
     }
   }
 
-  /** What version 1 itself offers needs an eventfd, which Node cannot make. */
+  /** The notifications of version 1 need an eventfd, which Node cannot create. */
   watchMemory(_path: string, onPressure: () => void, signal: AbortSignal): readonly string[] {
     if (this.#hybrid === undefined) return [];
     return watchMemoryFiles({ stalls: this.#hybrid }, onPressure, signal);

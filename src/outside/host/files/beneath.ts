@@ -9,7 +9,7 @@ import { errnoOf, hostError } from "../host-errors.ts";
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
 export const O_PATH = 0o10000000;
 
-/** What is open, by its number. */
+/** Open files, by handle. */
 export interface OpenHandle {
   readonly fd: number;
 }

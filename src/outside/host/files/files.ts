@@ -34,7 +34,7 @@ const MODE_BITS = 0o7777;
 
 const CREATE_ATTEMPTS = 5;
 
-/** What files need; `onProgress` is called after each step of a walk. */
+/** Dependencies of files; `onProgress` is called after each step of a walk. */
 export interface FilesDeps extends DirectoryWatchDeps {
   readonly onProgress?: () => void;
 }
@@ -230,7 +230,7 @@ async function putInPlace(temporary: string, path: string): Promise<void> {
   }
 }
 
-/** What failed before is what the caller needs to know; a leftover temporary file is harmless. */
+/** The first error is the one to report; a leftover temporary file is harmless. */
 async function removeQuietly(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }
@@ -274,7 +274,7 @@ async function list(path: string): Promise<readonly FileEntry[] | undefined> {
   return entries && namedEntries(entries);
 }
 
-/** What a folder holds, sorted by name. */
+/** Entries of a folder, sorted by name. */
 export function namedEntries(entries: readonly Dirent[]): readonly FileEntry[] {
   return entries
     .map((entry) => ({ name: entry.name, kind: kindOf(entry) }))

@@ -5,7 +5,7 @@ const MAX_KEPT = 4096;
 const PART_OF_LIMIT = 1 / 4;
 /** A file that is not read for this long (up to twice as long) is closed. */
 const KEEP_MS = 60_000;
-/** What fits at once; files of the kernel that are measured are far smaller. */
+/** Size of one read; the kernel files that are read are far smaller. */
 const BUFFER_BYTES = 64 * 1024;
 
 interface Kept {

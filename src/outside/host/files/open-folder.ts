@@ -8,7 +8,7 @@ import type { FileKind } from "../host.ts";
 import { hostError, isMissing } from "../host-errors.ts";
 import { nameIn, openBeneath } from "./beneath.ts";
 
-/** What is known of a file at one moment. */
+/** Attributes of a file at one moment. */
 export interface NamedFile {
   readonly name: string;
   readonly kind: FileKind;
@@ -31,7 +31,7 @@ export interface OpenFile extends AsyncDisposable {
 
 /** A folder that is held open: all names are resolved in it, also after it was moved. */
 export interface OpenFolder extends AsyncDisposable {
-  /** What is in it, sorted by name; as it was at one moment, unless names change all the time. */
+  /** Its entries, sorted by name; a consistent snapshot unless names change all the time. */
   list(): Promise<readonly NamedFile[]>;
   /** Opens a regular file; `undefined` when there is none. A link is an `OutsideError` "precondition". */
   open(name: string): Promise<OpenFile | undefined>;

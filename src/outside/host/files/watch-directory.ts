@@ -6,7 +6,7 @@ import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
 import { hostError } from "../host-errors.ts";
 
-/** What watching a folder needs. */
+/** Dependencies for watching a folder. */
 export interface DirectoryWatchDeps {
   readonly clock: Clock;
   readonly log: Log;

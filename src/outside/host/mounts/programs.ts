@@ -6,7 +6,7 @@ import { NEVER_ABORTED } from "../../../kit/within.ts";
 /** Programs at once: each start stops the event loop for the time of a fork. */
 const AT_ONCE = 4;
 
-/** What is kept of a program's words. */
+/** Maximum of a program's output that is kept. */
 const OUTPUT_LIMIT = 8 * 1024;
 
 /** The administrator's programs, wherever the agent was started from. */

@@ -34,7 +34,7 @@ const IDLE_MS = 10_000;
 /** Requests that wait for a worker. */
 const MAX_WAITING = 10_000;
 
-/** What a pool of workers needs. */
+/** Dependencies of a pool of workers. */
 export interface PoolDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -43,7 +43,7 @@ export interface PoolDeps {
 interface Job {
   readonly operation: OperationName;
   readonly args: readonly unknown[];
-  /** What it is about; messages name the first. */
+  /** Paths of the request; messages name the first. */
   readonly paths: readonly string[];
   readonly queuedAt: MonotonicMs;
   readonly resolve: (value: unknown) => void;

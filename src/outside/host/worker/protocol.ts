@@ -1,7 +1,7 @@
 // pure
 import { messageOf, type OutsideCode, OutsideError } from "../../../kit/errors.ts";
 
-/** What a file worker is asked for: an operation by name with its arguments. */
+/** Request to a file worker: an operation by name with its arguments. */
 export interface WorkerRequest {
   readonly id: number;
   readonly operation: string;
@@ -26,7 +26,7 @@ export type WorkerMessage =
   | { readonly kind: "progress"; readonly id: number }
   | { readonly kind: "changed"; readonly watch: number; readonly change: "names" | "content" };
 
-/** What was thrown, ready for the pipe. */
+/** A thrown error, serialized for the pipe. */
 export function describeFailure(thrown: unknown): WorkerFailure {
   if (thrown instanceof OutsideError)
     return { code: thrown.code, message: thrown.message, retryable: thrown.retryable };

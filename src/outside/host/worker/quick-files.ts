@@ -14,7 +14,7 @@ import { fileFactsOf, namedEntries } from "../files/files.ts";
 import type { DiskUsage, FileFacts, PodFiles } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 
-/** What a worker is asked for most, as one or two system calls each. */
+/** The most frequent operations of a worker, one or two system calls each. */
 export type QuickFiles = Pick<
   PodFiles,
   "facts" | "factsOfAll" | "list" | "makeDirectory" | "makeDirectories" | "remove" | "rename"

@@ -4,7 +4,7 @@ import type { OpenFile, OpenFolder, OpenFolderBeneath } from "../files/open-fold
 import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
 
-/** What the operations of a worker are made of. */
+/** Dependencies of a worker's operations. */
 export interface OperationDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;

@@ -18,7 +18,7 @@ const MAX_PLACES = 256;
 /** A killed process that is in no system call, or in one that can be interrupted, is gone by then. */
 const KILLED_WITHIN_MS = 1_000;
 
-/** What undoes a mount is tried all the same: it may be what ends the hang. */
+/** Operations that undo a mount are tried nevertheless: they may end the hang. */
 export const UNDOING: ReadonlySet<OperationName> = new Set([
   "volumes.unmount",
   "volumes.unmapDevice",

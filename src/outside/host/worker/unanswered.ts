@@ -61,7 +61,7 @@ export function isWithin(path: string, place: Place): boolean {
   return place.below && path.startsWith(place.path === "/" ? "/" : `${place.path}/`);
 }
 
-/** What is known of `place` after one more request ran into its limit and left a worker behind. */
+/** State of `place` after another request timed out and left a worker behind. */
 export function afterTimeout(
   known: Unanswered | undefined,
   { shown, ...place }: Place & { readonly shown: string },

@@ -27,7 +27,7 @@ import type {
   ReplyStream,
 } from "./listen.ts";
 
-/** What goes over SPDY when a command is run. */
+/** SPDY subprotocol of remote commands. */
 const COMMAND_PROTOCOL = "v4.channel.k8s.io";
 
 /** The connection of a request that asks to switch protocols; Node no longer reads it as HTTP. */
@@ -36,7 +36,7 @@ export interface Switching {
   readonly early: Buffer;
 }
 
-/** What the answers of both versions of HTTP have in common. */
+/** Common part of HTTP/1.1 and HTTP/2 responses. */
 export interface PlainResponse {
   statusCode: number;
   readonly destroyed?: boolean;
@@ -48,7 +48,7 @@ export interface PlainResponse {
   off(event: string, listener: () => void): unknown;
 }
 
-/** What an exchange is made of. */
+/** Parts of an exchange. */
 export interface ExchangeParts {
   readonly request: IncomingMessage | Http2ServerRequest;
   /** Of a plain request; one that switches gets an answer of its own when it needs it. */

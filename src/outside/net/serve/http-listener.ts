@@ -23,7 +23,7 @@ import { secureContextOptions } from "./tls-options.ts";
 
 const SOCKET_FOLDER_MODE = 0o700;
 const SOCKET_MODE = 0o600;
-/** What is being answered when a listener closes gets this long to end. */
+/** Requests in progress get this long to finish when a listener closes. */
 const CLOSE_WITHIN_MS = 1_000;
 /** Silence on a connection after which the kernel asks whether the peer is still there. */
 const KEEP_ALIVE_MS = 30_000;
@@ -137,7 +137,7 @@ class NodeListener implements HttpListener {
       this.#take(request, { switching: { socket, early } }),
     );
     events.on("clientError", (error: Error, socket: Duplex) => this.#refuse(error, socket));
-    // What a peer does wrong with HTTP/2 ends its connection and nothing else.
+    // A protocol error of a peer ends its connection only.
     events.on("sessionError", (error: Error) =>
       this.#options.onProblem({ kind: "request", peer: "", error }),
     );

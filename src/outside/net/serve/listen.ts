@@ -26,7 +26,7 @@ export interface TlsSettings {
   readonly curvePreferences: readonly number[];
 }
 
-/** What a peer may ask of us, in bytes and time. */
+/** Limits on a peer's requests, in bytes and time. */
 export interface ListenLimits {
   readonly headerBytes: number;
   /** For the whole header, and for the whole request. */
@@ -74,7 +74,7 @@ export interface HttpListener extends AsyncDisposable {
   setTls(material: TlsMaterial): void;
 }
 
-/** What is known of the peer's certificate. */
+/** The peer's certificate. */
 export type ClientCertificate =
   | { readonly kind: "none" }
   /** An authority vouches for it and it is valid now; DER. */
@@ -143,7 +143,7 @@ export interface ForwardTarget {
   readonly socketPath: string;
   /** Path and query. */
   readonly path: string;
-  /** What is answered in place of an error with this text; without it errors are passed on too. */
+  /** Replaces replies to errors with this text; without it errors are passed on too. */
   readonly refusal?: (status: number, text: string) => ReplacedAnswer;
 }
 

@@ -33,12 +33,12 @@ export const PEER_LIMITS: PeerLimits = {
   readyMs: 500,
 };
 
-/** What a request that is being answered costs beside its headers; a connection may have many, one behind the other. */
+/** Memory of a request in progress beside its headers; a connection may have several pipelined. */
 const REQUEST_BYTES = 4 * 1024;
 /** Each byte of a header is a byte of text and its share of what holds it. */
 const BYTES_PER_HEADER_BYTE = 2;
 
-/** What becomes of a connection. */
+/** Decision on a connection. */
 export interface PeerEvents {
   /** It has a place: it may be read. Called once, perhaps before `enter` returns. */
   readonly onAdmit: () => void;

@@ -26,7 +26,7 @@ export interface Peer {
   readonly stage: PeerStage;
   /** When it came to this stage, on the monotonic clock. */
   readonly sinceMs: number;
-  /** What it is charged with; of one that waits, what it will be charged with. */
+  /** Bytes it is charged with, or will be once it is let in. */
   readonly bytes: number;
 }
 
@@ -57,7 +57,7 @@ export type PeerRule =
   /** Too many wait. */
   | "too many wait";
 
-/** What is to be done; `recheckAtMs` is the moment at which time alone changes the answer. */
+/** The actions; `recheckAtMs` is the time at which they may change without an event. */
 export interface PeerVerdict {
   readonly admit: readonly number[];
   readonly close: readonly { readonly id: number; readonly rule: PeerRule }[];
@@ -148,7 +148,7 @@ const RANK: Readonly<Record<PeerStage, number>> = {
   waiting: 4,
 };
 
-/** Who gives way first comes first. */
+/** In the order in which connections are dropped. */
 function compareTurns(a: Peer, b: Peer): number {
   return RANK[a.stage] - RANK[b.stage] || a.sinceMs - b.sinceMs || a.id - b.id;
 }
@@ -231,7 +231,7 @@ class Table {
     return true;
   }
 
-  /** Who has to go so that a group can have so many bytes more; undefined when that cannot be now. */
+  /** Connections to drop so that a group can have so many bytes more; undefined when that is impossible now. */
   #whoGivesWay(group: Group, bytes: number): readonly Peer[] | undefined {
     const chosen = new Set<Peer>();
     let own = group.bytes + bytes - this.#groupLimit(group);

@@ -30,7 +30,7 @@ export const HTTP_LIMITS: ListenLimits = {
 
 /** Verbosity at which requests are logged. */
 const LOG_VERBOSITY = 4;
-/** What is logged of a path. */
+/** A path as it is logged. */
 const LOGGED_PATH_LENGTH = 512;
 /** Maximum concurrent streaming responses of one server. */
 const MAX_LONG_RUNNING = 500;
@@ -50,9 +50,9 @@ export interface ErrorReply {
   readonly body: string;
 }
 
-/** What is particular to a server. */
+/** Settings of one server. */
 export interface RequestService<Route, Caller> {
-  /** What a request is about, whoever sends it. */
+  /** Method and target of a request. */
   match(method: string, target: RequestTarget | undefined): Route;
   /** Whether the caller may switch protocols. */
   mayUpgrade(route: Route): boolean;
@@ -153,7 +153,7 @@ export interface ServeOptions extends Pick<ListenOptions, "tls" | "http2"> {
   readonly limits?: Partial<ListenLimits>;
 }
 
-/** What serving needs. */
+/** Dependencies for serving. */
 export interface ServingDeps {
   readonly listen: Listen;
   /** Closing it closes the listener. */

@@ -1,11 +1,11 @@
 // pure
-/** What the line and the headers of a request say, before anything is known of routes and callers. */
+/** Request line and headers, before routing and authentication. */
 
 /** The target of a request, taken apart. */
 export interface RequestTarget {
   /** As sent. */
   readonly path: string;
-  /** What is between the slashes of the path, decoded; empty before the first and after the last one. */
+  /** Segments of the path, decoded; empty before the first and after the last slash. */
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
 }

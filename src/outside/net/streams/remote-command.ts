@@ -22,7 +22,7 @@ const CHANNELS = Object.keys(CHANNEL).length;
 /** In place of a channel: the next byte names a channel on which nothing more comes. */
 const CLOSE = 0xff;
 
-/** What a message of a client means. */
+/** A client's message, decoded. */
 export type ChannelMessage =
   | { readonly kind: "data"; readonly channel: number; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly channel: number }

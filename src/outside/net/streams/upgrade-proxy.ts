@@ -30,10 +30,10 @@ export type UpgradeAnswer =
       readonly head: string;
       /** Its protocol, in lower case. */
       readonly upgrade: string;
-      /** What is spoken over SPDY, as the server chose it. */
+      /** Subprotocol chosen by the server. */
       readonly streamProtocol: string | undefined;
       readonly socket: Duplex;
-      /** What came right behind it. */
+      /** Bytes that followed it. */
       readonly early: Buffer;
     }
   | { readonly kind: "refused"; readonly status: number; readonly text: string };

@@ -88,7 +88,7 @@ export function letGo(socket: Duplex): void {
   socket.once("close", () => clearTimeout(timer));
 }
 
-/** What a message holds; one in several parts comes as one buffer. */
+/** Content of a message; fragments are joined. */
 export function messageBytes(data: Buffer | ArrayBuffer | Buffer[]): Uint8Array {
   if (Array.isArray(data)) return Buffer.concat(data);
   return data instanceof ArrayBuffer ? new Uint8Array(data) : data;

@@ -35,7 +35,7 @@ class StepFailed extends Error {
   }
 }
 
-/** What executors and the journal need. */
+/** Dependencies of executors and the journal. */
 export interface ApplyDeps extends PodDeps {
   readonly attempts: Attempts;
 }

@@ -82,7 +82,7 @@ export interface SystemdQuota {
   readonly quotaUs: number;
 }
 
-/** What becomes of a positive quota under the systemd driver. */
+/** Rounding of a positive quota under the systemd driver. */
 export function systemdQuota(quotaUs: number, periodUs: number): SystemdQuota {
   const exact = Math.floor((quotaUs * 1_000_000) / periodUs);
   const perSecondUs = Math.ceil(exact / SYSTEMD_QUOTA_STEP_US) * SYSTEMD_QUOTA_STEP_US;

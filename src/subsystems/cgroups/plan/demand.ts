@@ -86,7 +86,7 @@ export function readDemandAmounts(list: Readonly<Record<string, string>> | undef
   };
 }
 
-/** What a container of a pod asks for, by the list it stands in. */
+/** Requests and limits of a container, by the list it is in. */
 export function readContainerDemand(
   container: Container | EphemeralContainer,
   kind: ContainerKind,
@@ -99,7 +99,7 @@ export function readContainerDemand(
   };
 }
 
-/** What a pod asks for. `UsageError` on a value that is not a quantity. */
+/** Requests and limits of a pod. `UsageError` on a value that is not a quantity. */
 export function readDemand(pod: Pod, uid: string): PodDemand {
   const init = (pod.spec?.initContainers ?? []).map((container) =>
     readContainerDemand(container, initContainerKind(container)),

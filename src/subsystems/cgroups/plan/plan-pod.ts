@@ -24,7 +24,7 @@ export function planPodGroup(settings: CgroupSettings, demand: PodDemand): Cgrou
   };
 }
 
-/** The limits of a pod's group, whatever the version. */
+/** The limits of a pod's group, independent of the cgroup version. */
 export function podGroupResources(settings: CgroupSettings, demand: PodDemand): CgroupResources {
   const hugepages: Record<string, number> = {};
   for (const [name, bytes] of demand.total.requests.hugepagesBytes) {

@@ -6,7 +6,7 @@ import { MIN_SHARES, milliCpuToShares } from "./convert.ts";
 import type { PodDemand } from "./demand.ts";
 import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
 
-/** What the pods of each class request together. */
+/** Total requests of the pods of each QoS class. */
 export interface TierSums {
   readonly burstableCpuMilli: number;
   readonly guaranteedMemoryBytes: number;

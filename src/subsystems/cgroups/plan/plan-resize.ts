@@ -167,7 +167,7 @@ export function planUpdates(
     .map(({ name, resources }) => ({ name, resources }));
 }
 
-/** What of a container's values belongs to a resource, as text. */
+/** Values of a container that belong to a resource, as text. */
 function values(resources: ContainerResources, resource: Resized): readonly string[] {
   const { cpuShares, cpuQuota, memoryLimitInBytes, memorySwapLimitInBytes, unified } = resources;
   return resource === "cpu"

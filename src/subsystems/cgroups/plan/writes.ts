@@ -20,7 +20,7 @@ export interface CgroupWrite {
   readonly asFound?: true;
 }
 
-/** What one group shall be, in the kernel's own words. */
+/** Desired values of one group, by the kernel's file names. */
 export interface CgroupPlan {
   readonly path: string;
   readonly kind: "node" | "tier" | "pod" | "reserved";
@@ -29,7 +29,7 @@ export interface CgroupPlan {
   readonly writes: readonly CgroupWrite[];
 }
 
-/** Limits of one group, whatever the version. What is absent or 0 is left as it is. */
+/** Limits of one group, independent of the cgroup version. What is absent or 0 is left as it is. */
 export interface CgroupResources {
   readonly cpuShares?: number;
   /** Microseconds per period; negative is no limit. */
@@ -49,7 +49,7 @@ export interface CgroupResources {
   readonly unified?: Readonly<Record<string, string>>;
 }
 
-/** What the plans must know of the machine's cgroups. */
+/** Facts about the machine's cgroups that plans depend on. */
 export interface CgroupShape {
   readonly version: CgroupVersion;
   readonly controllers: ReadonlySet<string>;

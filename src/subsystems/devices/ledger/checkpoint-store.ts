@@ -4,19 +4,19 @@ import type { Counter } from "../../../kit/metrics.ts";
 import type { StateFile, StateFiles } from "../../../kit/state/state-files.ts";
 import { CheckpointEncoder, decodeCheckpoint, type KeptDevices } from "./checkpoint.ts";
 
-/** What reading and writing needs. */
+/** Dependencies of the checkpoint. */
 export interface CheckpointStoreDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   readonly writes: Counter;
-  /** What is to be kept now. */
+  /** State to write. */
   readonly content: () => KeptDevices;
 }
 
-/** What was found at start. */
+/** State read at start. */
 export type LoadedCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
-  /** There is none: a new node, or it was removed. */
+  /** No file: a new node, or it was removed. */
   | { readonly kind: "missing" }
   /** It was moved aside where possible, for inspection. */
   | { readonly kind: "broken"; readonly why: string; readonly keptAs: string | undefined };

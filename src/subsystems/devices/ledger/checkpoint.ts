@@ -20,7 +20,7 @@ export interface KeptDevices {
   readonly preStart: readonly string[];
 }
 
-/** The file as it was understood. */
+/** The parsed file. */
 export type ReadCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   | { readonly kind: "broken"; readonly why: string };

@@ -1,5 +1,5 @@
 // pure
-/** What the plugins' answers make of a container. */
+/** Container settings from the plugins' responses. */
 import type { EnvEntry } from "../../../api/env/env.ts";
 import type { ContainerAllocateResponse } from "../../../outside/plugins/plugins.ts";
 import { compareText } from "../requests.ts";
@@ -93,7 +93,7 @@ export function writeNote(holdings: readonly Holding[]): string {
   );
 }
 
-/** What `writeNote` wrote; `undefined` when the text is another. */
+/** Parses the output of `writeNote`; `undefined` for other text. */
 export function readNote(
   text: string,
 ): readonly Pick<Holding, "resource" | "devices">[] | undefined {

@@ -14,7 +14,7 @@ export interface HeldDevice {
   readonly nodes: readonly number[];
 }
 
-/** What one container has of one resource. */
+/** Allocation of one container of one resource. */
 export interface Holding {
   readonly podUid: PodUid;
   readonly container: string;
@@ -46,7 +46,7 @@ export function holdingsOf(ledger: Ledger, podUid: PodUid): readonly Holding[] {
   return ledger.pods.get(podUid) ?? NO_HOLDINGS;
 }
 
-/** What a container of the pod has of one resource. */
+/** Allocation of a container of the pod of one resource. */
 export function findHolding(
   ledger: Ledger,
   podUid: PodUid,
@@ -131,7 +131,7 @@ export function withHolding(ledger: Ledger, holding: Holding): Ledger {
   return withPod(ledger, podUid, [...others, holding]);
 }
 
-/** What is wrong with a ledger; empty unless our own code is broken. For checks in tests and at run time. */
+/** Broken invariants of a ledger; empty unless there is a bug. For checks in tests and at run time. */
 export function ledgerFaults(ledger: Ledger): readonly string[] {
   const seen = new Map<string, PodUid>();
   const faults = [...ledger.pods].flatMap(([podUid, holdings]) =>

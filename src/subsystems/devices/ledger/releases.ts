@@ -6,7 +6,7 @@ import { deviceRequests } from "../requests.ts";
 import type { DeviceState } from "../state.ts";
 import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
 
-/** What taking back needs. */
+/** Dependencies of releases. */
 export interface ReleasesDeps {
   readonly state: DeviceState;
   readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;

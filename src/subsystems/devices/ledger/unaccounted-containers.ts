@@ -27,7 +27,7 @@ export class UnaccountedContainers {
       this.#pods.set(podUid, { containers: names, requests: undefined, name: `pod ${podUid}` });
   }
 
-  /** What is known of a pod by now: its wishes when a source has named it, and what of it still runs. */
+  /** State of a pod: its requests once a source has named it, and its running containers. */
   learn(
     podUid: PodUid,
     known: {
@@ -50,7 +50,7 @@ export class UnaccountedContainers {
     return unaccounted.containers.size !== before;
   }
 
-  /** The pod is gone, and with it whatever it had. */
+  /** The pod is gone, and its containers with it. */
   forget(podUid: PodUid): boolean {
     return this.#pods.delete(podUid);
   }

@@ -1,6 +1,6 @@
 /**
- * Plugins that do not come to us: they put their socket into the registry folder and are found there, asked
- * who they are, and told what became of it (KEP-595; pluginmanager). Only device plugins are our matter.
+ * Plugins that do not register themselves: they put their socket into the registry folder and are found there, asked
+ * for their info, and notified of the result (KEP-595; pluginmanager). Only device plugins are handled.
  */
 import { Cell } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
@@ -15,7 +15,7 @@ import { PLUGIN_REGISTRATION, type PluginInfo } from "../../../outside/plugins/p
 import { dialPlugin } from "./dial.ts";
 import type { PluginSide } from "./plugin-side.ts";
 
-/** What watching the folder needs. */
+/** Dependencies for watching the folder. */
 export interface PluginFolderDeps {
   readonly grpc: Grpc;
   readonly files: Files;
@@ -28,7 +28,7 @@ export interface PluginFolderDeps {
 interface Known {
   /** Of the socket; another one is another plugin. */
   readonly modifiedMs: number;
-  /** What it is registered as; `undefined` while it is not, or when it is not a device plugin. */
+  /** Its registration; `undefined` while it has none, or when it is not a device plugin. */
   readonly registered: { readonly resource: string; readonly socketPath: string } | undefined;
   /** Not asked again before; `undefined` when there is nothing more to ask. */
   readonly retryAt: number | undefined;
@@ -143,7 +143,7 @@ function registrationOf(path: string, { name, endpoint, supportedVersions }: Plu
   return { version, resource: name, socketPath: endpoint === "" ? path : endpoint };
 }
 
-/** What is in the folder. */
+/** Content of the folder. */
 interface FoundSockets {
   /** Sockets by path with the time they were made. */
   readonly sockets: Map<string, number>;

@@ -25,7 +25,7 @@ export interface DeviceEventPort {
   ofPod(pod: IdentifiedPod, event: DeviceEvent): void;
 }
 
-/** What the plugins' side needs. */
+/** Dependencies of the plugin side. */
 export interface PluginSideDeps {
   /** Without it no plugin can come. */
   readonly grpc: Grpc | undefined;
@@ -43,7 +43,7 @@ export interface PluginSideOptions {
   readonly folder: string;
   /** How long after the start a plugin of which nothing is known yet is waited for. */
   readonly deferMs: number;
-  /** How long `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  /** How long `Allocate` may take; 0 waits forever, as the Go kubelet. */
   readonly allocateMs: number;
 }
 
@@ -91,7 +91,7 @@ export class PluginSide {
     await this.#registration?.open();
   }
 
-  /** What is wrong with the socket that plugins come to; `undefined` where there is none. */
+  /** Problem with the registration socket; `undefined` when there is none. */
   get problem(): Reading<string | undefined> | undefined {
     return this.#registration?.problem;
   }
@@ -119,7 +119,7 @@ export class PluginSide {
     return [...this.#preStart].filter(([, required]) => required).map(([resource]) => resource);
   }
 
-  /** What a previous run knew. */
+  /** State from a previous run. */
   remember(preStart: readonly string[]): void {
     for (const resource of preStart) this.#preStart.set(resource, true);
   }

@@ -14,12 +14,12 @@ import type { Device } from "../inventory.ts";
 import { dialPlugin } from "./dial.ts";
 import { readDevices } from "./read-devices.ts";
 
-/** What a connection needs. */
+/** Dependencies of a connection. */
 export interface PluginDeps {
   readonly grpc: Grpc;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  /** How long `Allocate` may take; 0 waits forever, as the Go kubelet. */
   readonly allocateMs: number;
 }
 
@@ -37,7 +37,7 @@ export type PluginState =
   | { readonly kind: "listing"; readonly options: DevicePluginOptions }
   | { readonly kind: "ended"; readonly why: string };
 
-/** Deadlines of other calls; the Go kubelet has one for PreStartContainer only, and waits for ever for the others. */
+/** Deadlines of other calls; the Go kubelet has one for PreStartContainer only, and waits forever for the others. */
 const OPTIONS_MS = 10_000;
 const PREFER_MS = 10_000;
 const PRE_START_MS = 30_000;
@@ -104,7 +104,7 @@ export class PluginConnection {
     return this.#state;
   }
 
-  /** What the plugin wants to be asked; nothing once it has ended. */
+  /** The plugin's options; none once it has ended. */
   get options(): DevicePluginOptions {
     const state = this.#state.get();
     return "options" in state ? state.options : NO_OPTIONS;

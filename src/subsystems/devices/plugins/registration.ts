@@ -1,4 +1,4 @@
-/** Where device plugins come to: the gRPC service on the socket whose path they have built in. */
+/** Registration of device plugins: the gRPC service on the socket whose path they have built in. */
 import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
@@ -10,7 +10,7 @@ import type { Files } from "../../../outside/host/host.ts";
 import { DEVICE_REGISTRATION } from "../../../outside/plugins/plugins.ts";
 import type { PluginRegistry } from "./registry.ts";
 
-/** What the service needs. */
+/** Dependencies of the service. */
 export interface RegistrationDeps {
   readonly grpc: Grpc;
   readonly files: Files;
@@ -41,7 +41,7 @@ export class RegistrationService {
     this.#deps = deps;
   }
 
-  /** What is wrong with the socket; `undefined` when nothing is. */
+  /** Problem with the socket; `undefined` when there is none. */
   get problem(): Reading<string | undefined> {
     return this.#problem;
   }

@@ -17,7 +17,7 @@ export interface PluginEvents {
   onLeft(plugin: PluginConnection, why: string): void;
 }
 
-/** What the registry needs. */
+/** Dependencies of the registry. */
 export interface RegistryDeps extends PluginDeps {
   readonly scope: TaskScope;
   readonly events: PluginEvents;

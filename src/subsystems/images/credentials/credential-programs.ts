@@ -35,7 +35,7 @@ export interface CredentialProgramsOptions {
   readonly binFolder: string;
 }
 
-/** What asking programs stands on. */
+/** Dependencies of credential programs. */
 export interface CredentialProgramsDeps {
   readonly host: Pick<Host, "files" | "runProgram">;
   readonly clock: Clock;
@@ -104,7 +104,7 @@ export class CredentialPrograms {
     return new CredentialPrograms(options, providers, deps);
   }
 
-  /** What the programs that are meant have for an image's repository, asked for a pod. */
+  /** Credentials from the matching programs for an image's repository, on behalf of a pod. */
   async credentialsFor(
     repository: string,
     pod: IdentifiedPod,

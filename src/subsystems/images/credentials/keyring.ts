@@ -94,7 +94,7 @@ export interface KeyringPart {
 }
 
 /**
- * Credentials for an image, the most particular registry entry first (credentialprovider keyring.go).
+ * Credentials for an image, the most specific registry entry first (credentialprovider keyring.go).
  * `repository` is the image's name without tag and digest, registry included. Empty: pull without.
  */
 export function lookupCredentials(

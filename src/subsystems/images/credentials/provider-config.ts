@@ -26,7 +26,7 @@ export interface AccountInRequest {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What a program answers for an image. */
+/** Response of a program for an image. */
 export interface ProviderAnswer {
   readonly cacheKeyType: "Image" | "Registry" | "Global";
   /** 0: not at all; absent: the provider's default. */
@@ -108,7 +108,7 @@ export function providerMatches(provider: CredentialProvider, repository: string
   return provider.matchImages.some((glob) => matchesImage(glob, repository));
 }
 
-/** What a program reads. */
+/** Request to a program. */
 export function providerRequest(
   provider: CredentialProvider,
   image: string,
@@ -124,7 +124,7 @@ export function providerRequest(
   });
 }
 
-/** What a program wrote; throws `SyntaxError` that quotes nothing of it, since it may hold secrets. */
+/** Parses a program's response; the `SyntaxError` it throws quotes nothing of it, since it may hold secrets. */
 export function readProviderAnswer(provider: CredentialProvider, output: string): ProviderAnswer {
   let root: Fields | undefined;
   try {

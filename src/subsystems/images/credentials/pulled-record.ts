@@ -22,7 +22,7 @@ export interface PullingAccount {
   readonly name: string;
 }
 
-/** Who may use an image without pulling it again. */
+/** Access to an image without pulling it again. */
 export interface ImageAccess {
   readonly kubernetesSecrets?: readonly PullingSecret[];
   readonly kubernetesServiceAccounts?: readonly PullingAccount[];
@@ -170,7 +170,7 @@ export function encodeIntent(image: string): string {
   return `${JSON.stringify({ kind: "ImagePullIntent", apiVersion: API_VERSION, image })}\n`;
 }
 
-/** Reads a record of any version; `undefined` when the text is none. */
+/** Reads a record of any version; `undefined` when the text is not a record. */
 export function decodeRecord(text: string): PulledRecord | undefined {
   const root = parse(text);
   const { kind, imageRef, lastUpdatedTime, credentialMapping } = root ?? {};

@@ -36,14 +36,14 @@ export interface PulledRecordsOptions {
   readonly allowlist: readonly string[];
 }
 
-/** What the records stand on. */
+/** Dependencies of the records. */
 export interface PulledRecordsDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What a pod can show; asked for when it matters. */
+/** Credentials of a pod; resolved only when needed. */
 export interface PullingIdentity {
   readonly secrets: () => Promise<readonly PullingSecret[]>;
   readonly account: () => Promise<PullingAccount | undefined>;

@@ -29,7 +29,7 @@ export interface PullSecret extends SecretSource {
   readonly content: string;
 }
 
-/** What was found of the secrets that a pod names. */
+/** Result of reading the pod's image pull secrets. */
 export interface PullSecrets {
   readonly secrets: readonly PullSecret[];
   /** Names of those that could not be had. */
@@ -39,7 +39,7 @@ export interface PullSecrets {
 /** Where secrets come from; a node without a cluster has none. */
 export type PullSecretPort = (pod: IdentifiedPod, signal: AbortSignal) => Promise<PullSecrets>;
 
-/** What registry access stands on. */
+/** Dependencies of registry access. */
 export interface RegistryAccessDeps {
   readonly files: Pick<Files, "readText">;
   readonly clock: Clock;
@@ -70,7 +70,7 @@ export class RegistryAccess {
     this.#deps = deps;
   }
 
-  /** What to try for an image, the pod's own first. */
+  /** Credentials to try for an image, the pod's own first. */
   async credentials(image: string, pod: IdentifiedPod, signal: AbortSignal): Promise<PodAccess> {
     const repository = repositoryOf(image) ?? image;
     const { parts, missing } = await this.#podParts(pod, signal);

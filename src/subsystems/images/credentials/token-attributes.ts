@@ -1,5 +1,5 @@
 // pure
-/** What credential programs get of service accounts (`tokenAttributes`, KEP-4412). */
+/** Service account data passed to credential programs (`tokenAttributes`, KEP-4412). */
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { qualifiedNameFaults } from "../../../api/text/names.ts";
 import { asFields, type Fields } from "../fields.ts";
@@ -7,7 +7,7 @@ import { asFields, type Fields } from "../fields.ts";
 /** How a program identifies pods by their service accounts. */
 export interface TokenAttributes {
   readonly audience: string;
-  /** Whose answers are alike: all of an account, or only those for one token. */
+  /** Scope in which responses are cached: per service account, or per token. */
   readonly cacheType: "ServiceAccount" | "Token";
   /** Pods without an account are not asked for. */
   readonly requireAccount: boolean;

@@ -1,5 +1,5 @@
 /**
- * Removes images that nobody needs. Owns: the passes, one at a time. In: records, users, holds, the disk.
+ * Removes unused images. Owns: the passes, one at a time. In: records, users, holds, the disk.
  * Out: deletions, each with a decision in the journal; events about the node. Invariants: what is removed is
  * what `planGc` says for the snapshot, less what came into use since; a failed deletion does not end a pass.
  */
@@ -36,7 +36,7 @@ export type NodeEvent = EventText<
   "Warning"
 >;
 
-/** What the collector stands on. */
+/** Dependencies of the collector. */
 export interface CollectorDeps {
   readonly images: ImageService;
   readonly host: Pick<Host, "diskUsage">;
@@ -56,7 +56,7 @@ export interface CollectorDeps {
   readonly afterPass: (ids: ReadonlySet<string>, beganMs: number) => Promise<void>;
 }
 
-/** What a pass has done. */
+/** Result of a pass. */
 export interface GcResult {
   readonly plan: GcPlan;
   readonly removed: readonly GcImage[];
@@ -64,7 +64,7 @@ export interface GcResult {
   readonly freedBytes: number;
   /** Images that were to go, but came into use meanwhile. */
   readonly spared: readonly GcImage[];
-  /** What went wrong, empty when all went well. */
+  /** Errors; empty on success. */
   readonly errors: readonly string[];
 }
 
@@ -106,7 +106,7 @@ export class Collector {
     this.#startedMs = deps.clock.monotonic();
   }
 
-  /** What a pass for this goal would do now; removes nothing. */
+  /** Dry run of a pass for this goal; removes nothing. */
   async plan(goal: GcGoal, signal: AbortSignal): Promise<GcPlan> {
     const { snapshot } = await this.#snapshot(signal);
     return planGc(snapshot, this.policy, goal);
@@ -149,7 +149,7 @@ export class Collector {
     throw new CollectionFailed(message);
   }
 
-  /** What was planned first, then what would be next, until enough is freed. */
+  /** The planned images, then the next candidates until enough is freed. */
   async #removeForSpace(pass: Pass): Promise<void> {
     const { deletions, reserve, toFreeBytes } = pass.plan;
     const space = deletions.filter(({ rule }) => rule === "space").map(({ image }) => image);

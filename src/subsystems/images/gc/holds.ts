@@ -47,7 +47,7 @@ export class Holds {
     };
   }
 
-  /** Who holds an image that goes by any of these names. */
+  /** Holders of an image with any of these names. */
   holdersOf(keys: readonly string[]): readonly string[] {
     const wanted = new Set(keys.map(normalImageName));
     const found = new Set<string>();

@@ -13,7 +13,7 @@ export interface RuntimeFilesystem {
   readonly inodesFree: number;
   /** Number of the device: paths with the same one are on one file system. */
   readonly device: number;
-  /** What the runtime's images or containers take, by its own account. */
+  /** Disk usage of images or containers as reported by the runtime. */
   readonly usedBytes: number;
   readonly inodesUsed: number;
 }

@@ -50,7 +50,7 @@ export interface GcSnapshot {
   readonly unreachable: ReadonlySet<string>;
 }
 
-/** What a pass is to reach. */
+/** Goal of a pass. */
 export type GcGoal =
   /** Age first, then from the high threshold down to the low one. */
   | { readonly kind: "periodic" }
@@ -74,7 +74,7 @@ export type KeptRule =
   | "too young"
   | "not needed for the goal";
 
-/** What is to happen to an image, and by which rule. */
+/** Decision on an image, and its rule. */
 export type GcVerdict =
   | { readonly fate: "delete"; readonly rule: "age" | "space"; readonly image: GcImage }
   | {
@@ -161,7 +161,7 @@ function keep(image: GcImage, rule: KeptRule, detail = ""): GcVerdict & { fate: 
   return { fate: "keep", rule, detail, image };
 }
 
-/** What protects an image from every pass, if anything does. */
+/** Rule that protects an image from every pass, if any. */
 function protection(
   image: GcImage,
   policy: GcPolicy,

@@ -1,5 +1,5 @@
 // pure
-/** Who uses and who names which images: containers in any state, image volumes, specs of pods. */
+/** Users of images: containers in any state, image volumes, specs of pods. */
 import type { Pod } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { ImageIndex } from "../image-record.ts";
@@ -10,7 +10,7 @@ export interface UsingContainer {
   readonly references: readonly string[];
   /** Images that are mounted into it as volumes. */
   readonly mounted: readonly string[];
-  /** Who it is, e.g. `default/web (c)`. */
+  /** Name of the user, e.g. `default/web (c)`. */
   readonly name: string;
 }
 

@@ -40,7 +40,7 @@ const TRIES = 3;
 /** Between two updates of what a waiting container shows. */
 const PROGRESS_MS = 30_000;
 
-/** What it stands on. */
+/** Its dependencies. */
 export interface EnsureDeps {
   readonly images: ImageService;
   readonly clock: Clock;
@@ -283,7 +283,7 @@ export class Ensure {
   }
 }
 
-/** Who may use what was pulled: everybody, or who has the secret or the service account. */
+/** Who may use the pulled image: any pod, or those with the secret or service account. */
 function accessBy({ credentials }: PulledImage): ImageAccess {
   if (credentials?.account) return { kubernetesServiceAccounts: [credentials.account] };
   if (!credentials?.source) return { nodePodsAccessible: true };

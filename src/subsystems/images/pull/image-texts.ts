@@ -30,7 +30,7 @@ export const TEXTS = {
     `Unable to retrieve some image pull secrets (${names.join(", ")}); attempting to pull the image may not succeed.`,
 } as const;
 
-/** What a waiting container shows while its image is pulled; ours, the Go kubelet shows nothing. */
+/** Message of a waiting container while its image is pulled; the Go kubelet shows none. */
 export function progressMessage(image: string, standing: PullStanding | undefined): string {
   if (!standing) return `Pulling image ${quoted(image)}`;
   const from = standing.registry === "" ? "" : ` from ${standing.registry}`;

@@ -10,7 +10,7 @@ export function withDefaultTag(image: string): string | undefined {
   return reference.tag === undefined && reference.digest === undefined ? `${image}:latest` : image;
 }
 
-/** What to do about an image, given whether the runtime has it (image_manager.go). */
+/** Whether to pull, use or refuse an image, given whether the runtime has it (image_manager.go). */
 export type PullVerdict = "use" | "pull" | "refuse";
 
 /** `usable`: it is there and the pod may use it; irrelevant for Always, which pulls without looking. */

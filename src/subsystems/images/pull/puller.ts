@@ -1,7 +1,7 @@
 /**
  * Pulling images. Owns: pulls under way. In: what is to be pulled, with which credentials. Out: the image's id
  * and how long it took. Invariants: one pull of an image with the same credentials at a time, which lives as
- * long as somebody waits for it; registries do not wait for each other.
+ * long as a caller waits for it; registries do not wait for each other.
  */
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
@@ -35,7 +35,7 @@ export interface PulledImage {
   readonly imageRef: string;
   /** Without the waiting before. */
   readonly tookMs: number;
-  /** What it succeeded with; `undefined` when without. */
+  /** Credentials the pull succeeded with; `undefined` for an anonymous one. */
   readonly credentials: TrackedCredentials | undefined;
 }
 

@@ -31,7 +31,7 @@ export interface GuardedExec extends ExecOrigin {
   readonly containerId: string;
 }
 
-/** What became of the processes of an exec whose time was over. */
+/** Outcome for the processes of a timed-out exec. */
 export interface Cleared {
   readonly killed: number;
   /** Could not be ended: they wait for the kernel. */
@@ -43,7 +43,7 @@ export interface Cleared {
   readonly uncollected: number;
 }
 
-/** What is known of a probe from its earlier attempts. */
+/** State of a probe from its earlier attempts. */
 interface Past {
   readonly left: readonly ContainerProcess[];
   readonly uncollected: readonly ContainerProcess[];
@@ -179,7 +179,7 @@ export class ExecGuard {
   }
 }
 
-/** What was there of an exec when its time was over. */
+/** Processes of an exec at its timeout. */
 interface Begun {
   /** Everything that was started from outside since. */
   readonly begun: readonly ContainerProcess[];

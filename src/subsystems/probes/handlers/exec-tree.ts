@@ -16,7 +16,7 @@ export interface ContainerProcess {
   readonly command: string;
 }
 
-/** What an exec probe started, and when. */
+/** Processes started by an exec probe, and when. */
 export interface ExecOrigin {
   readonly command: readonly string[];
   /** Nothing of it began before. */
@@ -75,7 +75,7 @@ export function stemsFrom({ command: seen }: ContainerProcess, { command }: Exec
   return seen.includes(" ") && whole.includes(seen);
 }
 
-/** What descends from the given processes, they included: by parents, and by session where parents ended. */
+/** The given processes and their descendants: by parent, and by session where the parent ended. */
 export function processTreeOf(
   all: readonly ContainerProcess[],
   roots: readonly Pick<ContainerProcess, "pid">[],
@@ -90,7 +90,7 @@ export function processTreeOf(
   return all.filter(({ pid }) => members.has(pid));
 }
 
-/** What was left behind by commands of this origin whose first process is gone. */
+/** Processes left behind by commands of this origin whose first process is gone. */
 export function orphansOf(
   all: readonly ContainerProcess[],
   origin: ExecOrigin,

@@ -29,7 +29,7 @@ export async function probeHttp(
     : { kind: "warning", output: `Probe terminated redirects, Response body: ${body}` };
 }
 
-/** What a probe asked last; it asks the same as long as the pod stays where it is. */
+/** The last request; the same is sent as long as the pod's address stays. */
 const asked = new WeakMap<object, Asked>();
 
 interface Asked {

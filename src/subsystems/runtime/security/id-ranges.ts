@@ -17,7 +17,7 @@ export function defaultRange(idsPerPod: number): IdRange {
   return { first: idsPerPod, length: END - idsPerPod - (END % idsPerPod) };
 }
 
-/** What `getsubids` prints: one line `0: kubelet 65536 7208960`. */
+/** Output of `getsubids`: one line `0: kubelet 65536 7208960`. */
 export function parseSubIds(output: string): IdRange | { readonly fault: string } {
   const lines = output.replace(/^\n+|\n+$/g, "").split("\n");
   if (lines.length !== 1)

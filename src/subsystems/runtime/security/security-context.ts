@@ -43,7 +43,7 @@ const READONLY_PATHS = [
 
 const APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 
-/** What a security context depends on beside the pod's spec. */
+/** Inputs of a security context beside the pod's spec. */
 export interface SecurityParts {
   /** Profile of containers that ask for none: the runtime's default, or none at all. */
   readonly seccompDefault: boolean;

@@ -24,7 +24,7 @@ export interface UserNamespaceOptions {
   readonly idsPerPod: number;
 }
 
-/** What the ranges stand on. */
+/** Dependencies of user namespaces. */
 export interface UserNamespaceDeps {
   readonly files: Files;
   readonly state: StateFiles;
@@ -49,7 +49,7 @@ export class UserNamespaces {
 
   /**
    * Takes note of what pods had before the agent was started. A file that cannot be used stays where it is:
-   * its pod may run with ids that nobody else knows, and must not get others.
+   * its pod may run with ids recorded nowhere else, and must not get others.
    */
   async open(): Promise<void> {
     const { state } = this.#deps;
@@ -59,7 +59,7 @@ export class UserNamespaces {
     }
   }
 
-  /** What is wrong with the file of the pod; `undefined` when it could be used, or there is none. */
+  /** Why the pod's file cannot be used; `undefined` when it can, or is missing. */
   async #adopt(uid: string): Promise<string | undefined> {
     const text = await this.#read(uid);
     const found = text === undefined ? undefined : this.#record(uid, text);
@@ -179,7 +179,7 @@ export async function openUserNamespaces(
   return opened;
 }
 
-/** Whose subordinate ids are the pods'. */
+/** User whose subordinate ids are given to pods. */
 const USER = "kubelet";
 const PROGRAM = "getsubids";
 const PROGRAM_FOLDERS = [

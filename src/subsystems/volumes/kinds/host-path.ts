@@ -7,7 +7,7 @@ import type { VolumeKind } from "../kind.ts";
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
 
-/** What a path of each checked type must be. */
+/** File types allowed for each checked `hostPath.type`. */
 const EXPECTED: Readonly<
   Record<string, { readonly called: string; readonly test: (facts: FileFacts) => boolean }>
 > = {

@@ -29,7 +29,7 @@ interface FileObjects<T extends KubeObject> {
   readonly source: (volume: Volume) => FileSource;
 }
 
-/** What a volume says of the object it is made of. */
+/** Event texts of a volume about the object it shows. */
 interface FileSource {
   readonly name: string | undefined;
   readonly items?: readonly KeyToPath[] | undefined;

@@ -71,7 +71,7 @@ export function checkMode(pv: PersistentVolume, pod: IdentifiedPod, volume: stri
   }
 }
 
-/** The node is one where the volume is to be had (component-helpers storage/volume CheckNodeAffinity). */
+/** The node is one where the volume is available (component-helpers storage/volume CheckNodeAffinity). */
 function checkAffinity(pv: PersistentVolume, { nodeLabels }: KindDeps): void {
   const { required } = pv.spec?.nodeAffinity ?? {};
   if (!required) return;

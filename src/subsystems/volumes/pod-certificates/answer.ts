@@ -1,11 +1,11 @@
 // pure
-/** What a request for a pod's certificate has come to (kubelet podcertificatemanager.go). */
+/** State of a PodCertificateRequest (kubelet podcertificatemanager.go). */
 import type { PodCertificateRequest } from "../../../api/generated/types.ts";
 import { goQuote } from "../../../api/text/go-quote.ts";
 import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 
-/** What a signer has said to a request. */
+/** The signer's answer to a request. */
 export type Answer =
   | { readonly kind: "none" }
   | CertificateRefusal
@@ -56,7 +56,7 @@ function issuedAnswer(status: NonNullable<PodCertificateRequest["status"]>): Ans
   return { kind: "issued", chainPem, beginRefreshAt, notAfter };
 }
 
-/** What is issued and can not be used is as good as nothing. */
+/** An issued certificate that cannot be used counts as not issued. */
 export const unusable = (message: string): CertificateRefusal => ({
   kind: "failed",
   reason: "UnusableCertificate",

@@ -35,7 +35,7 @@ export interface CertificateRequestOptions {
   readonly onAsked: (request: string) => void;
 }
 
-/** What asking needs. */
+/** Dependencies for requesting a certificate. */
 export interface AskDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -45,17 +45,17 @@ export interface AskDeps {
   readonly newKey: (type: KeyType) => Promise<KeyPair>;
 }
 
-/** What became of one request. */
+/** Outcome of one request. */
 export interface SignerOutcome {
   /** Namespace and name. */
   readonly request: string;
   /** Of the key that was asked about. */
   readonly privateKeyPem: string;
-  /** `none`: somebody has deleted the request. */
+  /** `none`: the request was deleted. */
   readonly answer: Answer;
 }
 
-/** A request that was not seen by then is taken for deleted (assumeDeletedThreshold, jitterDuration). */
+/** A request that was not seen by then counts as deleted (assumeDeletedThreshold, jitterDuration). */
 const UNSEEN_MS = 600_000;
 const UNSEEN_JITTER_MS = 300_000;
 

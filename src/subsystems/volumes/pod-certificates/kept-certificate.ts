@@ -29,7 +29,7 @@ export type CertificateEvent = EventText<
   "Warning"
 >;
 
-/** What keeping a certificate needs. */
+/** Dependencies for keeping a certificate. */
 export interface KeepDeps extends AskDeps {
   readonly recordEvent: (pod: IdentifiedPod, event: CertificateEvent) => void;
 }
@@ -77,7 +77,7 @@ export class KeptCertificate {
     this.#since = deps.clock.monotonic();
   }
 
-  /** Who is to sign. */
+  /** Name of the signer. */
   get signerName(): string {
     return this.#options.source.signerName;
   }
@@ -120,7 +120,7 @@ export class KeptCertificate {
     this.#state = { kind: "waiting", why: "" };
   }
 
-  /** What there is now, or why there is nothing. A first answer that comes at once is waited for. */
+  /** The credential bundle, or why there is none yet. Waits briefly for the first answer. */
   async credentials(signal: AbortSignal): Promise<CertificateWithKey | string> {
     if (this.#state.kind === "waiting") await this.#moment(signal);
     const state = this.#state;
@@ -177,7 +177,7 @@ export class KeptCertificate {
     this.#setReason(problem);
   }
 
-  /** Why there is no certificate; once there is one, that is no problem of anybody yet. */
+  /** Why there is no certificate; of no interest once there is one. */
   #setReason(why: string): void {
     if (this.#state.kind !== "waiting" || this.#state.why === why) return;
     this.#state = { kind: "waiting", why };

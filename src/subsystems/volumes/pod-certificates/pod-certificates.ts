@@ -22,11 +22,11 @@ export interface CertificatePlace {
 export interface PodCertificateSource {
   /** Gets a certificate and keeps it fresh until the result is called; `onChange` is called for changes. */
   keep(place: CertificatePlace, source: PodCertificateProjection, onChange: () => void): () => void;
-  /** What there is, or why there is nothing. A first answer that comes at once is waited for. */
+  /** The credential bundle, or why there is none yet. Waits briefly for the first answer. */
   credentials(place: CertificatePlace, signal: AbortSignal): Promise<CertificateWithKey | string>;
 }
 
-/** What keeping certificates needs. */
+/** Dependencies for keeping certificates. */
 export interface PodCertificateDeps extends KeepDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
