@@ -6,6 +6,7 @@ import { programPath } from "../package-root.ts";
 import {
   installService,
   removeService,
+  runSystemctl,
   type ServiceKind,
   type ServicePlaces,
   showService,
@@ -83,5 +84,5 @@ function withUnitDir(command: Command): Command {
 }
 
 function placesOf({ unitDir }: UnitsOption): ServicePlaces {
-  return { units: unitDir, program: programPath() };
+  return { units: unitDir, program: programPath(), systemctl: runSystemctl };
 }

@@ -1,9 +1,19 @@
 /** `nodelet service`: the agent as a service of systemd. */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { parseFlags } from "../../config/flags/flags.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
+import type { ProgramResult } from "../../outside/host/host.ts";
 import { runProgram } from "../../outside/host/run-program.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
@@ -12,7 +22,14 @@ import { API_FOLDER_VARIABLE, API_KUBECONFIG_VARIABLE, API_VOLUMES_VARIABLE } fr
 import { SOCKET_VARIABLE } from "../socket.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { readSupervisor } from "../up/supervise/supervisor-note.ts";
-import { renderDropIn, renderUnit, UNIT_NAME, type UnitOptions } from "./unit.ts";
+import {
+  RUNTIME_UNIT_NAME,
+  renderDropIn,
+  renderRuntimeUnit,
+  renderUnit,
+  UNIT_NAME,
+  type UnitOptions,
+} from "./unit.ts";
 
 /** Where units are; another folder in tests. */
 export interface ServicePlaces {
@@ -20,6 +37,8 @@ export interface ServicePlaces {
   readonly units: string;
   /** Absolute path of the program. */
   readonly program: string;
+  /** Runs systemctl with these arguments. */
+  readonly systemctl: (args: readonly string[]) => Promise<ProgramResult>;
 }
 
 /** Which service is meant. */
@@ -79,15 +98,47 @@ const KUBEADM = (program: string): UnitOptions => ({
   ],
 });
 
-/** Text and path of the file that makes the service. */
-export function serviceFile(
+/** A file that makes a service, or a part of it. */
+export interface ServiceFile {
+  readonly path: string;
+  readonly text: string;
+  /** The unit that it is of. */
+  readonly unit: string;
+}
+
+/** The files that make the service; the agent's own is the last. */
+export function serviceFiles(
   service: ServiceKind,
-  { units, program }: ServicePlaces,
-): { readonly path: string; readonly text: string; readonly unit: string } {
+  { units, program }: Pick<ServicePlaces, "units" | "program">,
+): readonly ServiceFile[] {
   const options = unitOptions(service, program);
-  return service.kind === "kubeadm"
-    ? { path: `${units}/${DROP_IN}`, text: renderDropIn(options), unit: KUBEADM_UNIT }
-    : { path: `${units}/${UNIT_NAME}`, text: renderUnit(options), unit: UNIT_NAME };
+  if (service.kind === "kubeadm")
+    return [{ path: `${units}/${DROP_IN}`, text: renderDropIn(options), unit: KUBEADM_UNIT }];
+  const runtime = service.up && usesOwnRuntime(service.up) ? service.up.containerd.config : "";
+  const own = { path: `${units}/${UNIT_NAME}`, unit: UNIT_NAME };
+  if (runtime === "") return [{ ...own, text: renderUnit(options) }];
+  return [
+    {
+      path: `${units}/${RUNTIME_UNIT_NAME}`,
+      text: renderRuntimeUnit(runtime),
+      unit: RUNTIME_UNIT_NAME,
+    },
+    { ...own, text: renderUnit({ ...options, after: [RUNTIME_UNIT_NAME] }) },
+  ];
+}
+
+/** Whether the agent of `up` runs pods on the containerd that `up` started: nobody else would start that. */
+function usesOwnRuntime({ config, containerd }: UpPaths): boolean {
+  return existsSync(config) && readFileSync(config, "utf8").includes(containerd.socket);
+}
+
+/** All files of services that are installed there. */
+function installedFiles({ units }: Pick<ServicePlaces, "units">): readonly ServiceFile[] {
+  return [
+    { path: `${units}/${UNIT_NAME}`, text: "", unit: UNIT_NAME },
+    { path: `${units}/${RUNTIME_UNIT_NAME}`, text: "", unit: RUNTIME_UNIT_NAME },
+    { path: `${units}/${DROP_IN}`, text: "", unit: KUBEADM_UNIT },
+  ].filter(({ path }) => existsSync(path));
 }
 
 /** Writes the unit; with `starts` it is enabled and started. Resolves with the exit code. */
@@ -97,23 +148,29 @@ export async function installService(
   { io, starts }: { readonly io: Io; readonly starts: boolean },
 ): Promise<number> {
   if (service.kind === "own" && service.up) refuseSecond(service.up);
-  const { path, text, unit } = serviceFile(service, places);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  const isSame = existsSync(path) && readFileSync(path, "utf8") === text;
-  if (!isSame) {
-    writeFileSync(`${path}.new`, text, { mode: 0o644 });
-    renameSync(`${path}.new`, path);
-  }
-  writeLines(io.stdout, [`${isSame ? "unchanged" : "wrote"} ${path}`]);
+  const files = serviceFiles(service, places);
+  for (const file of files)
+    writeLines(io.stdout, [`${writeUnit(file) ? "wrote" : "unchanged"} ${file.path}`]);
+  const units = files.map(({ unit }) => unit);
   if (!starts) {
-    writeLines(io.stdout, [`start it: systemctl daemon-reload && systemctl enable --now ${unit}`]);
+    const names = units.join(" ");
+    writeLines(io.stdout, [`start it: systemctl daemon-reload && systemctl enable --now ${names}`]);
     return EXIT_OK;
   }
-  await systemctl(["daemon-reload"]);
-  await systemctl(["enable", unit]);
-  await systemctl(["restart", "--no-block", unit]);
-  writeLines(io.stdout, [`started ${unit}; see: nodelet service status`]);
+  await mustSystemctl(places, ["daemon-reload"]);
+  await mustSystemctl(places, ["enable", ...units]);
+  await mustSystemctl(places, ["restart", "--no-block", ...units]);
+  writeLines(io.stdout, [`started ${units.join(" and ")}; see: nodelet service status`]);
   return EXIT_OK;
+}
+
+/** Replaces the file in one step; false when it is there already as it should be. */
+function writeUnit({ path, text }: ServiceFile): boolean {
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return false;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+  writeFileSync(`${path}.new`, text, { mode: 0o644 });
+  renameSync(`${path}.new`, path);
+  return true;
 }
 
 /** Two supervisors would start two agents. */
@@ -132,20 +189,18 @@ function refuseSecond(up: UpPaths): void {
 
 /** Stops the service and removes its file; pods keep running. */
 export async function removeService(places: ServicePlaces, io: Io): Promise<number> {
-  const own = serviceFile({ kind: "own", flags: [] }, places);
-  const dropIn = serviceFile({ kind: "kubeadm" }, places);
-  const found = [own, dropIn].filter(({ path }) => existsSync(path));
+  const found = installedFiles(places);
   if (found.length === 0) {
     writeLines(io.stdout, ["no service of nodelet is installed"]);
     return EXIT_OK;
   }
   for (const { path, unit } of found) {
     // The kubelet's unit stays: it only starts the kubelet again.
-    if (path === own.path) await systemctl(["disable", "--now", unit], "may fail");
+    if (unit !== KUBEADM_UNIT) await places.systemctl(["disable", "--now", unit]);
     rmSync(path, { force: true });
     writeLines(io.stdout, [`removed ${path}; pods keep running`]);
-    await systemctl(["daemon-reload"], "may fail");
-    if (path !== dropIn.path) continue;
+    await places.systemctl(["daemon-reload"]);
+    if (unit !== KUBEADM_UNIT) continue;
     rmIfEmpty(dirname(path));
     writeLines(io.stdout, [`start the kubelet in its place: systemctl restart ${unit}`]);
   }
@@ -154,7 +209,7 @@ export async function removeService(places: ServicePlaces, io: Io): Promise<numb
 
 function rmIfEmpty(folder: string): void {
   try {
-    rmSync(folder, { recursive: false });
+    rmdirSync(folder);
   } catch {
     // It holds files of others.
   }
@@ -162,17 +217,14 @@ function rmIfEmpty(folder: string): void {
 
 /** Shows which service is installed and what systemd says of it. */
 export async function showService(places: ServicePlaces, io: Io): Promise<number> {
-  const files = [
-    serviceFile({ kind: "own", flags: [] }, places),
-    serviceFile({ kind: "kubeadm" }, places),
-  ].filter(({ path }) => existsSync(path));
+  const files = installedFiles(places);
   if (files.length === 0) {
     writeLines(io.stdout, ["not installed; install it: sudo nodelet service install"]);
     return EXIT_NOT_FOUND;
   }
   for (const { path, unit } of files) {
     writeLines(io.stdout, [`installed: ${path}`]);
-    const { stdout } = await systemctl(["show", unit, `--property=${SHOWN.join(",")}`], "may fail");
+    const { stdout } = await places.systemctl(["show", unit, `--property=${SHOWN.join(",")}`]);
     writeLines(io.stdout, describeService(stdout));
   }
   return EXIT_OK;
@@ -204,7 +256,22 @@ export function describeService(shown: string): readonly string[] {
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
-async function systemctl(args: readonly string[], failure?: "may fail") {
+async function mustSystemctl(
+  { systemctl }: Pick<ServicePlaces, "systemctl">,
+  args: readonly string[],
+): Promise<void> {
+  const { code, stderr } = await systemctl(args);
+  if (code === 0) return;
+  throw new CliError(`systemctl ${args.join(" ")}: ${stderr.trim() || `code ${code}`}`, {
+    fix: "where systemd does not run, start the agent with nodelet up --detach",
+  });
+}
+
+/** Exit code of shells for a program that is not there. */
+const NO_PROGRAM = 127;
+
+/** The machine's own systemctl. One that cannot be run has failed. */
+export async function runSystemctl(args: readonly string[]): Promise<ProgramResult> {
   const program = {
     path: "systemctl",
     args,
@@ -213,14 +280,10 @@ async function systemctl(args: readonly string[], failure?: "may fail") {
     timeoutMs: TIMEOUT_MS,
     maxOutputBytes: MAX_OUTPUT_BYTES,
   };
-  const result = await runProgram(program, NEVER_ABORTED);
-  if (result.code !== 0 && failure === undefined) {
-    throw new CliError(
-      `systemctl ${args.join(" ")}: ${result.stderr.trim() || `code ${result.code}`}`,
-      {
-        fix: "where systemd does not run, start the agent with nodelet up --detach",
-      },
-    );
+  try {
+    return await runProgram(program, NEVER_ABORTED);
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    return { code: NO_PROGRAM, by: "", stdout: "", stderr: messageOf(error) };
   }
-  return result;
 }

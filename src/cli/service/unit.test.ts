@@ -3,14 +3,19 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { parseLastExit } from "../../node/last-exit.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
-import { describeService, type ServiceKind, serviceFile } from "./service.ts";
+import { describeService, type ServiceKind, serviceFiles } from "./service.ts";
 import { renderUnit } from "./unit.ts";
 
 const PLACES = { units: "/etc/systemd/system", program: "/opt/nodelet/bin/nodelet" };
-const linesOf = (service: ServiceKind) => serviceFile(service, PLACES).text.split("\n");
+const fileOf = (service: ServiceKind) => {
+  const file = serviceFiles(service, PLACES).at(-1);
+  assert.ok(file);
+  return file;
+};
+const linesOf = (service: ServiceKind) => fileOf(service).text.split("\n");
 
-test("serviceFile: the agent of `nodelet up` with its configuration and its own API", () => {
-  const { path, unit } = serviceFile({ kind: "own", flags: [] }, PLACES);
+test("serviceFiles: the agent of `nodelet up` with its configuration and its own API", () => {
+  const { path, unit } = fileOf({ kind: "own", flags: [] });
   assert.equal(path, "/etc/systemd/system/nodelet.service");
   assert.equal(unit, "nodelet.service");
   const lines = linesOf({ kind: "own", flags: [], up: upPaths(DEFAULT_PLACES) });
@@ -27,8 +32,8 @@ test("serviceFile: the agent of `nodelet up` with its configuration and its own 
     assert.ok(lines.includes(line), `${line} in\n${lines.join("\n")}`);
 });
 
-test("serviceFile: kubeadm's unit keeps its variables, by a drop-in after kubeadm's own", () => {
-  const { path, unit } = serviceFile({ kind: "kubeadm" }, PLACES);
+test("serviceFiles: kubeadm's unit keeps its variables, by a drop-in after kubeadm's own", () => {
+  const { path, unit } = fileOf({ kind: "kubeadm" });
   assert.equal(path, "/etc/systemd/system/kubelet.service.d/20-nodelet.conf");
   assert.equal(unit, "kubelet.service");
   const lines = linesOf({ kind: "kubeadm" });

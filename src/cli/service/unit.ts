@@ -11,7 +11,7 @@ export interface UnitOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Files with further variables; one that is missing is none. */
   readonly envFiles?: readonly string[];
-  /** Units after which it is started. */
+  /** Further units that are started before it. */
   readonly after?: readonly string[];
   /** The agent's root folder, for the note of how it ended. */
   readonly rootFolder: string;
@@ -47,6 +47,20 @@ const HARDENING = [
   "CapabilityBoundingSet=~CAP_SYS_MODULE CAP_SYS_RAWIO CAP_SYS_TIME CAP_SYS_PACCT CAP_WAKE_ALARM CAP_BLOCK_SUSPEND CAP_LEASE CAP_MAC_ADMIN CAP_MAC_OVERRIDE CAP_SYS_TTY_CONFIG",
 ];
 
+/** Of a service whose containers outlive it, and which has to outlive pods when memory is short. */
+const OUTLIVED = [
+  "Restart=always",
+  `RestartSec=${RESTART_SECONDS}`,
+  "# Containers keep running: only the process of the service is ended, and their groups are theirs.",
+  "KillMode=process",
+  "Delegate=yes",
+  `OOMScoreAdjust=${OOM_SCORE}`,
+  `LimitNOFILE=${MAX_OPEN_FILES}`,
+  "LimitNPROC=infinity",
+  "LimitCORE=0",
+  "TasksMax=infinity",
+];
+
 /** What the service does, for a unit of its own and for a drop-in. */
 function serviceLines(options: UnitOptions): readonly string[] {
   const { command, variables = [], env = {}, envFiles = [], rootFolder } = options;
@@ -59,20 +73,11 @@ function serviceLines(options: UnitOptions): readonly string[] {
     `ExecStart=${[...command.map(word), ...variables.map((name) => `$${name}`)].join(" ")}`,
     "# For `nodelet why --agent`.",
     `ExecStopPost=-/bin/sh -c ${quoted(noteOf(rootFolder))}`,
-    "Restart=always",
-    `RestartSec=${RESTART_SECONDS}`,
     "# A runtime that is not there yet, or a certificate that is not signed, is waited for.",
     "TimeoutStartSec=infinity",
     `TimeoutStopSec=${STOP_SECONDS}`,
     `WatchdogSec=${WATCHDOG_SECONDS}`,
-    "# Containers outlive the agent: only its own process is ended, and their groups are theirs.",
-    "KillMode=process",
-    "Delegate=yes",
-    `OOMScoreAdjust=${OOM_SCORE}`,
-    `LimitNOFILE=${MAX_OPEN_FILES}`,
-    "LimitNPROC=infinity",
-    "LimitCORE=0",
-    "TasksMax=infinity",
+    ...OUTLIVED,
     ...HARDENING,
   ];
 }
@@ -84,13 +89,36 @@ export function renderUnit(options: UnitOptions): string {
     "# Written by nodelet; change it with `systemctl edit nodelet`.",
     "[Unit]",
     "Description=nodelet, the Kubernetes node agent",
-    "Wants=network-online.target",
+    `Wants=${["network-online.target", ...(options.after ?? [])].join(" ")}`,
     `After=${after}`,
     "# It is started again for as long as it takes, at the pace of RestartSec=.",
     "StartLimitIntervalSec=0",
     "",
     "[Service]",
     ...serviceLines(options),
+    "",
+    "[Install]",
+    "WantedBy=multi-user.target",
+    "",
+  ].join("\n");
+}
+
+/** Name of the unit of the containerd that `nodelet up` made where it found none to use. */
+export const RUNTIME_UNIT_NAME = "nodelet-containerd.service";
+
+/** The unit of that containerd: containers outlive it as they outlive the agent. */
+export function renderRuntimeUnit(config: string): string {
+  return [
+    "# Written by nodelet; change it with `systemctl edit nodelet-containerd`.",
+    "[Unit]",
+    "Description=containerd of nodelet",
+    "After=network.target local-fs.target",
+    "StartLimitIntervalSec=0",
+    "",
+    "[Service]",
+    "Type=notify",
+    `ExecStart=containerd --config ${word(config)}`,
+    ...OUTLIVED,
     "",
     "[Install]",
     "WantedBy=multi-user.target",
