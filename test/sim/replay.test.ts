@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSeededRandom } from "../../src/kit/random.ts";
-import { FLIGHT_FORMAT, type Flight, flightSteps } from "../../src/pipeline/pods/flight/flight.ts";
+import {
+  FLIGHT_FORMAT,
+  type Flight,
+  type FlightStep,
+  flightLines,
+  newestWithin,
+} from "../../src/pipeline/pods/flight/flight.ts";
 import { decodeFlight, encodeLine, Redactor } from "../../src/pipeline/pods/flight/flight-text.ts";
 import { type Deciders, replayFlight } from "../../src/pipeline/pods/flight/replay.ts";
 import { planPod } from "../../src/pipeline/pods/plan/plan.ts";
@@ -17,7 +23,7 @@ const STEPS = 30;
 const STEP_MS = 2_000;
 
 /** The recording of a node on which containers crash, sandboxes die and the runtime fails for a minute. */
-async function recordChaos(seed: number): Promise<string> {
+async function recordChaos(seed: number): Promise<(maxLength: number) => string> {
   const world = new World(seed);
   const random = createSeededRandom(seed + 2);
   Object.assign(world.runtime.options, { latencyMs: 50, faults: 0.1, eventLoss: 0.2 });
@@ -48,16 +54,22 @@ async function recordChaos(seed: number): Promise<string> {
     atMs: 0,
     dropped: 0,
   } as const;
-  const lines = [header, ...flightSteps(flight.steps())].map((line) => encodeLine(line, redactor));
+  const kept = flight.steps();
   await world.stopAgent();
-  return lines.join("");
+  for (const { before } of kept) redactor.learn([before.pod, before.desired.pod]);
+  const encode = (step: FlightStep) => encodeLine(step, redactor);
+  return (maxLength) => {
+    const steps = [...newestWithin(kept, maxLength, encode)].reverse();
+    return [encodeLine(header, redactor), ...flightLines(steps, encode)].join("");
+  };
 }
 
 const play = ({ steps }: Flight, deciders?: Deciders) => [...replayFlight(steps, deciders)];
 
 for (let seed = 1; seed <= SEEDS; seed += 1)
   test(`replayFlight: a minute of chaos is decided as recorded, step by step (seed ${seed})`, async () => {
-    const text = await recordChaos(seed);
+    const dump = await recordChaos(seed);
+    const text = dump(Number.POSITIVE_INFINITY);
     assert.ok(!text.includes(SECRET), "the recording holds the value of an environment variable");
     const flight = decodeFlight(text);
     const played = play(flight);
@@ -69,6 +81,12 @@ for (let seed = 1; seed <= SEEDS; seed += 1)
         decided.some((text) => text.startsWith(kind)),
         kind,
       );
+
+    const short = dump(text.length / 3);
+    const lately = play(decodeFlight(short));
+    assert.ok(short.length < text.length / 2 && lately.length > 20, `${short.length} characters`);
+    assert.equal(lately.at(-1)?.atMs, played.at(-1)?.atMs);
+    assert.deepEqual(lately.filter(({ departure }) => departure).slice(0, 3), []);
 
     const withoutBackoff: Deciders = {
       transition,

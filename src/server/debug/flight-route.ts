@@ -1,16 +1,19 @@
 import type { Clock } from "../../kit/clock.ts";
 import {
+  type EncodedStep,
   FLIGHT_FORMAT,
   type FlightNote,
-  flightSteps,
+  type FlightStep,
+  flightLines,
   type KeptStep,
+  newestWithin,
 } from "../../pipeline/pods/flight/flight.ts";
 import { encodeLine, Redactor } from "../../pipeline/pods/flight/flight-text.ts";
 import type { Call } from "../call.ts";
 import type { ServedNode } from "../served-node.ts";
 
-/** Largest recording; what would exceed it is left out, the oldest steps first. */
-const MAX_BYTES = 32 * 1024 * 1024;
+/** Longest recording, in characters; what would exceed it is left out, the oldest steps first. */
+const MAX_LENGTH = 32 * 1024 * 1024;
 /** Decisions and events that go with a recording, the newest of each. */
 const MAX_NOTES = 2_000;
 /** Steps after which the agent does other things before it goes on. */
@@ -23,16 +26,15 @@ export async function replyRecord(call: Call, node: ServedNode, clock: Clock): P
   const kept = flight.steps();
   // Events and decisions may repeat what pods were given.
   for (const pod of podsOf(node, kept)) redactor.learn(pod);
-  const notes = (await notesOf(node)).map((note) => encodeLine(note, redactor));
-  let left = MAX_BYTES - bytesOf(notes);
-  let from = kept.length;
-  // The newest steps first, so that the oldest are those without a place.
-  while (from > 0 && left > 0) {
-    from -= 1;
-    const step = kept[from];
-    if (step) left -= bytesOf([...flightSteps([step])].map((one) => encodeLine(one, redactor)));
-    if (from % STEPS_AT_ONCE === 0) await clock.sleep(0, call.signal);
+  const encode = (line: FlightStep | FlightNote) => encodeLine(line, redactor);
+  const notes = (await notesOf(node)).map(encode);
+  const spent = notes.reduce((sum, note) => sum + note.length, 0);
+  const encoded: EncodedStep[] = [];
+  for (const one of newestWithin(kept, MAX_LENGTH - spent, encode)) {
+    encoded.push(one);
+    if (encoded.length % STEPS_AT_ONCE === 0) await clock.sleep(0, call.signal);
   }
+  encoded.reverse();
   const stream = call.exchange.replyStream(200, { "content-type": "application/x-ndjson" });
   const header = {
     kind: "header",
@@ -40,10 +42,10 @@ export async function replyRecord(call: Call, node: ServedNode, clock: Clock): P
     node: node.nodeName,
     version: node.versions.nodelet,
     atMs: clock.wall(),
-    dropped: flight.dropped + from,
+    dropped: flight.dropped + kept.length - encoded.length,
   } as const;
   await stream.write(encodeLine(header, redactor));
-  for (const step of flightSteps(kept.slice(from))) await stream.write(encodeLine(step, redactor));
+  for (const line of flightLines(encoded, encode)) await stream.write(line);
   for (const note of notes) await stream.write(note);
   await stream.end();
 }
@@ -64,8 +66,4 @@ async function notesOf({ subsystems, pipeline }: ServedNode): Promise<readonly F
       .map((of) => ({ kind: "event", of }) as const),
     ...pipeline.statuses.list().map((of) => ({ kind: "status", of }) as const),
   ];
-}
-
-function bytesOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
 }

@@ -86,21 +86,57 @@ export type KeptStep = {
   | { readonly kind: "plan"; readonly context: PlanContext; readonly plan: PodPlan }
 );
 
-/** The steps of a recording; each pod begins with its record before its first step. */
-export function* flightSteps(kept: readonly KeptStep[]): Generator<FlightStep> {
+/** How a recording begins for the pod of a step, if that is its first one. */
+export function beginOf({ uid, atMs, before }: KeptStep): FlightStep {
+  return { kind: "begin", uid, atMs, record: before };
+}
+
+/** A step as a recording has it. */
+export function flightStep(step: KeptStep): FlightStep {
+  const { uid, atMs } = step;
+  if (step.kind === "plan") {
+    const { context, plan } = step;
+    return { kind: "plan", uid, atMs, context, plan };
+  }
+  const { now, signal, after } = step;
+  return { kind: "signal", uid, atMs, now, signal, after: decidedState(after) };
+}
+
+/** A step with its text. */
+export interface EncodedStep {
+  readonly step: KeptStep;
+  readonly line: string;
+}
+
+/**
+ * The newest steps that have a place in so many characters, newest first; the beginning of each pod counts as its
+ * newest step has it.
+ */
+export function* newestWithin(
+  kept: readonly KeptStep[],
+  maxLength: number,
+  encode: (step: FlightStep) => string,
+): Generator<EncodedStep> {
   const begun = new Set<PodUid>();
-  for (const step of kept) {
-    const { uid, atMs, before } = step;
-    if (!begun.has(uid)) {
-      begun.add(uid);
-      yield { kind: "begin", uid, atMs, record: before };
-    }
-    if (step.kind === "plan") {
-      const { context, plan } = step;
-      yield { kind: "plan", uid, atMs, context, plan };
-    } else {
-      const { now, signal, after } = step;
-      yield { kind: "signal", uid, atMs, now, signal, after: decidedState(after) };
-    }
+  let left = maxLength;
+  for (const step of kept.toReversed()) {
+    const line = encode(flightStep(step));
+    left -= line.length + (begun.has(step.uid) ? 0 : encode(beginOf(step)).length);
+    if (left < 0) return;
+    begun.add(step.uid);
+    yield { step, line };
+  }
+}
+
+/** The lines of a recording; each pod begins with its record before its first step. */
+export function* flightLines(
+  encoded: readonly EncodedStep[],
+  encode: (step: FlightStep) => string,
+): Generator<string> {
+  const begun = new Set<PodUid>();
+  for (const { step, line } of encoded) {
+    if (!begun.has(step.uid)) yield encode(beginOf(step));
+    begun.add(step.uid);
+    yield line;
   }
 }
