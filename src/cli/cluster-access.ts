@@ -99,7 +99,7 @@ async function read(path: string, { host }: AccessWorld): Promise<Kubeconfig | u
 
 async function load(path: string, world: AccessWorld): Promise<LoadedEndpoint> {
   const config = await read(path, world);
-  if (!config) throw new UsageError(`--kubeconfig: there is no file ${path}`);
+  if (!config) throw new UsageError(`--kubeconfig: ${path} does not exist`);
   const { clock, log, kube, host } = world;
   return await loadEndpoint(config, { clock, log, kube, files: host.files });
 }
@@ -126,7 +126,7 @@ async function bootstrap(
   const { clock, random, log, kube, host } = world;
   const { bootstrapKubeconfig: path, kubeconfig, certDir: certFolder } = flags;
   const config = await read(path, world);
-  if (!config) throw new UsageError(`--bootstrap-kubeconfig: there is no file ${path}`);
+  if (!config) throw new UsageError(`--bootstrap-kubeconfig: ${path} does not exist`);
   const { endpoint } = await load(path, world);
   const transport = kube.connect(endpoint);
   try {

@@ -29,7 +29,7 @@ export async function imageOptions(
 
 async function readPolicy(path: string, files: Pick<Files, "readText">) {
   const text = await files.readText(path, { maxBytes: MAX_POLICY_BYTES });
-  if (text === undefined) throw new UsageError(`--image-policy: there is no file ${path}`);
+  if (text === undefined) throw new UsageError(`--image-policy: ${path} does not exist`);
   const read = readImagePolicy(text);
   if (read.kind === "policy") return read.policy;
   throw new UsageError(`${path}: ${read.faults.join("; ")}`);

@@ -104,7 +104,7 @@ class OwnApiAttempts implements OwnApi {
     this.#options = options;
     this.#request = request;
     this.#deps = deps;
-    const holds = "objects; static pods and what runs are looked after, kubectl is not served";
+    const holds = "objects; static pods and running pods are managed, kubectl is not served";
     this.#file = { name: "local_api", path: options.folder, holds };
     this.cluster = {
       ...clusterFacts(request),
@@ -166,6 +166,6 @@ class OwnApiAttempts implements OwnApi {
   }
 
   #reason(): string {
-    return `the local API does not run: ${this.problem.get() ?? "it is being started"}`;
+    return `the local API is not running: ${this.problem.get() ?? "it is being started"}`;
   }
 }

@@ -50,7 +50,7 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
         await deps.cgroups.updateQos(pods);
       } catch (error) {
         if (!isOutside(error)) throw error;
-        outside.log.warn("cgroups of the classes not updated", { error });
+        outside.log.warn("failed to update the cgroups of QoS classes", { error });
       }
     },
   };

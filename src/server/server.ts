@@ -172,7 +172,7 @@ async function startLocal(
     { addresses: [at(socketPath), ...otherSocketPaths.map(at)] },
   );
   if (address.kind === "unix" && address.path !== socketPath)
-    log.warn("another agent listens on the socket; this agent's own has another name", {
+    log.warn("the socket is in use by another agent; listening on another path", {
       held: socketPath,
       socket: address.path,
     });
@@ -238,7 +238,7 @@ function logAccess(
   by: { readonly provable: boolean; readonly anonymous: boolean; readonly authorizer: Authorizer },
 ): void {
   if (by.anonymous && by.authorizer === alwaysAllow)
-    log.error("anybody who reaches the HTTPS port may run commands in every container", {
+    log.error("anyone who can reach the HTTPS port can run commands in every container", {
       fix: "set authentication.anonymous.enabled: false and authorization.mode: Webhook, or an address that only trusted programs reach",
     });
   else if (!by.provable && !by.anonymous)

@@ -212,16 +212,16 @@ const REFUSALS: readonly Refusal[] = [
     code: 2,
     said: /Allowed choices are wide, json, yaml, name/,
   },
-  { argv: ["get", "podz"], code: 2, said: /"podz" cannot be listed\n {2}did you mean pods\?/ },
-  { argv: ["get", "deployments"], code: 2, said: /what can be: pods, nodes/ },
+  { argv: ["get", "podz"], code: 2, said: /unknown resource type "podz"\n {2}did you mean pods\?/ },
+  { argv: ["get", "deployments"], code: 2, said: /available types: pods, nodes/ },
   { argv: ["get", "pods", "-l", "a b"], code: 2, said: /--selector: / },
-  { argv: ["get", "pod", "none"], code: 3, said: /there is no pod none\n {2}nodelet get pods -A/ },
+  { argv: ["get", "pod", "none"], code: 3, said: /pod none not found\n {2}nodelet get pods -A/ },
   { argv: ["get", "probes", "-w"], code: 2, said: /probes cannot be watched/ },
-  { argv: ["probes", "pod/none"], code: 3, said: /there is no pod none/ },
+  { argv: ["probes", "pod/none"], code: 3, said: /pod none not found/ },
   { argv: ["describe", "service", "x"], code: 2, said: /"service" cannot be described/ },
-  { argv: ["describe", "pod", "wbe"], code: 3, said: /there is no pod wbe/ },
+  { argv: ["describe", "pod", "wbe"], code: 3, said: /pod wbe not found/ },
   { argv: ["describe", "node", "other"], code: 3, said: /the node here is edge-1/ },
-  { argv: ["why", "none"], code: 3, said: /there is no pod none/ },
+  { argv: ["why", "none"], code: 3, said: /pod none not found/ },
   {
     argv: ["why", "secret"],
     code: 3,
@@ -267,7 +267,7 @@ for (const { argv, code, said } of REFUSALS)
 
 test("`nodelet get` says when there is nothing", async () => {
   const { code, out, err } = await run("get", "pods", "-n", "empty");
-  assert.deepEqual([code, out, err], [0, "", "There are no pods in namespace empty.\n"]);
+  assert.deepEqual([code, out, err], [0, "", "No pods found in namespace empty.\n"]);
 });
 
 test("`nodelet logs` asks for what the options say, and says which container it took", async () => {
@@ -286,7 +286,7 @@ test("`nodelet logs` asks for what the options say, and says which container it 
 
 test("`nodelet events` says when there are none", async () => {
   const { code, out, err } = await run("events", "--for", "node", "-n", "none", "--limit", "7");
-  assert.deepEqual([code, out, err], [0, "", "There are no events.\n"]);
+  assert.deepEqual([code, out, err], [0, "", "No events found.\n"]);
 });
 
 test("`nodelet version` goes without an agent", async () => {

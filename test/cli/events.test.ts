@@ -84,7 +84,7 @@ test("no agent: the history on disk, with marks, and of static pods by the name 
     const limited = await run(["--root-dir", root, "--limit", "2", "-o", "json"]);
     assert.equal(reasonsOf(limited.out).length, 2);
     const elsewhere = await run(["--root-dir", join(root, "none")]);
-    assert.deepEqual([elsewhere.code, elsewhere.err], [0, "There are no events.\n"]);
+    assert.deepEqual([elsewhere.code, elsewhere.err], [0, "No events found.\n"]);
   } finally {
     rmSync(root, { recursive: true });
   }

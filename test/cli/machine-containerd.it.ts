@@ -60,7 +60,7 @@ test("up leaves a containerd with other pods alone and starts its own", async ()
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(
     up.stdout,
-    /nodelet starts its own, since of the one found: it runs a pod of another agent/,
+    /nodelet starts its own; the one that was found is not used: it runs a pod of another agent/,
   );
   const named = await node.nodelet([
     "up",

@@ -138,7 +138,7 @@ test("agent and containerd come back when they die, and the pod does not notice"
 
   const [containerd = ""] = await node.pids("containerd");
   await node.box.run(["kill", "-KILL", containerd]);
-  await up.said(/containerd has ended; starting it again/);
+  await up.said(/containerd exited; restarting it/);
   await node.box.run([
     "sh",
     "-c",

@@ -58,9 +58,10 @@ export function podNotFound(pods: readonly Pod[], { namespace, name }: PodRefere
       .map((pod) => pod.metadata?.name ?? ""),
   );
   const proposal = elsewhere ? podDisplayName(elsewhere) : near;
-  return new CliError(`there is no pod ${name} in namespace ${namespace}`, {
+  return new CliError(`pod ${name} not found in namespace ${namespace}`, {
     exitCode: EXIT_NOT_FOUND,
-    fix: proposal === undefined ? "nodelet get pods -A lists all" : `did you mean ${proposal}?`,
+    fix:
+      proposal === undefined ? "nodelet get pods -A lists all pods" : `did you mean ${proposal}?`,
   });
 }
 

@@ -83,7 +83,7 @@ async function events(options: EventsOptions, context: CliContext): Promise<numb
   if (options.watch === true) return await watch(options, context);
   const found = await find(options, context);
   if (found.length === 0 && options.output !== "json" && options.output !== "yaml") {
-    context.io.stderr.write("There are no events.\n");
+    context.io.stderr.write("No events found.\n");
     return EXIT_OK;
   }
   showList(found, options, context);

@@ -64,7 +64,7 @@ async function probes(
       : namespace === undefined || probe.namespace === namespace,
   );
   if (output === "json" || output === "yaml") io.stdout.write(encode({ items }, output));
-  else if (items.length === 0) io.stderr.write("There are no probes.\n");
+  else if (items.length === 0) io.stderr.write("No probes found.\n");
   else if (pod) writeLines(io.stdout, describeProbes(items, io.now(), io.paint));
   else {
     const rows = items.map((probe) => ({ probe, now: io.now() }));

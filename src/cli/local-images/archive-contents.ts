@@ -25,7 +25,7 @@ export function entryNames(contents: ArchiveContents): readonly (string | undefi
     contents.kind === "oci"
       ? manifestsOf(contents.index).map(ociName)
       : listOf(contents.manifest).flatMap(dockerNames);
-  if (names.length === 0) throw new CliError("the archive holds no image");
+  if (names.length === 0) throw new CliError("the archive contains no images");
   return names;
 }
 

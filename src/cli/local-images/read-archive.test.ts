@@ -83,8 +83,8 @@ for (const [what, files] of [
 
 for (const [what, files, expected] of [
   ["neither list", { "a.json": {} }, /neither index\.json \(OCI\) nor manifest\.json/],
-  ["no image", index(), /holds no image/],
-  ["a list that is none", { "manifest.json": "x" }, /holds no image/],
+  ["no image", index(), /contains no images/],
+  ["a list that is none", { "manifest.json": "x" }, /contains no images/],
 ] as const)
   test(`\`readImageArchive\` refuses an archive with ${what}`, () =>
     withArchive(files, (file) => assert.throws(() => readImageArchive(file, undefined), expected)));

@@ -59,9 +59,9 @@ function unnamed(
   name: string | undefined,
 ): CliError {
   if (name !== undefined)
-    return new CliError(`${shown} holds ${given.length} images, --name can name only one`, {
+    return new CliError(`${shown} contains ${given.length} images, but --name can name only one`, {
       exitCode: EXIT_USAGE,
-      fix: `leave --name out; the archive names them: ${given.map((each) => each ?? "<none>").join(", ")}`,
+      fix: `omit --name; the archive contains: ${given.map((each) => each ?? "<none>").join(", ")}`,
     });
   return new CliError(`the image in ${shown} has no name`, {
     exitCode: EXIT_USAGE,

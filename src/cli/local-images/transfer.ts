@@ -119,9 +119,9 @@ export async function saveImages(
       const [first] = image?.repoTags ?? [];
       const chosen = image?.repoTags.includes(name) ? name : (first ?? image?.repoDigests[0]);
       if (chosen === undefined)
-        throw new CliError(`there is no image ${name}`, {
+        throw new CliError(`image ${name} not found`, {
           exitCode: EXIT_NOT_FOUND,
-          fix: "nodelet images lists those there are",
+          fix: "nodelet images lists the images on the node",
         });
       found.push(chosen);
     }

@@ -36,7 +36,7 @@ export function readPodFile({ path, text }: PodFile, nodeName: string): readonly
       if (problems.length > 0) throw new UsageError(formatProblems(problems));
       return decoded;
     });
-    if (pods.length === 0) throw new UsageError("holds no pod");
+    if (pods.length === 0) throw new UsageError("contains no pods");
     return pods.map((pod) => completePod(pod, path, nodeName));
   } catch (thrown) {
     if (!(thrown instanceof UsageError)) throw thrown;

@@ -94,7 +94,7 @@ const ABOUT: Readonly<Record<PlannedGroup["kind"], string>> = {
   tier: "",
   pod: "",
   container: "container",
-  reserved: "exists already; only its limits are set",
+  reserved: "already exists; only its limits are set",
 };
 
 function aboutOf({ kind, pod, qosClass, oomScoreAdj }: PlannedGroup): string {

@@ -133,7 +133,7 @@ const VECTORS: readonly (readonly [
     { runtime: own({ notUsing: "it runs a pod of another agent" }) },
     "containerd",
     "ok",
-    /starts its own, since of the one found: it runs a pod/,
+    /starts its own; the one that was found is not used: it runs a pod/,
   ],
   [
     "a containerd that was named and does not do",

@@ -133,7 +133,11 @@ function judgeCapabilities({ capabilities }: MachineReport): Check {
   const lacking = NEEDED_CAPABILITIES.filter(({ bit }) => !holds(capabilities, bit));
   if (lacking.length > 0) {
     const names = lacking.map(({ name, what }) => `${name} (${what})`).join(", ");
-    return fail("rights", `no ${names}`, "start nodelet outside of the container, or privileged");
+    return fail(
+      "rights",
+      `no ${names}`,
+      "run nodelet outside the container, or in a privileged one",
+    );
   }
   if (mayLowerOomScore(capabilities)) return ok("rights", "all present");
   const without = "pods work, but none can be protected from the kernel's out-of-memory killer";
@@ -148,7 +152,7 @@ function judgeKernel({ kernelVersion, overlayProblem }: MachineReport): Check {
     return warn("kernel", kernelVersion, fix);
   }
   if (overlayProblem === undefined) return ok("kernel", `${kernelVersion}, overlay mounts work`);
-  const fix = "images are unpacked in full copies, which takes more disk and time";
+  const fix = "images are unpacked as full copies, which needs more disk space and time";
   return warn("kernel", `${kernelVersion}, no overlay mounts: ${overlayProblem}`, fix);
 }
 
@@ -161,7 +165,7 @@ function judgeCgroups({ cgroups }: MachineReport): Check {
     const fix = `boot with cgroup_enable=${missing.join(",")}, or give this namespace the controllers`;
     return fail("cgroups", `version ${version} without ${missing.join(" and ")}`, fix);
   }
-  const pids = controllers.has("pids") ? "" : ", no limit of processes (no pids controller)";
+  const pids = controllers.has("pids") ? "" : ", no process limits (no pids controller)";
   if (version === 2) return ok("cgroups", `version 2${pids}`);
   const fix = "works, but is deprecated in Kubernetes: boot with cgroup v2 if you can";
   return warn("cgroups", `version 1${pids}`, fix);
@@ -196,7 +200,7 @@ function judgeRuntime({ runtime, socketObstacle }: MachineReport): Check {
       if (runtime.running) return ok("containerd", `nodelet's own at ${runtime.socket}`);
       const own = "nodelet starts its own";
       if (runtime.notUsing === undefined) return ok("containerd", `none is running, ${own}`);
-      return ok("containerd", `${own}, since of the one found: ${runtime.notUsing}`);
+      return ok("containerd", `${own}; the one that was found is not used: ${runtime.notUsing}`);
     }
     default:
       return runtime satisfies never;

@@ -18,7 +18,7 @@ export async function installDemo(paths: UpPaths, target: ImageTarget): Promise<
   const file = join(paths.manifests, `${DEMO_POD}.yaml`);
   const state = fileState(target.ledger.now, file);
   if (state === "changed" || state === "foreign") {
-    target.print(`${file} is yours and is not changed`);
+    target.print(`${file} was not created by nodelet, or was changed since; keeping it`);
     return;
   }
   const manifest = readPackageFile("examples/hello/pod.yaml").toString();

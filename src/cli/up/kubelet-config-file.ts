@@ -12,8 +12,8 @@ export interface ConfigFileInputs {
   readonly resolvConf?: string;
 }
 
-const HEADING = `# The configuration of the agent that "nodelet up" starts. Change what you like: once changed, the file
-# is yours and is not changed. All fields: docs/configuration.md
+const HEADING = `# The configuration of the agent that "nodelet up" starts. You can edit this file: nodelet does not overwrite
+# it once it has been changed. All fields: docs/configuration.md
 `;
 
 /**

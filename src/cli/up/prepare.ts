@@ -86,7 +86,7 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
 function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socket: string): void {
   const state = fileState(ledger.now, paths.config);
   if (state === "changed" || state === "foreign") {
-    print(`${paths.config} is yours and is not changed`);
+    print(`${paths.config} was not created by nodelet, or was changed since; keeping it`);
     return;
   }
   const { version = 2 } = report.cgroups;

@@ -62,7 +62,7 @@ async function makeReady(
   if (checkOnly) return true;
   const open = new OpenLedger(paths.ledger);
   if (open.setAsideAs !== undefined)
-    print(`notes of what up has made cannot be read; they were kept as ${open.setAsideAs}`);
+    print(`failed to read the record of what up has created; renamed it to ${open.setAsideAs}`);
   open.expectFolders([paths.stateDir, paths.runDir]);
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   using _claim = claimSupervisor(paths);

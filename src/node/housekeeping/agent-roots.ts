@@ -30,7 +30,7 @@ export async function noteRoot(root: string, { host, log }: AgentRootsDeps): Pro
     await host.files.writeAtomic(rootNote(root), "", 0o644);
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn("other agents on this machine cannot know which pods are this one's", { error });
+    log.warn("failed to record the root folder for other agents on this machine", { error });
   }
 }
 
@@ -52,7 +52,7 @@ export async function podsOfOthers(
     return pods;
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn("pods of other agents cannot be listed", { error });
+    log.warn("failed to list pods of other agents", { error });
     return undefined;
   }
 }

@@ -36,7 +36,7 @@ export function prepareKernel(
       log.info("kernel setting changed", { path, from: found, to: value });
     } catch (error) {
       if (!isOutside(error)) throw error;
-      log.warn("kernel setting not changed", { path, wanted: value, found, error });
+      log.warn("failed to change a kernel setting", { path, wanted: value, found, error });
     }
   };
   for (const { name, value } of odd) set(pathOf(name), value);

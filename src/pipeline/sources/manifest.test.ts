@@ -49,7 +49,7 @@ const BOMB = `a: &a [x,x,x,x,x,x,x,x,x]\n${["b", "c", "d", "e", "f", "g", "h", "
 
 const BAD: readonly (readonly [name: string, text: string, message: RegExp])[] = [
   ["not YAML", "a: [b\nc: }", /line|yaml/i],
-  ["nothing", "", /holds no pod/],
+  ["nothing", "", /contains no pods/],
   ["another kind", GOOD.replace("Pod", "Deployment"), /kind/],
   ["no name", GOOD.replace("{name: web}", "{}"), /metadata\.name/],
   ["a wrong type", GOOD.replace("image: img:1", "image: [1]"), /spec\.containers\[0\]\.image/],

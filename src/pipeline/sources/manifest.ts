@@ -37,7 +37,7 @@ export function manifestReader(
         if (problems.length > 0) throw new UsageError(formatProblems(problems));
         return decoded;
       });
-      if (pods.length === 0) return { kind: "refused", message: "holds no pod" };
+      if (pods.length === 0) return { kind: "refused", message: "contains no pods" };
       if (pods.length > MAX_PODS)
         return { kind: "refused", message: `holds more than ${MAX_PODS} pods` };
       return {

@@ -87,11 +87,11 @@ function resourceOf(word: string): ListedResource {
   if (found !== undefined) return found;
   const known = RESOURCES.flatMap(({ words }) => words);
   const near = nearest(word, known);
-  throw new CliError(`"${word}" cannot be listed`, {
+  throw new CliError(`unknown resource type "${word}"`, {
     exitCode: EXIT_USAGE,
     fix:
       near === undefined
-        ? `what can be: ${RESOURCES.map(({ words }) => words[0]).join(", ")}`
+        ? `available types: ${RESOURCES.map(({ words }) => words[0]).join(", ")}`
         : `did you mean ${near}?`,
   });
 }
@@ -135,7 +135,7 @@ function requireAll(
     (name) => !rows.some((row) => row.name === name || row.alias === name),
   );
   if (missing === undefined) return;
-  throw new CliError(`there is no ${resource.kind} ${missing}`, {
+  throw new CliError(`${resource.kind} ${missing} not found`, {
     exitCode: EXIT_NOT_FOUND,
     fix: `nodelet get ${resource.words[0]}${resource.namespaced ? " -A" : ""} lists all`,
   });
@@ -151,6 +151,6 @@ function listOf(rows: readonly ResourceRow[]): unknown {
 }
 
 function nothing({ words, namespaced }: ListedResource, options: GetOptions): string {
-  if (!namespaced || options.allNamespaces === true) return `There are no ${words[0]}.`;
-  return `There are no ${words[0]} in namespace ${options.namespace}.`;
+  if (!namespaced || options.allNamespaces === true) return `No ${words[0]} found.`;
+  return `No ${words[0]} found in namespace ${options.namespace}.`;
 }

@@ -35,7 +35,7 @@ export async function watchResource(watch: Watch, context: CliContext): Promise<
   if (ofChange === undefined) {
     throw new CliError(`${resource.words[0]} cannot be watched`, {
       exitCode: EXIT_USAGE,
-      fix: `ask again and again: watch nodelet get ${resource.words[0]}`,
+      fix: `poll instead: watch nodelet get ${resource.words[0]}`,
     });
   }
   const interrupt = context.onInterrupt();

@@ -93,7 +93,7 @@ async function runLoad(options: LoadOptions, context: CliContext): Promise<numbe
       fix: "nodelet images load -i image.tar, or pipe one in",
     });
   const file = options.input === undefined ? undefined : resolve(io.cwd, options.input);
-  if (file !== undefined && !existsSync(file)) throw new CliError(`there is no file ${file}`);
+  if (file !== undefined && !existsSync(file)) throw new CliError(`${file} does not exist`);
   const source = { from: file ?? io.stdin, shown: file ?? "standard input" };
   const load = async (plain: string) => {
     const archive = readImageArchive(plain, name, source.shown);

@@ -64,15 +64,15 @@ interface GivenThreshold {
 function thresholdOf(given: string): GivenThreshold {
   const [, signal = "", text = ""] = /^([^=<]+)[=<](.+)$/.exec(given) ?? [];
   if (!isEvictionSignal(signal))
-    throw new CliError(`plan: --evict ${given} names no eviction signal`, {
+    throw new CliError(`plan: --evict ${given}: unknown eviction signal`, {
       exitCode: EXIT_USAGE,
-      fix: `write for instance memory.available=100Mi ${didYouMean(signal, EVICTION_SIGNALS)}`.trimEnd(),
+      fix: `for example memory.available=100Mi ${didYouMean(signal, EVICTION_SIGNALS)}`.trimEnd(),
     });
   const reading = readEvictionAmount(text);
   if (reading.ok) return { signal, text, amount: reading.amount };
   throw new CliError(`plan: --evict ${given}: ${reading.error}`, {
     exitCode: EXIT_USAGE,
-    fix: "write a quantity like 100Mi, or a share like 10%",
+    fix: "write a quantity such as 100Mi, or a percentage such as 10%",
   });
 }
 
@@ -97,12 +97,15 @@ async function planRecorded(
 ): Promise<EvictionReport | undefined> {
   const { summary, filename } = options;
   if (summary === undefined)
-    throw new CliError("plan: what the pods of a file use must be in a file, too", {
-      exitCode: EXIT_USAGE,
-      fix: SUMMARY_FIX,
-    });
+    throw new CliError(
+      "plan: --evict with -f requires --summary, a file with the usage of these pods",
+      {
+        exitCode: EXIT_USAGE,
+        fix: SUMMARY_FIX,
+      },
+    );
   if (filename === undefined)
-    throw new CliError("plan: --summary needs the pods of the node", {
+    throw new CliError("plan: --summary requires -f, a file with the pods of the node", {
       exitCode: EXIT_USAGE,
       fix: "kubectl get pods -A -o yaml > pods.yaml, and -f pods.yaml",
     });

@@ -104,7 +104,7 @@ async function runPlan(
       fix: "nodelet plan -f pods.yaml, or nodelet plan --evict",
     });
   if (options.summary !== undefined)
-    throw new CliError("plan: --summary needs --evict", { exitCode: EXIT_USAGE });
+    throw new CliError("plan: --summary requires --evict", { exitCode: EXIT_USAGE });
   const config = await loadPlanConfig({ ...options, flags }, io);
   if (!config) return EXIT_USAGE;
   const plan = await understood(() => makePlan(options, config, { host: thisHost(), cwd: io.cwd }));

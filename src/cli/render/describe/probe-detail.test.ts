@@ -32,25 +32,25 @@ const lineOf = (label: string, more: Partial<ProbeReport>) =>
 test("describeProbes says what each probe does now", () => {
   const vectors: readonly (readonly [label: string, given: Partial<ProbeReport>, said: RegExp])[] =
     [
-      ["Looks", {}, /tcpSocket, every 200 ms, with 1.5 s to answer$/],
-      ["Says", {}, /nothing yet$/],
+      ["Handler", {}, /tcpSocket, period 200 ms, timeout 1.5 s$/],
+      ["Result", {}, /none yet$/],
       [
-        "Says",
+        "Result",
         { verdict: "success", run: { result: "failure", length: 1 } },
-        /success; the last look: failure$/,
+        /success; last attempt: failure$/,
       ],
       ["Now", {}, /<none>$/],
-      ["Now", { doing: { kind: "looking" } }, /looks$/],
-      ["Now", { doing: { kind: "probe" }, nextInMs: 100 }, /next turn in 0.1 s$/],
-      ["Now", { doing: { kind: "wait", why: "no container" } }, /waits: no container$/],
-      ["Now", { doing: { kind: "exit", why: "pod has ended" } }, /any more: pod has ended$/],
-      ["Takes", {}, /<none>$/],
+      ["Now", { doing: { kind: "looking" } }, /running$/],
+      ["Now", { doing: { kind: "probe" }, nextInMs: 100 }, /next attempt in 0.1 s$/],
+      ["Now", { doing: { kind: "wait", why: "no container" } }, /waiting: no container$/],
+      ["Now", { doing: { kind: "exit", why: "pod has ended" } }, /finished: pod has ended$/],
+      ["Duration", {}, /<none>$/],
       [
-        "Takes",
+        "Duration",
         { busyMs: 20, counts: { successful: 8, failed: 1, unknown: 1 } },
-        /2\.0 ms on average, 10\.0 ms a second$/,
+        /2\.0 ms on average, 10\.0 ms per second$/,
       ],
     ];
   for (const [label, given, said] of vectors) assert.match(lineOf(label, given) ?? "", said);
-  assert.equal(lineOf("Ended", {}), undefined);
+  assert.equal(lineOf("Killed", {}), undefined);
 });

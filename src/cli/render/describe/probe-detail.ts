@@ -25,33 +25,36 @@ export function describeProbes(
 
 function fieldsOf(probe: ProbeReport) {
   const { handler, periodMs, timeoutMs, verdict, run, counts, killed } = probe;
-  const every = `every ${preciseText(periodMs)}, with ${preciseText(timeoutMs)} to answer`;
+  const every = `period ${preciseText(periodMs)}, timeout ${preciseText(timeoutMs)}`;
   const last = run
-    ? `${run.length === 1 ? "the last look" : `the last ${run.length} looks`}: ${run.result}`
+    ? `${run.length === 1 ? "last attempt" : `last ${run.length} attempts`}: ${run.result}`
     : "";
   return [
-    field("Looks", `${handler}, ${every}`),
-    field("Says", [verdict ?? "nothing yet", last].filter((text) => text !== "").join("; ")),
+    field("Handler", `${handler}, ${every}`),
+    field("Result", [verdict ?? "none yet", last].filter((text) => text !== "").join("; ")),
     field("Now", doingText(probe)),
-    field("So far", `${counts.successful} good, ${counts.failed} failed, ${counts.unknown} errors`),
-    field("Takes", costText(probe)),
-    ...(killed > 0 ? [field("Ended", `${killed} processes that outlasted their time`)] : []),
+    field(
+      "Attempts",
+      `${counts.successful} succeeded, ${counts.failed} failed, ${counts.unknown} errors`,
+    ),
+    field("Duration", costText(probe)),
+    ...(killed > 0 ? [field("Killed", `${killed} processes left by timed-out attempts`)] : []),
   ];
 }
 
 function doingText({ doing, nextInMs }: ProbeReport): string {
-  const next = nextInMs === undefined ? "" : `next turn in ${spokenDuration(nextInMs)}`;
+  const next = nextInMs === undefined ? "" : `next attempt in ${spokenDuration(nextInMs)}`;
   switch (doing?.kind) {
     case undefined:
       return next;
     case "looking":
-      return "looks";
+      return "running";
     case "probe":
       return next;
     case "wait":
-      return `waits: ${doing.why}${next === "" ? "" : `; ${next}`}`;
+      return `waiting: ${doing.why}${next === "" ? "" : `; ${next}`}`;
     case "exit":
-      return `has nothing to do any more: ${doing.why}`;
+      return `finished: ${doing.why}`;
     default:
       return doing satisfies never;
   }
@@ -62,7 +65,7 @@ function costText({ counts, busyMs, periodMs }: ProbeReport): string {
   const total = counts.successful + counts.failed + counts.unknown;
   if (total === 0) return "";
   const each = busyMs / total;
-  return `${each.toFixed(1)} ms on average, ${((each / periodMs) * 1000).toFixed(1)} ms a second`;
+  return `${each.toFixed(1)} ms on average, ${((each / periodMs) * 1000).toFixed(1)} ms per second`;
 }
 
 const STYLE: Readonly<Record<ProbeRecord["result"], "green" | "red" | "yellow">> = {

@@ -71,7 +71,7 @@ function usersOf(users: readonly string[]): string {
 
 const REASONS: Readonly<Record<string, string>> = {
   age: "unused for longer than the maximum age",
-  space: "its space is needed",
+  space: "space is needed",
 };
 
 function whyOf({ rule, detail, place }: ReportedImage): string {
@@ -83,12 +83,12 @@ function whyOf({ rule, detail, place }: ReportedImage): string {
 
 /** A line about the disk and the thresholds. */
 export function diskLine({ disk, policy }: ImagesReport): string {
-  if (!disk) return "disk: not known";
+  if (!disk) return "disk: unknown";
   const used = `${disk.usagePercent}% of ${humanBytes(disk.capacityBytes)} used at ${disk.mountPoint}`;
   const rule =
     policy.highPercent >= 100
-      ? "no pass for space"
-      : `images go from ${policy.highPercent}% on, down to ${policy.lowPercent}%`;
+      ? "no collection by disk usage"
+      : `images are removed from ${policy.highPercent}% usage down to ${policy.lowPercent}%`;
   return `disk: ${used}; ${rule}`;
 }
 
@@ -99,7 +99,7 @@ export function planLine({ images, freesBytes, toFreeBytes }: ImagesReport): str
   const total = going.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const short =
     toFreeBytes !== undefined && freesBytes < toFreeBytes
-      ? `; ${humanBytes(toFreeBytes - freesBytes)} less than asked for`
+      ? `; ${humanBytes(toFreeBytes - freesBytes)} less than requested`
       : "";
   return `${counted(going.length, "image")} would be removed, ${humanBytes(total)}${short}`;
 }

@@ -97,7 +97,7 @@ function writeNetwork({ paths, ledger }: OwnContainerdOptions, plugins: CniPlugi
   const before = existsSync(file) ? subnetOf(readFileSync(file, "utf8")) : undefined;
   const subnet = before ?? choosePodNetwork(takenNetworks());
   if (subnet === undefined) {
-    throw new CliError("every network that pods could have is in use on this machine", {
+    throw new CliError("no network is free for pods: all candidates are in use on this machine", {
       fix: "set up a containerd with a network of your choice and use it: --containerd <socket>",
     });
   }
@@ -145,12 +145,12 @@ async function start({
     log: containerd.log,
   });
   const mark = child.pid === undefined ? undefined : markOf(child.pid);
-  if (mark === undefined) throw failed("containerd could not be started");
+  if (mark === undefined) throw failed("failed to start containerd");
   ledger.change(() => ({ runtime: { kind: "own", socket: containerd.socket, process: mark } }));
   const deadline = performance.now() + START_MS;
   let why = "it does not serve";
   while (performance.now() < deadline) {
-    if (!isRunning(mark)) throw failed("containerd ended right after its start");
+    if (!isRunning(mark)) throw failed("containerd exited right after it was started");
     const answer = await askRuntime(containerd.socket, 0);
     if (answer.kind === "answers" && answer.facts.notReady.length === 0) {
       for (const socket of socketsOf(containerd)) chmodSync(socket, 0o600);
@@ -171,7 +171,7 @@ function socketsOf({ socket }: UpPaths["containerd"]): readonly string[] {
 
 function missing(what: string): CliError {
   return new CliError(`${what} cannot be found`, {
-    fix: "nodelet up --check says what to install",
+    fix: "nodelet up --check shows what to install",
   });
 }
 
@@ -204,7 +204,7 @@ export async function superviseContainerd(
       failures = 0;
       continue;
     }
-    print(`containerd has ended; starting it again (log: ${paths.containerd.log})`);
+    print(`containerd exited; restarting it (log: ${paths.containerd.log})`);
     failures = await start({ paths, ledger }).then(
       () => 0,
       (thrown: unknown) => {

@@ -47,7 +47,7 @@ export interface RuntimeUse {
 /** Why pods cannot or must not run there; `undefined` when they can. */
 export function runtimeObstacle(facts: RuntimeFacts, use: RuntimeUse): string | undefined {
   const { systemdCgroups, restrictsOomScore } = runtimeSettings(facts.description);
-  if (facts.api !== "v1") return `it speaks CRI ${facts.api}, v1 is needed`;
+  if (facts.api !== "v1") return `it supports CRI ${facts.api}, but v1 is required`;
   if (facts.notReady.length > 0) return facts.notReady.join("; ");
   if (systemdCgroups === true)
     return "its runc uses the systemd cgroup driver, nodelet uses cgroupfs";

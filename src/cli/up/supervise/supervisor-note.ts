@@ -68,7 +68,7 @@ export function claimSupervisor(
   command: SupervisorCommand = "up",
 ): SupervisorClaim {
   const supervisor = markOf(process.pid);
-  if (supervisor === undefined) throw new CliError("/proc does not show this process");
+  if (supervisor === undefined) throw new CliError("failed to find this process in /proc");
   const write = (note: WrittenNote) => {
     writeFileSync(`${paths.supervisor}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
     renameSync(`${paths.supervisor}.new`, paths.supervisor);
