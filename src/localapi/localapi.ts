@@ -147,7 +147,7 @@ export async function startLocalApi(
   const nodeKubeconfigPath = `${folder}/${NODE_KUBECONFIG}`;
   const write = (path: string, name: string, identity: typeof credentials.admin) =>
     state.write(
-      { name: "local_api_kubeconfig", path, holds: "the way to the local API" },
+      { name: "local_api_kubeconfig", path, holds: "access to the local API" },
       kubeconfigText(url, credentials.authority.certificatePem, { name, identity }),
       FILE_MODE,
     );
@@ -170,7 +170,7 @@ async function openObjects(folder: string, deps: LocalApiDeps): Promise<Database
   if (isLost && hadSome) {
     throw new OutsideError(
       "precondition",
-      `database ${path}: it is missing or empty, though this node had objects; restore it, or remove ${folder} to begin without any, which ends their pods`,
+      `database ${path}: it is missing or empty although this node had objects; restore it, or remove ${folder} to start without objects, which stops their pods`,
     );
   }
   return deps.openDatabase(path);
@@ -183,7 +183,7 @@ function reportBroken(store: ObjectStore, folder: string, state: StateFiles): Re
     const file: StateFile = {
       name: "local_api_object",
       path: `${folder}/${DATABASE}: ${collection} ${key}`,
-      holds: collection === PODS ? "the pod; what runs of it runs on" : "the object",
+      holds: collection === PODS ? "the pod; its containers keep running" : "the object",
     };
     const keptAs = `table broken_rows of ${folder}/${DATABASE}`;
     state.note(file, { kind: "setAside", why, keptAs });

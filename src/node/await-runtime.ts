@@ -15,7 +15,7 @@ export async function awaitRuntime(
       const version = await outside.cri.runtime.version(signal);
       if (version.runtimeApiVersion !== "v1") {
         throw new UsageError(
-          `containerRuntimeEndpoint: the runtime ${version.runtimeName} ${version.runtimeVersion} speaks CRI ${version.runtimeApiVersion}, v1 is needed; update the runtime`,
+          `containerRuntimeEndpoint: the runtime ${version.runtimeName} ${version.runtimeVersion} supports CRI ${version.runtimeApiVersion}, but v1 is required; update the runtime`,
         );
       }
       return version;

@@ -244,7 +244,7 @@ test("an image whose labels cannot be read stays, and does not stop the collecti
   const { plan } = await world.run(world.images.collect({ kind: "unused" }, world.signal));
   assert.deepEqual(
     plan.kept.map(({ image, rule, detail }) => [image.tags[0], rule, detail]),
-    [[B, "held", "labels that cannot be read"]],
+    [[B, "held", "labels are unreadable"]],
   );
   assert.deepEqual(names(world), [B]);
 });

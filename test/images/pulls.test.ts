@@ -183,7 +183,7 @@ test("a pull that nobody waits for any more is given up", async () => {
   leaving.abort(new Error("gone"));
   await assert.rejects(asked);
   await world.clock.advance(1);
-  assert.match(String(ended), /nobody waits for image/);
+  assert.match(String(ended), /no pod is waiting for image/);
 });
 
 test("a registry that stalls holds up its own lane only, and that not for ever", async () => {

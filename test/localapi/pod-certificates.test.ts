@@ -101,8 +101,13 @@ for (const [what, more, code, text] of [
   ],
   ["no PKCS #10", { stubPKCS10Request: "AAAA" }, 422, /spec.stubPKCS10Request/],
   ["a pod that is not there", { podName: "none" }, 403, /pods "default\/none" not found/],
-  ["a pod of before", { podUID: "other" }, 403, /another UID/],
-  ["another account's UID", { serviceAccountUID: "other" }, 403, /serviceaccounts .*another UID/],
+  ["a pod of before", { podUID: "other" }, 403, /does not have the UID/],
+  [
+    "another account's UID",
+    { serviceAccountUID: "other" },
+    403,
+    /serviceaccounts .*does not have the UID/,
+  ],
 ] as const)
   test(`refused: ${what}`, async () => {
     const body = { metadata: { generateName: "req-" }, spec: { ...spec, ...more } };

@@ -14,6 +14,6 @@ test("a stop signal that the runtime would not send is refused with a reason", (
     });
     const waiting = () => agent.status()?.containerStatuses?.[0]?.state?.waiting;
     await agent.until("it is refused", () => waiting()?.reason === "CreateContainerConfigError");
-    const message = "this container runtime sends no other stop signal than its own";
+    const message = "this container runtime does not support custom stop signals";
     assert.equal(waiting()?.message, message);
   }));

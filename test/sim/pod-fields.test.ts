@@ -91,7 +91,7 @@ test("a runtime class without an API server is refused, not left out", () =>
   withPod({ runtimeClassName: "vm", containers: [MAIN] }, async (world) => {
     const { phase, reason, message } = statusOf(world) ?? {};
     assert.deepEqual([phase, reason], ["Failed", "UnsupportedPodField"]);
-    assert.match(message ?? "", /spec\.runtimeClassName: runtime classes need an API server/);
+    assert.match(message ?? "", /spec\.runtimeClassName: runtime classes require an API server/);
     assert.equal(world.runtime.sandboxes.size, 0);
   }));
 

@@ -161,7 +161,7 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
     /bad indentation|deficient indentation/,
     "align it with its neighbours, and quote values that contain `: `",
   ],
-  [/maxDepth/, "no Kubernetes object nests that deep"],
+  [/maxDepth/, "Kubernetes objects are not nested that deeply"],
   [/unidentified alias/, "define it with & before its use, or quote the value if it starts with *"],
   [/unexpected end of the stream within a flow/, "close the bracket or brace"],
   [/unexpected end of the stream within a (single|double)/, "close the quotes"],
@@ -179,7 +179,7 @@ function asYamlError(thrown: unknown, text: string): unknown {
       NOWHERE,
     );
   if (thrown instanceof RangeError)
-    return new YamlError("the text nests too deep; no Kubernetes object nests that deep", NOWHERE);
+    return new YamlError("the document is nested too deeply", NOWHERE);
   if (!(thrown instanceof YAMLException)) return thrown;
   const fix = FIXES.find(([words]) => words.test(thrown.reason))?.[1];
   const reason = thrown.reason.replace(
@@ -347,9 +347,9 @@ export function parseYaml(text: string, limits: Partial<YamlLimits> = {}): reado
 /** Like `parseYaml` for a text that must hold exactly one document. */
 export function parseYamlDocument(text: string, limits: Partial<YamlLimits> = {}): YamlDocument {
   const [first, second] = parseYaml(text, limits);
-  if (first === undefined) throw new YamlError("there is no document in the text", NOWHERE);
+  if (first === undefined) throw new YamlError("no document found", NOWHERE);
   if (second !== undefined)
-    throw new YamlError("only one document is wanted here; remove the others", {
+    throw new YamlError("only one document is allowed here; remove the others", {
       line: second.line,
       column: 1,
     });

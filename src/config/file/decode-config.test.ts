@@ -170,7 +170,7 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "port: 1\n---\nport: 2",
-    "/c.yaml:5: line 5, column 1: only one document is wanted here; remove the others",
+    "/c.yaml:5: line 5, column 1: only one document is allowed here; remove the others",
   ],
 ];
 
@@ -183,7 +183,7 @@ test("decodeConfig names file, line, path, the fault and the likely intention", 
 const IDENTITY: readonly (readonly [text: string, problems: readonly string[]])[] = [
   ["", [`/c.yaml: (file): Required value: the file is empty ${START}`]],
   ["  \n\n", [`/c.yaml: (file): Required value: the file is empty ${START}`]],
-  ["# nothing\n", ["/c.yaml: there is no document in the text"]],
+  ["# nothing\n", ["/c.yaml: no document found"]],
   ["- 1\n", ["/c.yaml: (file): Invalid value: [1]: expected a mapping, got a list"]],
   ["hello\n", ['/c.yaml: (file): Invalid value: "hello": expected a mapping, got a string']],
   [

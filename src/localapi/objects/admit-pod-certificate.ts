@@ -31,7 +31,7 @@ export function admitPodCertificate(
       throw forbiddenRequest(
         kind,
         name,
-        `${of.plural} "${place}" has another UID than the request says`,
+        `${of.plural} "${place}" does not have the UID that the request names`,
       );
     return found;
   };
@@ -43,7 +43,7 @@ export function admitPodCertificate(
     throw forbiddenRequest(
       kind,
       name,
-      `pod "${spec.podName}" is of another node or service account`,
+      `pod "${spec.podName}" belongs to another node or service account`,
     );
 }
 

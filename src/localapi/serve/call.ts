@@ -114,7 +114,7 @@ async function readBytes(
     throw isOutside(error, "exhausted") ? tooLarge(MAX_BODY_BYTES) : error;
   });
   if (read.kind === "done") return read.value;
-  throw new StatusError(408, "Timeout", "the body of the request did not come in time");
+  throw new StatusError(408, "Timeout", "timed out while reading the request body");
 }
 
 /** How an answer is written. */

@@ -97,7 +97,7 @@ export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Bind
   const { spec, metadata } = before as unknown as Pod;
   const of = { group: "", plural: "pods/binding" };
   const { name: node = "", kind: target = "Node" } = binding.target;
-  if (target !== "Node" || node === "") throw badRequest("a binding is to a node with a name");
+  if (target !== "Node" || node === "") throw badRequest("a binding requires the name of a node");
   if (metadata?.deletionTimestamp !== undefined)
     throw conflict(of, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   if ((spec?.nodeName ?? "") !== "")

@@ -67,7 +67,7 @@ test("`readWireObject` reads maps, times, quantities, embedded messages and byte
 
 test("`readWireObject` refuses what is not an object, whatever the bytes are", () => {
   assert.throws(() => readWireObject(new Uint8Array(), known), WireFault);
-  assert.throws(() => readWireObject(object("v1", "Secret", []), known), /no kind "Secret"/);
+  assert.throws(() => readWireObject(object("v1", "Secret", []), known), /unknown kind "Secret"/);
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), (noise) => {
       try {

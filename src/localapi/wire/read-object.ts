@@ -41,7 +41,7 @@ export function readWireObject(
     if (number === 2) raw = content;
   }
   const type = typeOf(kind);
-  if (type === undefined) throw new WireFault(`no kind "${kind}" is known`);
+  if (type === undefined) throw new WireFault(`unknown kind "${kind}"`);
   const object: Record<string, unknown> = {};
   readMessage(raw, { message: type, type, depth: 0 }, object);
   return { ...object, apiVersion, kind };
@@ -84,7 +84,7 @@ class Reader {
           yield { number, value: 0n, bytes: this.#take(4) };
           break;
         default:
-          throw new WireFault("a field of an unknown form");
+          throw new WireFault("unknown wire type");
       }
     }
   }
@@ -103,12 +103,12 @@ class Reader {
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return BigInt.asIntN(64, value);
     }
-    throw new WireFault("a number without end");
+    throw new WireFault("invalid varint");
   }
 
   #take(length: number): Uint8Array {
     const end = this.#at + length;
-    if (!(length >= 0) || end > this.#bytes.length) throw new WireFault("it ends too early");
+    if (!(length >= 0) || end > this.#bytes.length) throw new WireFault("unexpected end of data");
     const taken = this.#bytes.subarray(this.#at, end);
     this.#at = end;
     return taken;
@@ -140,7 +140,7 @@ function numbersOf(message: string): ReadonlyMap<number, string> {
 
 function readMessage(bytes: Uint8Array, place: Place, into: Record<string, unknown>): void {
   const { message, type, depth } = place;
-  if (depth > MAX_DEPTH) throw new WireFault("it is nested too deep");
+  if (depth > MAX_DEPTH) throw new WireFault("nested too deeply");
   const numbers = numbersOf(message);
   const kinds = API_SCHEMA[type] ?? {};
   for (const field of new Reader(bytes).fields()) {
@@ -253,6 +253,6 @@ function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new WireFault("a text is not UTF-8");
+    throw new WireFault("a string is not UTF-8");
   }
 }

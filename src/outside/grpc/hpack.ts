@@ -71,7 +71,7 @@ export class HpackDecoder {
       return { name, value, neverIndexed: false };
     }
     if ((lead & 0xe0) === 0x20) {
-      if (!first) throw new HpackError("a change of the table's size after a header field");
+      if (!first) throw new HpackError("dynamic table size update after a header field");
       this.#resize(input.integer(5));
       return undefined;
     }
@@ -88,13 +88,13 @@ export class HpackDecoder {
       index <= STATIC_FIELDS.length
         ? STATIC_FIELDS[index - 1]
         : this.#dynamic[index - STATIC_FIELDS.length - 1];
-    if (!entry) throw new HpackError(`no header field has the index ${index}`);
+    if (!entry) throw new HpackError(`invalid header index ${index}`);
     return entry;
   }
 
   #resize(maxBytes: number): void {
     if (maxBytes > this.#limits.tableBytes)
-      throw new HpackError(`a table of ${maxBytes} bytes, more than was offered`);
+      throw new HpackError(`dynamic table size of ${maxBytes} bytes exceeds the limit`);
     this.#maxBytes = maxBytes;
     this.#evict();
   }
@@ -179,7 +179,7 @@ class BlockReader {
     const huffman = (this.peek() & 0x80) !== 0;
     const length = this.integer(7);
     const bytes = this.#block.subarray(this.#at, this.#at + length);
-    if (bytes.length < length) throw new HpackError("the header block ends within a text");
+    if (bytes.length < length) throw new HpackError("the header block ends within a string");
     this.#at += length;
     return huffman ? decodeHuffman(bytes) : Uint8Array.from(bytes);
   }
@@ -226,7 +226,7 @@ function decodeHuffman(bytes: Uint8Array): Uint8Array {
     for (let bit = 7; bit >= 0; bit -= 1) {
       const side = (byte >> bit) & 1 ? 1 : 0;
       const next = at.next[side];
-      if (!next) throw new HpackError("a Huffman code that stands for nothing");
+      if (!next) throw new HpackError("invalid Huffman code");
       pending += 1;
       onlyOnes &&= side === 1;
       at = next;
@@ -238,6 +238,6 @@ function decodeHuffman(bytes: Uint8Array): Uint8Array {
     }
   }
   // Padding of the last byte is the start of the end-of-string code: ones only.
-  if (pending > 7 || !onlyOnes) throw new HpackError("a Huffman text with a wrong end");
+  if (pending > 7 || !onlyOnes) throw new HpackError("invalid Huffman padding");
   return Uint8Array.from(out);
 }

@@ -202,7 +202,7 @@ test("RequestRepair passes on what is no HTTP/2, for the server to refuse", () =
 
 const HOSTILE: Readonly<Record<string, readonly Buffer[]>> = {
   "a header frame longer than allowed": [frame(1, 4, 1, Buffer.alloc(16_385))],
-  "a continuation of nothing": [frame(9, 4, 1, Buffer.alloc(0))],
+  "CONTINUATION without HEADERS": [frame(9, 4, 1, Buffer.alloc(0))],
   "another stream's continuation": [
     frame(1, 0, 1, Buffer.alloc(0)),
     frame(9, 4, 3, Buffer.alloc(0)),

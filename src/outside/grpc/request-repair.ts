@@ -131,7 +131,7 @@ export class RequestRepair {
 
   #extendBlock(part: Uint8Array, streamId: number): void {
     const block = this.#block;
-    if (block?.streamId !== streamId) throw new HpackError("a continuation of nothing");
+    if (block?.streamId !== streamId) throw new HpackError("CONTINUATION without HEADERS");
     block.parts.push(part);
     // Every frame counts, so that endless empty ones come to an end too.
     block.bytes += part.length + FRAME_HEADER_BYTES;

@@ -22,7 +22,7 @@ export interface ServedMethod<Request, Response> {
   readonly responseType: { encode(message: Response): { finish(): Uint8Array } };
 }
 
-/** Answers one request; `signal` is aborted when the caller gave up. A `GrpcError` is the answer's status. */
+/** Answers one request; `signal` is aborted when the client canceled the call. A `GrpcError` is the answer's status. */
 export type UnaryAnswer<Request, Response> = (
   request: Request,
   signal: AbortSignal,
@@ -174,7 +174,7 @@ function implementationOf(calls: readonly ServedCall[]): UntypedServiceImplement
 function answerOnce(run: UnaryAnswer<never, unknown>): handleUnaryCall<never, unknown> {
   return (call, reply) => {
     const cancelled = new AbortController();
-    call.on("cancelled", () => cancelled.abort(new Error("the caller gave up")));
+    call.on("cancelled", () => cancelled.abort(new Error("the client canceled the call")));
     run(call.request, cancelled.signal).then(
       (response) => reply(null, response),
       (error: unknown) => reply(statusOf(error)),
@@ -187,7 +187,7 @@ function answerStream(
 ): handleServerStreamingCall<never, unknown> {
   return (call) => {
     const cancelled = new AbortController();
-    call.on("cancelled", () => cancelled.abort(new Error("the caller gave up")));
+    call.on("cancelled", () => cancelled.abort(new Error("the client canceled the call")));
     void writeAll(call, run(call.request, cancelled.signal), cancelled.signal);
   };
 }

@@ -118,7 +118,7 @@ function programOf(user: Reader, cluster: Reader, folder: string): Pick<Kubeconf
   if (!EXEC_VERSIONS.includes(apiVersion))
     exec.fail("apiVersion", `must be ${EXEC_VERSIONS.join(" or ")}`);
   if (exec.text("interactiveMode") === "Always")
-    exec.fail("interactiveMode", "an agent has nobody to ask");
+    exec.fail("interactiveMode", "the agent cannot prompt for credentials");
   const env = exec.list("env").map((entry) => [entry.text("name"), entry.text("value") ?? ""]);
   const clusterInfo = exec.flag("provideClusterInfo") ? programCluster(cluster) : {};
   return {

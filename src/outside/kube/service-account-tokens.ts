@@ -120,7 +120,7 @@ export class RequestedTokens implements ServiceAccountTokens {
     const token = status?.token ?? "";
     const expiresAt = parseTimestamp(status?.expirationTimestamp ?? "");
     if (token === "" || expiresAt === undefined)
-      throw new OutsideError("invalid", "the API server's answer holds no token");
+      throw new OutsideError("invalid", "the response of the API server contains no token");
     const lifeMs = (spec?.expirationSeconds ?? expirationSeconds) * 1000;
     const stale = expiresAt - lifeMs * (1 - FRESH_SHARE);
     const old = issuedAt + MAX_AGE_MS;

@@ -15,7 +15,7 @@ export const UNASKED_RUNTIME: AdmissionVerdict = {
   kind: "defer",
   rule: "confinement",
   reason: "ContainerCreating",
-  message: "the runtime has not said yet what it can do about groups",
+  message: "the runtime has not reported yet whether it supports supplementalGroupsPolicy",
   retryInMs: 1_000,
 };
 

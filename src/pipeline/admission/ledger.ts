@@ -84,15 +84,11 @@ export class AllocationLedger {
   constructor(paths: LedgerPaths, deps: LedgerDeps) {
     const file = (path: string, name: string, holds: string) =>
       new KeptAllocations({ name, path, holds, important: true }, deps);
-    this.#allocated = file(
-      paths.allocated,
-      "allocated_pods_state",
-      "resources that pods were given in place of those of their specs",
-    );
+    this.#allocated = file(paths.allocated, "allocated_pods_state", "resources allocated to pods");
     this.#actuated = file(
       paths.actuated,
       "actuated_pods_state",
-      "resources that a change in place under way has set already",
+      "resources already set by an in-place resize in progress",
     );
   }
 

@@ -109,7 +109,7 @@ function refuseUnknowableClass({ candidate, nodeInfo }: RuleInputs): AdmissionRe
   if (!candidate.spec?.runtimeClassName || nodeInfo.runtimeClasses) return undefined;
   return {
     reason: "UnsupportedPodField",
-    message: "spec.runtimeClassName: runtime classes need an API server to be looked up from",
+    message: "spec.runtimeClassName: runtime classes require an API server",
   };
 }
 

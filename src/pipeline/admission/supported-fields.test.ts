@@ -11,7 +11,7 @@ test("every field of a pod's spec in the API is classified", () => {
     const spec = { [field]: [{}] };
     const found = unsupportedFields({ spec } as unknown as Pod);
     assert.deepEqual(
-      found.filter(({ why }) => why === "this field is not known"),
+      found.filter(({ why }) => why === "unknown field"),
       [],
     );
   }

@@ -194,7 +194,7 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
 /** Checks the fields of one object; those the table does not name are `unknown`. */
 function check(
   value: object,
-  { fields, unknown = "this field is not known" }: Table,
+  { fields, unknown = "unknown field" }: Table,
   path: string,
   problems: UnsupportedField[],
 ): void {

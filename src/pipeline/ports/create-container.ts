@@ -58,9 +58,7 @@ export async function createContainer(
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
   const features = await deps.runtime.features(pod, sandboxId, signal);
   if (container.lifecycle?.stopSignal !== undefined && !features.stopSignals)
-    throw new ContainerConfigError(
-      "this container runtime sends no other stop signal than its own",
-    );
+    throw new ContainerConfigError("this container runtime does not support custom stop signals");
   const podIps = await addressesOf(options, deps, signal);
   const attempt = { options, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);

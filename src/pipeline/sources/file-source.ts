@@ -105,7 +105,7 @@ async function readAll(
     else remembered.delete(origin);
   }
   if (origins.length > MAX_MANIFESTS) {
-    const message = `holds ${origins.length} manifests; only the first ${MAX_MANIFESTS} by name are read`;
+    const message = `contains ${origins.length} manifests; only the first ${MAX_MANIFESTS} by name are read`;
     remembered.set(path, { stamp: "", pods: [], problem: { origin: path, message } });
   }
 }

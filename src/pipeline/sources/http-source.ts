@@ -73,11 +73,10 @@ async function ask(
     signal,
   );
   if (answer.kind !== "response") return { kind: "failed", message: answer.message };
-  if (answer.status !== 200)
-    return { kind: "failed", message: `answered with status ${answer.status}` };
+  if (answer.status !== 200) return { kind: "failed", message: `returned status ${answer.status}` };
   if (answer.body.length > MAX_BODY_BYTES) {
-    return { kind: "failed", message: `answered with more than ${MAX_BODY_BYTES} bytes` };
+    return { kind: "failed", message: `returned more than ${MAX_BODY_BYTES} bytes` };
   }
-  if (answer.body.trim() === "") return { kind: "failed", message: "answered with nothing" };
+  if (answer.body.trim() === "") return { kind: "failed", message: "returned an empty response" };
   return { kind: "body", body: answer.body };
 }

@@ -39,7 +39,7 @@ export function manifestReader(
       });
       if (pods.length === 0) return { kind: "refused", message: "contains no pods" };
       if (pods.length > MAX_PODS)
-        return { kind: "refused", message: `holds more than ${MAX_PODS} pods` };
+        return { kind: "refused", message: `contains more than ${MAX_PODS} pods` };
       return {
         kind: "pods",
         pods: pods.map((pod) => staticPod(pod, { nodeName, source, origin, seen: seen(), rules })),

@@ -57,7 +57,7 @@ export async function askForCertificate(
     untilSigned(await createRequest(signing, deps, waits), deps, waits),
   );
   if (!keyBelongsTo(signing.key.privateKeyPem, certificate))
-    throw new OutsideError("invalid", "the issued certificate has another key");
+    throw new OutsideError("invalid", "the issued certificate is for a different key");
   return certificate;
 }
 

@@ -63,7 +63,7 @@ export class CertificateStore {
   async repair(state: Pick<StateFiles, "read" | "list" | "clearLeftovers">): Promise<void> {
     const { files, log } = this.#deps;
     await state.clearLeftovers(this.#folder);
-    const holds = "a certificate that the cluster has signed; the one before is used";
+    const holds = "a certificate signed by the cluster; the previous one is used";
     const file = (path: string) => ({ name: "signed_certificate", path, holds });
     const good = (path: string) => state.read(file(path), MAX_BYTES, decodePair);
     if (await good(this.currentPath)) return;
@@ -113,7 +113,7 @@ function decodePair(text: string): DecodedState<CertificatePair> {
   const value = splitPair(text);
   return value
     ? { kind: "read", value }
-    : { kind: "broken", why: "it holds no certificate with its key" };
+    : { kind: "broken", why: "it contains no certificate with its key" };
 }
 
 /** `2026-01-02-03-04-05`. */

@@ -232,12 +232,7 @@ class CgroupRoom implements Cgroups {
     // Without its group the pod would run where the runtime makes one, without any limit.
     if (first && !(await this.#deps.tree.exists(plan.path))) throw first.error;
     for (const { file, wanted, error } of report.failed) {
-      this.#deps.log.warn("failed to set a limit of a pod's cgroup", {
-        path: plan.path,
-        file,
-        wanted,
-        error,
-      });
+      this.#deps.log.warn("failed to set pod limit", { path: plan.path, file, wanted, error });
     }
     return true;
   }
@@ -251,7 +246,7 @@ class CgroupRoom implements Cgroups {
   async clearRemoved(pod: IdentifiedPod, uid: string, id: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     for (const path of await clearRemoved(this.#access, this.podPath(pod, uid), id))
-      this.#deps.log.warn("the runtime did not remove the cgroup of a removed container", { path });
+      this.#deps.log.warn("cgroup of a removed container is left", { path });
   }
 
   async squeezePod(uid: string, qos: QosClass): Promise<void> {

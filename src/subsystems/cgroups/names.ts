@@ -36,7 +36,7 @@ export function parseCgroupRoot(root: string, driver: CgroupDriver): CgroupName 
     }
     if (driver === "systemd" && part.includes("_")) {
       throw new UsageError(
-        `cgroupRoot ${JSON.stringify(root)}: systemd's names have no place for "_" in "${part}"`,
+        `cgroupRoot ${JSON.stringify(root)}: names of systemd slices cannot contain "_", as in "${part}"`,
       );
     }
   }

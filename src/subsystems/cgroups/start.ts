@@ -53,7 +53,7 @@ export async function checkRoot(
   const root = literalPath(settings.root, settings.driver);
   if (root === "/" || (await tree.exists(root))) return;
   throw new UsageError(
-    `cgroupRoot ${JSON.stringify(configured)}: no such cgroup with all controllers; make it before the agent starts`,
+    `cgroupRoot ${JSON.stringify(configured)}: no such cgroup with all controllers; create it before the agent starts`,
   );
 }
 

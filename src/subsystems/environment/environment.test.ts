@@ -50,7 +50,7 @@ test("of: a key whose value is not UTF-8 is refused by its name", async () => {
     const { found } = await environmentOf(keyed(key));
     assert.deepEqual(found, {
       kind: "fault",
-      message: `the value of key ${key} in Secret ns/keys is not UTF-8, which environment variables have to be (mount it as a volume instead)`,
+      message: `the value of key ${key} in Secret ns/keys is not UTF-8, but environment variables must be (mount it as a volume instead)`,
     });
   }
 });
@@ -67,6 +67,6 @@ test("of: envFrom leaves values out that are not UTF-8, and names their keys", a
     ],
   });
   assert.deepEqual(skipped, [
-    "Keys [cut, store.jks] from the EnvFrom secret ns/keys were skipped since their values are not UTF-8, which environment variables have to be",
+    "Keys [cut, store.jks] from the EnvFrom secret ns/keys were skipped since their values are not UTF-8, but environment variables must be",
   ]);
 });

@@ -150,7 +150,7 @@ export class Environments {
       const keys = skipped.sort().join(", ");
       this.#deps.recordSkipped(
         pod,
-        `Keys [${keys}] from the EnvFrom secret ${namespace}/${name} were skipped since their values are not UTF-8, which environment variables have to be`,
+        `Keys [${keys}] from the EnvFrom secret ${namespace}/${name} were skipped since their values are not UTF-8, but environment variables must be`,
       );
     }
     return texts;
@@ -248,7 +248,7 @@ function textValue(
   const value = textOf(base64);
   if (value !== undefined) return { kind: "value", value };
   const where = `${pod.metadata.namespace}/${name}`;
-  const why = "is not UTF-8, which environment variables have to be (mount it as a volume instead)";
+  const why = "is not UTF-8, but environment variables must be (mount it as a volume instead)";
   return { kind: "fault", message: `the value of key ${key} in Secret ${where} ${why}` };
 }
 

@@ -50,7 +50,7 @@ export function readEventHistory(
   return new History({ folder, bytes: HISTORY_BYTES }, deps).read(query);
 }
 
-const FILE = { name: "event_history", holds: "events of the past" } as const;
+const FILE = { name: "event_history", holds: "history of events" } as const;
 const isLine = (line: string) => parseHistoryLine(line).length > 0;
 /** Events kept in memory. */
 const KEPT_EVENTS = 1_000;

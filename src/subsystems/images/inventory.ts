@@ -102,7 +102,7 @@ export class ImageInventory {
       const value = decodeKept(text, clock.wall());
       return value
         ? { kind: "read", value }
-        : { kind: "broken", why: "it is no checkpoint of images, or of a version not known" };
+        : { kind: "broken", why: "it is not a checkpoint of images, or of an unknown version" };
     });
     if (!kept) return;
     this.#kept = kept.images;
@@ -176,7 +176,7 @@ export class ImageInventory {
   }
 
   get #file(): StateFile {
-    const holds = "when images were first seen and last used; counted from now on";
+    const holds = "when images were first seen and last used; ages start over";
     return { name: "images", path: this.#options.checkpointPath, holds };
   }
 

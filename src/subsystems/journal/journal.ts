@@ -51,7 +51,7 @@ const OUTCOME = "outcome";
 
 const FILE = {
   name: "journal",
-  holds: "decisions that nodelet why tells",
+  holds: "decisions shown by nodelet why",
   important: true,
 } as const;
 

@@ -113,7 +113,7 @@ export class ContainerLinks {
     try {
       await work();
     } catch (error) {
-      this.#log.warn("links to container logs are not up to date", { verb, path, error });
+      this.#log.warn("failed to update links to container logs", { verb, path, error });
     }
   }
 }

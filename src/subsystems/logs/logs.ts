@@ -108,7 +108,7 @@ export class Logs {
     if (!path.startsWith(`${root}/`))
       throw new OutsideError("precondition", `the log ${path} is not below ${root}`);
     if (this.#readers >= MAX_READERS)
-      throw new OutsideError("exhausted", `${MAX_READERS} logs are being read already`);
+      throw new OutsideError("exhausted", `${MAX_READERS} logs are already being read`);
     this.#readers += 1;
     try {
       const end = path.lastIndexOf("/");
@@ -116,7 +116,7 @@ export class Logs {
         root,
         path.slice(root.length + 1, Math.max(end, root.length + 1)),
       );
-      if (!folder) throw new OutsideError("notFound", `there is no log ${path}`);
+      if (!folder) throw new OutsideError("notFound", `log ${path} does not exist`);
       return await LogReading.open(folder, path.slice(end + 1), query, {
         clock,
         ended,

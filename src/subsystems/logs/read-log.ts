@@ -239,7 +239,7 @@ export class LogReading implements AsyncDisposable {
         return held;
       await closeAll(held);
     }
-    throw new OutsideError("unavailable", `the log ${this.#name} is rotated all the time`);
+    throw new OutsideError("unavailable", `the log ${this.#name} is rotated too often`);
   }
 
   /** Opens segments in their order, up to the first that is gone or another file by now. */
@@ -279,7 +279,7 @@ export class LogReading implements AsyncDisposable {
   async #findStart(): Promise<void> {
     this.#held = await this.#hold((segments) => segments);
     if (this.#held.length === 0)
-      throw new OutsideError("notFound", `there is no log ${this.#name}`);
+      throw new OutsideError("notFound", `log ${this.#name} does not exist`);
     const { tailLines, sinceNanos, stream } = this.#query;
     if (tailLines !== undefined) this.#start = await findTail(this.#held, tailLines, stream);
     else if (sinceNanos !== undefined) this.#start = await findSince(this.#held, sinceNanos);

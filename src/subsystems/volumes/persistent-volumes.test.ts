@@ -339,7 +339,7 @@ test("a claim waits for the node's labels, and for the node to fit", async () =>
   const pod = podWith("one", MOUNTING);
   labels.now = undefined;
   assert.equal(await mounted(pod), false);
-  assert.match(said[0] ?? "", /NodeAffinity check failed .* the node's object was not seen yet/);
+  assert.match(said[0] ?? "", /NodeAffinity check failed .* Node object has not been received/);
   labels.now = { zone: "a" };
   assert.ok(await mounted(pod));
 });

@@ -134,7 +134,7 @@ export class PodVolumes {
 
   /** Follows nothing any more; resolves when nothing is being made. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error("the volumes are taken away"));
+    this.#closing.abort(new Error("the volumes are being removed"));
     for (const stop of this.#stops.splice(0)) stop();
     for (const { running } of this.#entries.values()) await running.catch(() => {});
   }

@@ -41,7 +41,7 @@ class CgroupTreeV2 implements CgroupTree {
   }
 
   exists(path: string): Promise<boolean> {
-    return named("look at cgroup", path, () => {
+    return named("read cgroup", path, () => {
       const folder = this.#folderOf(path);
       const text = readControl(`${folder}/cgroup.controllers`);
       return text !== undefined && this.#missingAt(folder).length === 0;

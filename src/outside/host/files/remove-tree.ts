@@ -131,7 +131,7 @@ function empty(removal: Removal, folder: OpenHandle, depth: number): void {
 }
 
 function beingFilled({ path }: Removal): OutsideError {
-  return new OutsideError("precondition", `remove ${path}: it is being filled meanwhile`, {
+  return new OutsideError("precondition", `remove ${path}: files are being added to it`, {
     retryable: true,
   });
 }

@@ -38,7 +38,7 @@ export async function giveToGroup(
     await giveBelow(top, { ...ownership, onProgress });
     await giveFolder(top, ownership);
   } catch (thrown) {
-    throw hostError("give to its group", folder, thrown);
+    throw hostError("set group of", folder, thrown);
   }
 }
 

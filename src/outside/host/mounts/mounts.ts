@@ -132,7 +132,10 @@ export class Mounts {
     const isMount = mountPointsWithin(table, real).includes(real);
     const [below] = mountPointsWithin(table, `${real}/`);
     if (!isMount && below !== undefined)
-      throw new OutsideError("precondition", `${path} holds mounts that would be hidden: ${below}`);
+      throw new OutsideError(
+        "precondition",
+        `${path} contains mounts that would be hidden: ${below}`,
+      );
     if (!isMount) await this.#run("mount", [...AS_TOLD, "--bind", real, real]);
     try {
       await this.#run("mount", [...AS_TOLD, "--make-rshared", real]);

@@ -237,7 +237,7 @@ class NodeListener implements HttpListener {
     try {
       await this.#options.onExchange(exchange);
       if (exchange.status === undefined && !exchange.signal.aborted)
-        throw new Error(`nothing answered ${exchange.method} request`);
+        throw new Error(`no response was sent to the ${exchange.method} request`);
     } catch (error) {
       if (exchange.signal.aborted) return;
       this.#options.onProblem({ kind: "answer", peer: exchange.peer, error });

@@ -119,7 +119,7 @@ const VECTORS: readonly Vector[] = [
       ...["1 a asking 1", "2 a asking 1", "3 a asking 1"],
       ...["4 a waiting 9", "5 a waiting 8", "6 a waiting 7", "7 a waiting 6", "8 a waiting 5"],
     ],
-    close: { 4: "too many wait" },
+    close: { 4: "too many connections are waiting" },
     again: 99,
   },
   {

@@ -55,7 +55,7 @@ export type PeerRule =
   /** It waited too long for a place. */
   | "waited too long"
   /** Too many wait. */
-  | "too many wait";
+  | "too many connections are waiting";
 
 /** The actions; `recheckAtMs` is the time at which they may change without an event. */
 export interface PeerVerdict {
@@ -194,7 +194,7 @@ class Table {
     let count = groups.reduce((sum, { waiting }) => sum + waiting.length, 0);
     for (; count > this.#limits.waiting; count -= 1) {
       const longest = groups.reduce((a, b) => (b.waiting.length > a.waiting.length ? b : a));
-      this.#closeOne(longest.waiting.shift(), "too many wait");
+      this.#closeOne(longest.waiting.shift(), "too many connections are waiting");
     }
   }
 

@@ -33,7 +33,7 @@ export function secureContextOptions(
   settings: TlsSettings,
 ): SecureContextOptions {
   const minVersion = VERSIONS[settings.minVersion || "VersionTLS12"];
-  if (!minVersion) throw new OutsideError("invalid", `no TLS version ${settings.minVersion}`);
+  if (!minVersion) throw new OutsideError("invalid", `unknown TLS version ${settings.minVersion}`);
   const suites = settings.cipherSuites.length > 0 ? settings.cipherSuites : PREFERRED_CIPHER_SUITES;
   const old = preferredOrder(suites.filter((name) => name.includes("_WITH_"))).map(opensslCipher);
   // OpenSSL refuses the old versions at its default security level, whatever else is asked of it.
@@ -63,7 +63,7 @@ function groups({ curvePreferences }: TlsSettings): string {
     .map((number) => {
       const name = GROUPS[number];
       if (name === undefined)
-        throw new OutsideError("invalid", `no key exchange mechanism with the number ${number}`);
+        throw new OutsideError("invalid", `unknown key exchange mechanism ${number}`);
       return name;
     })
     .join(":");

@@ -44,7 +44,7 @@ export function loopbackUrl(text: string): URL {
   try {
     url = new URL(text);
   } catch (error) {
-    throw new OutsideError("denied", "the runtime gave an address that is not a URL", {
+    throw new OutsideError("denied", "the runtime returned an invalid URL", {
       cause: error,
     });
   }
@@ -110,7 +110,7 @@ export function askToSwitch(
       signal,
     });
     const timer = setTimeout(
-      () => asked.destroy(new Error(`no answer within ${SWITCH_WITHIN_MS / 1000} s`)),
+      () => asked.destroy(new Error(`no response within ${SWITCH_WITHIN_MS / 1000} s`)),
       SWITCH_WITHIN_MS,
     );
     asked.once("close", () => clearTimeout(timer));

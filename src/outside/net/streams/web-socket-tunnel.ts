@@ -19,7 +19,8 @@ export function joinTunnel(
       socket.destroy();
     };
     webSocket.on("message", (data, isBinary) => {
-      if (!isBinary) closeWebSocket(webSocket, CLOSE_UNSUPPORTED_DATA, "only binary messages");
+      if (!isBinary)
+        closeWebSocket(webSocket, CLOSE_UNSUPPORTED_DATA, "only binary messages are supported");
       else if (!socket.writableEnded) writeFrom(webSocket, socket, [messageBytes(data)]);
     });
     webSocket.on("error", cut);

@@ -54,7 +54,7 @@ export function parseDockerConfig(text: string, form: "config.json" | "dockercfg
     throw new SyntaxError("the registry credentials are not JSON");
   }
   const entries = form === "config.json" ? asFields(asFields(root)?.["auths"]) : asFields(root);
-  if (!asFields(root)) throw new SyntaxError("the registry credentials are not JSON object");
+  if (!asFields(root)) throw new SyntaxError("the registry credentials are not a JSON object");
   const config: Record<string, RegistryCredentials> = {};
   for (const [registry, entry] of Object.entries(entries ?? {}).slice(0, MAX_ENTRIES)) {
     const credentials = readEntry(asFields(entry));

@@ -125,7 +125,7 @@ export class RegistryAccess {
         const config = parseDockerConfig(content, form);
         return [{ config, source: { uid, namespace, name } }];
       } catch (error) {
-        this.#deps.log.warn("a pull secret cannot be read", {
+        this.#deps.log.warn("failed to read a pull secret", {
           secret: `${namespace}/${name}`,
           error,
         });
@@ -152,7 +152,7 @@ export class RegistryAccess {
         const form = path.endsWith("/.dockercfg") ? "dockercfg" : "config.json";
         return [{ config: parseDockerConfig(text, form) }];
       } catch (error) {
-        log.warn("registry credentials of the node cannot be read", {
+        log.warn("failed to read the registry credentials of the node", {
           path,
           error,
         });

@@ -265,7 +265,7 @@ export class Collector {
         ...record,
         usedBy: snapshot.users.get(id) ?? [],
         // A rule may want to keep it for its labels: without them it is not removed.
-        heldFor: labels === undefined ? [...held, "labels that cannot be read"] : held,
+        heldFor: labels === undefined ? [...held, "labels are unreadable"] : held,
         neededBy: needed.get(id) ?? [],
         labels: labels ?? {},
         requested: inventory.requestedAs(names),

@@ -41,7 +41,7 @@ export async function measureFilesystems(
   if (!first)
     throw new OutsideError(
       "precondition",
-      "no imageFs usage information: the runtime names no image file system",
+      "no imageFs usage information: the runtime reports no image file system",
     );
   const [writable] = found.containers;
   const imageFs = await measure(first, host);

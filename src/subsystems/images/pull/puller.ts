@@ -98,7 +98,7 @@ export class Puller {
       shared.askers -= 1;
       if (shared.askers === 0) {
         if (this.#underWay.get(key) === shared) this.#underWay.delete(key);
-        shared.abort.abort(new Error(`nobody waits for image ${spec.image} any more`));
+        shared.abort.abort(new Error(`no pod is waiting for image ${spec.image} any more`));
       }
     }
   }

@@ -154,7 +154,8 @@ export class UserNamespaces {
 }
 
 function stateFile(path: string): StateFile {
-  const holds = "the ids of a pod's user namespace; its containers run on, a new sandbox waits";
+  const holds =
+    "the ids of a pod's user namespace; its containers keep running, a new sandbox waits";
   return { name: "user_namespace", path, holds, important: true };
 }
 

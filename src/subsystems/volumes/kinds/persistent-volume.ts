@@ -78,7 +78,9 @@ function checkAffinity(pv: PersistentVolume, { nodeLabels }: KindDeps): void {
   const labels = nodeLabels();
   if (labels && matchesNodeSelector(required, { labels })) return;
   const verb = volumeMode(pv) === "Block" ? "MapVolume" : "MountVolume";
-  const why = labels ? "no matching NodeSelectorTerms" : "the node's object was not seen yet";
+  const why = labels
+    ? "no matching NodeSelectorTerms"
+    : "the Node object has not been received yet";
   throw new VolumeStepError(stepOf(pv, `${verb}.NodeAffinity check`), wrong(why));
 }
 

@@ -80,7 +80,7 @@ export async function askSigner(
   const answer = await answerTo(made, deps, signal);
   const { privateKeyPem } = key;
   if (answer.kind === "issued" && !fits(privateKeyPem, answer.chainPem)) {
-    const why = "the issued certificate is invalid or has another key";
+    const why = "the issued certificate is invalid or for a different key";
     return { request, privateKeyPem, answer: unusable(why) };
   }
   return { request, privateKeyPem, answer };

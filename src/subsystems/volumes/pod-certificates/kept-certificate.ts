@@ -115,7 +115,7 @@ export class KeptCertificate {
 
   /** Asks for nothing any more and forgets the key. */
   stop(): void {
-    this.#stop.abort(new Error("the volume is taken away"));
+    this.#stop.abort(new Error("the volume is being removed"));
     this.#forgetWarnings();
     this.#state = { kind: "waiting", why: "" };
   }

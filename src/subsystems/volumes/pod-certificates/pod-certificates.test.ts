@@ -108,7 +108,7 @@ test("a certificate about another key is none", async () => {
   const status = given.signer.issue(request, times);
   given.answer(request, { ...status, certificateChain: given.signer.authorityPem });
   await given.clock.advance(10_000);
-  assert.match(given.events.join(), /Failed: .*has another key/);
+  assert.match(given.events.join(), /Failed: .*for a different key/);
   assert.equal(await given.read("bundle.pem"), undefined);
 });
 
