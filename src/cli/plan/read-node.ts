@@ -32,7 +32,7 @@ export function readNode(text: string, path: string): DescribedNode {
   const { value } = parseYamlDocument(text);
   const node = value as Partial<Node> & { readonly kind?: unknown };
   if (typeof node !== "object" || node === null || node.kind !== "Node") {
-    throw fail("is not a Node; give the output of kubectl get node NAME -o yaml");
+    throw fail("is not a Node; use the output of kubectl get node NAME -o yaml");
   }
   const capacity = node.status?.capacity ?? {};
   for (const name of ["cpu", "memory"]) {

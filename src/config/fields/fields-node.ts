@@ -192,8 +192,8 @@ export const NODE_FIELDS = [
   active(
     "kernelMemcgNotification",
     boolean(false),
-    "Look for pressure as soon as the kernel reports that memory is short, too. Needs a cgroup v2 mount; thresholds of " +
-      "cgroup v1 are out of reach.",
+    "Also check for pressure when the kernel reports that memory is low. Requires a cgroup v2 mount; thresholds of " +
+      "cgroup v1 are not supported.",
   ),
   active(
     "shutdownGracePeriod",
@@ -251,13 +251,13 @@ export const NODE_FIELDS = [
   inert(
     "iptablesMasqueradeBit",
     integer(14),
-    "Bit of the packet mark for masquerading; a leftover of kube-proxy.",
+    "Bit of the packet mark for masquerading; no longer used.",
     "0 to 31",
   ),
   inert(
     "iptablesDropBit",
     integer(15),
-    "Bit of the packet mark for dropping; a leftover of kube-proxy.",
+    "Bit of the packet mark for dropping; no longer used.",
     "0 to 31",
   ),
 ] as const;

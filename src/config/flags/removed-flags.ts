@@ -20,7 +20,7 @@ function alias(name: string, path: FieldPath, type?: FlagType): FlagSpec {
   return { ...forField(name, path, type), group: "Deprecated" };
 }
 
-const DOCKER = "it was for Docker, which Kubernetes no longer drives";
+const DOCKER = "it was for Docker, which Kubernetes no longer supports as a runtime";
 const NETWORK = "the container runtime sets up the network";
 const LOG = "log lines go to stderr, as one stream";
 const CADVISOR = "it was a setting of cAdvisor that reached the kubelet by mistake";

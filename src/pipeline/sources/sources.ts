@@ -121,7 +121,7 @@ export class Sources {
       });
     return [
       ...(file ? [check("file", file.everyMs, "the folder of manifests has not been read")] : []),
-      ...(http ? [check("http", http.everyMs, "the URL of manifests has not answered")] : []),
+      ...(http ? [check("http", http.everyMs, "the URL of manifests has not responded")] : []),
     ];
   }
 
