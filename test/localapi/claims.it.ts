@@ -108,8 +108,11 @@ test("a claim gets a local volume, and its data survives the pod", { skip }, asy
   await until(/No resources found/, "get", "pv");
   assert.deepEqual(readdirSync(node.box.path(VOLUMES)), []);
 
-  await apply(MANIFESTS);
-  await apply(pod("web", 18080));
+  // A folder of manifests, as people have them.
+  await node.box.run(["mkdir", "/run/tmp/app"]);
+  node.box.write("/run/tmp/app/objects.yaml", MANIFESTS);
+  node.box.write("/run/tmp/app/web.yaml", pod("web", 18080));
+  await k("apply", "-f", "/run/tmp/app");
   await k("wait", "--for=condition=Ready", "pod/web", "--timeout=40s");
   await k("exec", "web", "--", "sh", "-c", "echo again >/data/index.html");
   await k("delete", "pod", "web");
