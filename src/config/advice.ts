@@ -7,7 +7,7 @@ import type { KubeletConfig } from "./kubelet-config.ts";
 export function adviseOnConfig(config: KubeletConfig, gates: FeatureGates): readonly string[] {
   const advice = [...adviseOnAccess(config)];
   for (const address of config.clusterDNS) {
-    if (!isIP(address)) advice.push(`clusterDNS: invalid IP address "${address}" is left out`);
+    if (!isIP(address)) advice.push(`clusterDNS: invalid IP address "${address}" is ignored`);
   }
   for (const path of ["containerRuntimeEndpoint", "imageServiceEndpoint"] as const) {
     if (!config[path].startsWith("/")) continue;

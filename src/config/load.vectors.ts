@@ -338,7 +338,7 @@ export const ADVICE: readonly (readonly [body: string, advice: RegExp])[] = [
     /anyone who reaches the HTTPS port/,
   ],
   ["readOnlyPort: 10255", /shows pods and metrics to anyone/],
-  ["clusterDNS: [dns.example]", /invalid IP address "dns.example" is left out/],
+  ["clusterDNS: [dns.example]", /invalid IP address "dns.example" is ignored/],
   ["containerRuntimeEndpoint: /run/x.sock", /write unix:\/\/\/run\/x\.sock/],
   ["kubeletCgroups: /a\nkubeReservedCgroup: /b", /kubeletCgroups is not within kubeReservedCgroup/],
   ["evictionHard: {containerfs.available: 5%}", /containerfs follows nodefs or imagefs/],

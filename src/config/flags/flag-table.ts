@@ -15,11 +15,12 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("kubeconfig", "kubeconfig", "string", {
     group: "Cluster and node",
-    about: "How to reach the API server. Without it the node runs static pods only.",
+    about: "Kubeconfig file for the API server. Without it the node runs static pods only.",
   }),
   own("bootstrap-kubeconfig", "bootstrapKubeconfig", "string", {
     group: "Cluster and node",
-    about: "How to ask for a client certificate while the file of --kubeconfig is missing.",
+    about:
+      "Kubeconfig file for requesting a client certificate if the file of --kubeconfig does not exist.",
   }),
   own("hostname-override", "hostnameOverride", "string", {
     group: "Cluster and node",
@@ -35,7 +36,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("cloud-provider", "cloudProvider", "string", {
     group: "Cluster and node",
-    about: "external when a cloud controller completes the node; empty without a cloud.",
+    about: "external if a cloud controller manager initializes the node; empty without a cloud.",
   }),
   {
     ...forField("provider-id", "providerID"),
@@ -47,15 +48,15 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("cert-dir", "certDir", "string", {
     group: "Files and folders",
-    about: "Folder of the certificates that the agent makes or asks for.",
+    about: "Folder for certificates that the agent creates or requests.",
   }),
   own("image-credential-provider-config", "imageCredentialProviderConfig", "string", {
     group: "Files and folders",
-    about: "Configuration of the plugins that give credentials for image pulls: a file or folder.",
+    about: "Configuration of credential provider plugins for image pulls: a file or folder.",
   }),
   own("image-credential-provider-bin-dir", "imageCredentialProviderBinDir", "string", {
     group: "Files and folders",
-    about: "Folder of the programs of those plugins.",
+    about: "Folder with the programs of credential provider plugins.",
   }),
   own("lock-file", "lockFile", "string", {
     group: "Files and folders",
@@ -73,7 +74,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("image-policy", "imagePolicy", "string", {
     group: "Only in nodelet",
-    about: "File with rules for images that are to be kept, and for the order in which others go.",
+    about: "File with rules for images to keep, and for the order in which others are removed.",
   }),
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
@@ -111,12 +112,12 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",
     about: "How often the Go kubelet's cAdvisor measures containers.",
-    noEffect: "usage is measured when it is asked for",
+    noEffect: "usage is measured on request",
   }),
   own("max-housekeeping-interval", "maxHousekeepingInterval", "duration", {
     group: "Other",
     about: "Longest pause between two measurements of the Go kubelet's cAdvisor.",
-    noEffect: "usage is measured when it is asked for",
+    noEffect: "usage is measured on request",
   }),
   {
     ...forField("v", "logging.verbosity", "level"),
@@ -152,7 +153,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("experimental-mounter-path", "experimentalMounterPath", "string", {
     group: "Deprecated",
-    about: "Program used for mounts; empty is the usual one.",
+    about: "Program used for mounts; empty means mount.",
     deprecated: "use a CSI driver instead",
     noEffect: "mounts are made by system calls",
   }),

@@ -146,8 +146,5 @@ test("a gate that changes nothing, is GA or deprecated gives a warning", () => {
 });
 
 test("asking for a gate that does not exist is a mistake of ours", () => {
-  assert.throws(
-    () => DEFAULT_GATES.isEnabled("NoSuchGate"),
-    /feature gate NoSuchGate is not known/,
-  );
+  assert.throws(() => DEFAULT_GATES.isEnabled("NoSuchGate"), /unknown feature gate NoSuchGate/);
 });

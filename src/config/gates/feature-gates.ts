@@ -77,7 +77,7 @@ function gatesOf(enabled: ReadonlyMap<string, boolean>): FeatureGates {
   return {
     isEnabled(name) {
       const state = enabled.get(name);
-      invariant(state !== undefined, `feature gate ${name} is not known`);
+      invariant(state !== undefined, `unknown feature gate ${name}`);
       return state;
     },
     all: FEATURE_GATES.map((gate) => ({ gate, enabled: enabled.get(gate.name) ?? gate.default })),
