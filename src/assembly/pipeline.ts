@@ -2,7 +2,8 @@ import { declaredFeatures } from "../config/gates/declared-features.ts";
 import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
 import { nodeAttributes } from "../node/cluster.ts";
-import { exposePods } from "../node/pod-metrics.ts";
+import { exposePods } from "../node/metrics/pod-metrics.ts";
+import { measureStarts } from "../node/metrics/pod-starts.ts";
 import { ClusterPods } from "../pipeline/cluster/cluster.ts";
 import {
   createPipeline,
@@ -41,7 +42,11 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
   );
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
   base.hostIps.subscribe(() => pipeline.statuses.updateAll(pipeline.pods.list()));
-  exposePods(metrics, pipeline);
+  exposePods(metrics, {
+    pods: pipeline.pods,
+    ...(cluster ? { mirrors: () => cluster.pods.mirrors().length } : {}),
+  });
+  scope.defer("start times", measureStarts(metrics, { ...pipeline, clock: outside.clock }));
   health.add(...pipeline.sources.healthChecks);
   if (cluster) startClusterPods(base, pipeline, cluster);
   await startPipeline(pipeline, deps);
@@ -75,7 +80,7 @@ function startClusterPods(
 }
 
 function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts): PipelineDeps {
-  const { options, hooks, outside, scope, state, capacity, runtimeVersion } = base;
+  const { options, hooks, outside, scope, state, metrics, capacity, runtimeVersion } = base;
   const { podFacts, news, node, pressure } = base;
   const { gates } = resolveGates(options.config.featureGates);
   const nodeInfo = {
@@ -90,6 +95,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     outside,
     scope,
     state,
+    metrics,
     podFacts,
     news,
     nodeInfo: () => ({

@@ -10,11 +10,25 @@ export interface Sample {
   readonly timestampMs?: number;
 }
 
+/** How far a metric can be relied on (component-base): as Kubernetes' own metrics say it in front of their help. */
+export type Stability = "ALPHA" | "BETA" | "STABLE";
+
 /** Name and meaning of a metric, as the page shows them. */
-export interface MetricOptions {
+export interface MetricOptions<L extends string = string> {
   readonly name: string;
   readonly help: string;
+  /** Shown in front of the help. */
+  readonly stability?: Stability;
+  /** Names of its labels. A metric without any shows its value from the start, as Go's clients do. */
+  readonly labels?: readonly L[];
+  /** Upper bounds of a histogram, ascending. */
+  readonly buckets?: readonly number[];
+  /** The release of Kubernetes that has deprecated it, e.g. `1.29.0`. */
+  readonly deprecatedVersion?: string;
 }
+
+/** A value for each label. */
+export type LabelValues<L extends string> = Readonly<Record<L, string>>;
 
 /** A metric whose samples are at hand. */
 export interface MetricFamily extends MetricOptions {
@@ -26,9 +40,9 @@ export interface MetricFamily extends MetricOptions {
 export function exposeFamilies(families: readonly MetricFamily[]): string {
   let text = "";
   for (const family of families.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    const { name, help, type, samples } = family;
+    const { name, type, samples } = family;
     if (samples.length === 0) continue;
-    text += `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
+    text += `# HELP ${name} ${helpLine(family)}\n# TYPE ${name} ${type}\n`;
     for (const { labels, value, timestampMs } of samples) {
       const at = timestampMs === undefined ? "" : ` ${timestampMs}`;
       text += `${name}${formatLabels(labels)} ${formatFloat(value)}${at}\n`;
@@ -37,10 +51,12 @@ export function exposeFamilies(families: readonly MetricFamily[]): string {
   return text;
 }
 
-/** `{name="value",…}`; nothing without labels. */
-export function formatLabels(labels: Labels | undefined): string {
+/** `{name="value",…}` of these names, or of all in their order; nothing without labels. */
+export function formatLabels(
+  labels: Labels | undefined,
+  names: readonly string[] = Object.keys(labels ?? {}),
+): string {
   if (!labels) return "";
-  const names = Object.keys(labels);
   if (names.length === 0) return "";
   return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? "")}"`).join(",")}}`;
 }
@@ -49,9 +65,10 @@ function escapeLabel(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }
 
-/** A help text as its line may hold it. */
-export function escapeHelp(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+/** The help of a metric as its line may hold it, with the stability in front. */
+export function helpLine({ help, stability }: Pick<MetricOptions, "help" | "stability">): string {
+  const text = help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+  return stability === undefined ? text : `[${stability}] ${text}`;
 }
 
 /** A float as Go's strconv 'g' format writes it: exponent below 1e-4 and from 1e21 on, two digits at least. */

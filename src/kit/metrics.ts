@@ -1,33 +1,34 @@
 import { InvariantError } from "./errors.ts";
 import {
-  escapeHelp,
   formatFloat,
   formatLabels,
+  helpLine,
   type Labels,
+  type LabelValues,
   type MetricOptions,
   type Sample,
 } from "./metric-text.ts";
 
-export type { Labels, MetricOptions, Sample } from "./metric-text.ts";
+export type { Labels, LabelValues, MetricOptions, Sample, Stability } from "./metric-text.ts";
 
 /** A value that only rises. */
-export interface Counter {
-  add(labels?: Labels, by?: number): void;
+export interface Counter<L extends string = string> {
+  add(labels?: LabelValues<L>, by?: number): void;
 }
 
 /** A value that rises and falls. */
-export interface Gauge {
-  set(value: number, labels?: Labels): void;
-  remove(labels: Labels): void;
+export interface Gauge<L extends string = string> {
+  set(value: number, labels?: LabelValues<L>): void;
+  remove(labels: LabelValues<L>): void;
 }
 
 /** Observations counted by size. */
-export interface Histogram {
+export interface Histogram<L extends string = string> {
   /** Observes a value in the unit of the metric's name. */
-  observe(value: number, labels?: Labels): void;
+  observe(value: number, labels?: LabelValues<L>): void;
   /** One combination of labels, for who observes it often; not to be used any more once it is removed. */
-  series(labels: Labels): HistogramSeries;
-  remove(labels: Labels): void;
+  series(labels: LabelValues<L>): HistogramSeries;
+  remove(labels: LabelValues<L>): void;
 }
 
 /** Observations of one combination of labels. */
@@ -38,21 +39,19 @@ export interface HistogramSeries {
 /** Most label combinations one metric may hold; what comes after is dropped and counted (CVE-2020-8551). */
 const SERIES_LIMIT = 10_000;
 
-type MetricType = "counter" | "gauge" | "histogram";
+/** What a family of metrics counts. */
+export type MetricType = "counter" | "gauge" | "histogram";
 
-interface Family {
-  readonly name: string;
-  readonly help: string;
+/** A registered metric: what it is, without its values. */
+export interface RegisteredMetric extends MetricOptions {
   readonly type: MetricType;
-  readonly lines: (write: LineWriter) => void;
 }
 
-type LineWriter = (
-  suffix: string,
-  labels: Labels | undefined,
-  value: number,
-  timestampMs?: number,
-) => void;
+interface Family {
+  readonly about: RegisteredMetric;
+  /** The lines of its samples. */
+  readonly body: () => string;
+}
 
 /** Buckets of the Go kubelet for latencies of whole operations, in seconds. */
 export const DEFAULT_BUCKETS_SECONDS = [
@@ -65,61 +64,60 @@ export const DEFAULT_BUCKETS_SECONDS = [
  */
 export class MetricsRegistry {
   readonly #families = new Map<string, Family>();
+  #sorted: readonly Family[] | undefined;
   #dropped = 0;
 
-  counter(options: MetricOptions): Counter {
-    const series = this.#family(options, "counter");
+  counter<L extends string = string>(options: MetricOptions<L>): Counter<L> {
+    const series = this.#values(options, "counter");
     return {
-      add: (labels = {}, by = 1) => {
-        const entry = series.at(labels);
+      add: (labels, by = 1) => {
+        const entry = series.at(labels ?? {});
         if (entry) entry.value += by;
       },
     };
   }
 
-  gauge(options: MetricOptions): Gauge {
-    const series = this.#family(options, "gauge");
+  gauge<L extends string = string>(options: MetricOptions<L>): Gauge<L> {
+    const series = this.#values(options, "gauge");
     return {
-      set: (value, labels = {}) => {
-        const entry = series.at(labels);
+      set: (value, labels) => {
+        const entry = series.at(labels ?? {});
         if (entry) entry.value = value;
       },
       remove: (labels) => series.remove(labels),
     };
   }
 
-  histogram(options: MetricOptions & { readonly buckets?: readonly number[] }): Histogram {
-    const bounds = options.buckets ?? DEFAULT_BUCKETS_SECONDS;
-    const series = new SeriesMap<HistogramEntry>(
-      () => ({ counts: new Array<number>(bounds.length).fill(0), sum: 0, count: 0 }),
-      () => {
-        this.#dropped += 1;
-      },
+  histogram<L extends string = string>(options: MetricOptions<L>): Histogram<L> {
+    const { name, buckets: bounds = DEFAULT_BUCKETS_SECONDS } = options;
+    const starts = bounds.map((bound) => `le="${formatFloat(bound)}"} `);
+    const series = new SeriesMap(
+      options,
+      (): HistogramEntry => ({ counts: bounds.map(() => 0), sum: 0, count: 0 }),
+      () => this.#drop(),
     );
-    this.#register({
-      ...options,
-      type: "histogram",
-      lines: (write) => {
-        for (const [labels, entry] of series.entries()) {
-          bounds.forEach((bound, i) => {
-            write("_bucket", { ...labels, le: formatFloat(bound) }, entry.counts[i] ?? 0);
-          });
-          write("_bucket", { ...labels, le: "+Inf" }, entry.count);
-          write("_sum", labels, entry.sum);
-          write("_count", labels, entry.count);
+    this.#register({ ...options, type: "histogram" }, () => {
+      let text = "";
+      for (const { label, inner, entry } of series.all()) {
+        const start = `${name}_bucket{${inner === "" ? "" : `${inner},`}`;
+        let below = 0;
+        for (let i = 0; i < starts.length; i += 1) {
+          below += entry.counts[i] ?? 0;
+          text += `${start}${starts[i]}${below}\n`;
         }
-      },
+        text += `${start}le="+Inf"} ${entry.count}\n${name}_sum${label} ${formatFloat(entry.sum)}\n${name}_count${label} ${entry.count}\n`;
+      }
+      return text;
     });
     const count = (entry: HistogramEntry, value: number) => {
       entry.sum += value;
       entry.count += 1;
-      // Bounds rise, and a value counts for all that are not below it.
-      for (let i = bounds.length - 1; i >= 0 && value <= (bounds[i] ?? 0); i -= 1)
-        entry.counts[i] = (entry.counts[i] ?? 0) + 1;
+      const at = bounds.findIndex((bound) => value <= bound);
+      if (at >= 0) entry.counts[at] = (entry.counts[at] ?? 0) + 1;
     };
     return {
-      observe: (value, labels = {}) => {
-        const entry = series.at(labels);
+      observe: (value, labels) => {
+        const entry = series.at(labels ?? {});
         if (entry) count(entry, value);
       },
       series: (labels) => {
@@ -140,72 +138,99 @@ export class MetricsRegistry {
     options: MetricOptions & { readonly type: "counter" | "gauge" },
     collect: () => Iterable<Sample>,
   ): void {
-    this.#register({
-      ...options,
-      lines: (write) => {
-        for (const sample of collect()) write("", sample.labels, sample.value, sample.timestampMs);
-      },
+    const names = options.labels && [...options.labels].sort();
+    this.#register(options, () => {
+      let text = "";
+      for (const { labels, value, timestampMs } of collect())
+        text += `${options.name}${formatLabels(labels, names)} ${formatFloat(value)}${timestampMs === undefined ? "" : ` ${timestampMs}`}\n`;
+      return text;
     });
   }
 
-  /** The whole page in the text format, families sorted by name. */
+  /** Every metric that is registered, sorted by name. */
+  registered(): readonly RegisteredMetric[] {
+    return this.#ordered().map(({ about }) => about);
+  }
+
+  /**
+   * The whole page in the text format, families sorted by name. One that has no samples yet is named all the same if
+   * it is one of Kubernetes' own, so that the page says what can be expected.
+   */
   expose(): string {
     let text = "";
-    for (const family of [...this.#families.values()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      let body = "";
-      family.lines((suffix, labels, value, timestampMs) => {
-        const at = timestampMs === undefined ? "" : ` ${timestampMs}`;
-        body += `${family.name}${suffix}${formatLabels(labels)} ${formatFloat(value)}${at}\n`;
-      });
-      if (body === "") continue;
-      text += `# HELP ${family.name} ${escapeHelp(family.help)}\n# TYPE ${family.name} ${family.type}\n${body}`;
+    for (const { about, body } of this.#ordered()) {
+      const samples = body();
+      if (samples === "" && about.stability === undefined) continue;
+      text += `# HELP ${about.name} ${helpLine(about)}\n# TYPE ${about.name} ${about.type}\n${samples}`;
     }
     return `${text}# HELP nodelet_metric_series_dropped_total Label combinations refused because a metric was full.\n# TYPE nodelet_metric_series_dropped_total counter\nnodelet_metric_series_dropped_total ${this.#dropped}\n`;
   }
 
-  #family(options: MetricOptions, type: "counter" | "gauge"): SeriesMap<{ value: number }> {
-    const series = new SeriesMap(
-      () => ({ value: 0 }),
-      () => {
-        this.#dropped += 1;
-      },
+  #ordered(): readonly Family[] {
+    this.#sorted ??= [...this.#families.values()].sort((a, b) =>
+      a.about.name < b.about.name ? -1 : 1,
     );
-    this.#register({
-      ...options,
-      type,
-      lines: (write) => {
-        for (const [labels, entry] of series.entries()) write("", labels, entry.value);
-      },
+    return this.#sorted;
+  }
+
+  #values(options: MetricOptions, type: "counter" | "gauge"): SeriesMap<{ value: number }> {
+    const series = new SeriesMap(
+      options,
+      () => ({ value: 0 }),
+      () => this.#drop(),
+    );
+    this.#register({ ...options, type }, () => {
+      let text = "";
+      for (const { label, entry } of series.all())
+        text += `${options.name}${label} ${formatFloat(entry.value)}\n`;
+      return text;
     });
     return series;
   }
 
-  #register(family: Family): void {
-    if (this.#families.has(family.name))
-      throw new InvariantError(`metric ${family.name} is registered twice`);
-    this.#families.set(family.name, family);
+  #drop(): void {
+    this.#dropped += 1;
+  }
+
+  #register(about: RegisteredMetric, body: () => string): void {
+    if (this.#families.has(about.name))
+      throw new InvariantError(`metric ${about.name} is registered twice`);
+    this.#families.set(about.name, { about, body });
+    this.#sorted = undefined;
   }
 }
 
 interface HistogramEntry {
-  /** Of values up to each bound. */
+  /** Of values above the bound before and up to each bound. */
   readonly counts: number[];
   sum: number;
   count: number;
 }
 
+interface Series<E> {
+  /** `{name="value"}`, or nothing. */
+  readonly label: string;
+  /** The same without braces. */
+  readonly inner: string;
+  readonly entry: E;
+}
+
+/** The series of one metric by the values of its labels; their text is made once. */
 class SeriesMap<E> {
+  readonly #names: readonly string[] | undefined;
   readonly #create: () => E;
   readonly #onDrop: () => void;
-  readonly #series = new Map<string, { readonly labels: Labels; readonly entry: E }>();
+  readonly #series = new Map<string, Series<E>>();
 
-  constructor(create: () => E, onDrop: () => void) {
+  constructor({ labels: names }: MetricOptions, create: () => E, onDrop: () => void) {
+    this.#names = names && [...names].sort();
     this.#create = create;
     this.#onDrop = onDrop;
+    if (names?.length === 0) this.at({});
   }
 
   at(labels: Labels): E | undefined {
-    const key = keyOf(labels);
+    const key = this.#keyOf(labels);
     const found = this.#series.get(key);
     if (found) return found.entry;
     if (this.#series.size >= SERIES_LIMIT) {
@@ -213,21 +238,23 @@ class SeriesMap<E> {
       return undefined;
     }
     const entry = this.#create();
-    this.#series.set(key, { labels, entry });
+    const label = formatLabels(labels, this.#names);
+    this.#series.set(key, { label, inner: label.slice(1, -1), entry });
     return entry;
   }
 
   remove(labels: Labels): void {
-    this.#series.delete(keyOf(labels));
+    this.#series.delete(this.#keyOf(labels));
   }
 
-  *entries(): Iterable<readonly [Labels, E]> {
-    for (const { labels, entry } of this.#series.values()) yield [labels, entry];
+  all(): Iterable<Series<E>> {
+    return this.#series.values();
   }
-}
 
-function keyOf(labels: Labels): string {
-  let key = "";
-  for (const name of Object.keys(labels).sort()) key += `${name}\u0000${labels[name]}\u0000`;
-  return key;
+  #keyOf(labels: Labels): string {
+    let key = "";
+    if (this.#names) for (const name of this.#names) key += `${labels[name]}\u0000`;
+    else for (const name of Object.keys(labels).sort()) key += `${name}\u0000${labels[name]}\u0000`;
+    return key;
+  }
 }

@@ -71,6 +71,7 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
     volumes,
     seen: pipeline.seen,
     released,
+    metrics,
     isKnown: (uid) => pipeline.pods.knows(uid as PodUid),
   });
 }

@@ -8,6 +8,7 @@ import type { PodFact, PodFacts } from "../api/pod-facts.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { CellMap } from "../kit/cell-map.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { StateFiles } from "../kit/state/state-files.ts";
 import type { Topic } from "../kit/topic.ts";
@@ -25,7 +26,13 @@ import { Pods } from "./pods/pods.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
 import { takeNews } from "./pods/take-news.ts";
-import { decisionPort, type PortOptions, podPorts, recordMissingFeatures } from "./ports/ports.ts";
+import {
+  decisionPort,
+  measurePort,
+  type PortOptions,
+  podPorts,
+  recordMissingFeatures,
+} from "./ports/ports.ts";
 import { type DesiredPod, Sources, type SourcesOptions } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
@@ -51,6 +58,7 @@ export interface PipelineDeps extends Subsystems {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly state: StateFiles;
+  readonly metrics: MetricsRegistry;
   /** What other modules may know of pods; the pipeline is its writer. */
   readonly podFacts: CellMap<PodUid, PodFact>;
   /** What other modules report about pods; read by the pipeline. */
@@ -88,6 +96,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const ledger = new AllocationLedger(options.ledger, { state });
   const { podFacts, news } = deps;
   const decisions = decisionPort(deps.journal);
+  const measures = measurePort({ metrics: deps.metrics, clock });
   const counts = new ContinuedCounts(clock);
   const flight = new FlightRecorder(clock);
   const pods = new Pods(
@@ -100,7 +109,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       flight,
       scope,
       facts: podFacts,
-      ports: podPorts(options, { ...deps, ledger, decisions, counts }),
+      ports: podPorts(options, { ...deps, ledger, decisions, counts, measures }),
       admit: createAdmission({ ...deps, ledger, decisions }),
       context: () => planContext(options, deps),
       publishedBefore: (uid) => statuses.publishedBefore(uid),

@@ -1,3 +1,4 @@
+import { METRICS } from "../api/metrics/metrics.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 
@@ -23,23 +24,11 @@ export function methodLabel(method: string): string {
 
 /** The Go kubelet's metrics of its server (server/metrics). */
 export function createHttpMetrics(metrics: MetricsRegistry, clock: Clock): HttpMetrics {
-  const total = metrics.counter({
-    name: "kubelet_http_requests_total",
-    help: "Number of the http requests received since the server started",
-  });
-  const duration = metrics.histogram({
-    name: "kubelet_http_requests_duration_seconds",
-    help: "Duration in seconds to serve http requests",
-  });
+  const total = metrics.counter(METRICS.kubelet_http_requests_total);
+  const duration = metrics.histogram(METRICS.kubelet_http_requests_duration_seconds);
   const inFlight = new Map<string, { readonly labels: RequestLabels; count: number }>();
-  metrics.collected(
-    {
-      name: "kubelet_http_inflight_requests",
-      help: "Number of the inflight http requests",
-      type: "gauge",
-    },
-    () =>
-      [...inFlight.values()].map(({ labels, count }) => ({ labels: { ...labels }, value: count })),
+  metrics.collected(METRICS.kubelet_http_inflight_requests, () =>
+    [...inFlight.values()].map(({ labels, count }) => ({ labels: { ...labels }, value: count })),
   );
   return {
     begin: (labels) => {

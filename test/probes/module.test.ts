@@ -125,10 +125,12 @@ test("metrics count by result and time what did not fail, and go with the probe"
     target({ liveness: { periodSeconds: 10 } }, { startedAtMs: world.clock.wall() }),
   ]);
   await world.clock.advance(25_000);
-  const labels = 'probe_type="Liveness",container="app",pod="web",namespace="default"';
+  const own = 'container="app",namespace="default",pod="web"';
+  const labels = `${own},probe_type="Liveness"`;
+  const total = `prober_probe_total{${own},pod_uid="uid-1",probe_type="Liveness",result`;
   const page = world.metrics.expose();
-  assert.ok(page.includes(`prober_probe_total{${labels},pod_uid="uid-1",result="successful"} 2\n`));
-  assert.ok(page.includes(`prober_probe_total{${labels},pod_uid="uid-1",result="failed"} 1\n`));
+  assert.ok(page.includes(`${total}="successful"} 2\n`));
+  assert.ok(page.includes(`${total}="failed"} 1\n`));
   assert.ok(page.includes(`prober_probe_duration_seconds_count{${labels}} 2\n`));
   assert.ok(page.includes(`prober_probe_duration_seconds_bucket{${labels},le="0.025"} 0\n`));
   assert.ok(page.includes(`prober_probe_duration_seconds_bucket{${labels},le="0.05"} 2\n`));

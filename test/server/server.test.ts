@@ -170,7 +170,7 @@ describe("the HTTPS port", () => {
     const page = (await world.secure("/metrics", options)).body;
     assert.match(
       page,
-      /kubelet_http_requests_total\{method="GET",path="other",server_type="readwrite",long_running="false"\} \d{3}/,
+      /kubelet_http_requests_total\{long_running="false",method="GET",path="other",server_type="readwrite"\} \d{3}/,
     );
     assert.match(page, /kubelet_http_requests_total\{method="other",path="other"/);
   });
@@ -346,7 +346,7 @@ describe("the other endpoints", () => {
       assert.equal((await get(path, "POST")).status, 404, path);
     assert.match(
       (await get("/metrics")).body,
-      /kubelet_http_requests_total\{method="GET",path="pods",server_type="readonly"/,
+      /kubelet_http_requests_total\{long_running="false",method="GET",path="pods",server_type="readonly"/,
     );
   });
 

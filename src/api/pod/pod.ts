@@ -52,6 +52,9 @@ export const isCriticalPod = (pod: Pod): boolean =>
 export const isNodeCriticalPod = (pod: Pod): boolean =>
   isCriticalPod(pod) && pod.spec?.priorityClassName === NODE_CRITICAL_CLASS;
 
+/** Whether the pod is to have user and group ids of its own. */
+export const usesUserNamespace = ({ spec }: Pod): boolean => spec?.hostUsers === false;
+
 /** Whether the pod lives in the node's own network. */
 export const isHostNetworkPod = (pod: Pod): boolean => pod.spec?.hostNetwork === true;
 

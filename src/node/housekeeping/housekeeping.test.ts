@@ -6,6 +6,7 @@ import { B, BE } from "../../../test/support/cgroup-module.ts";
 import { Cell } from "../../kit/cell.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
 import { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import { createCgroups } from "../../subsystems/cgroups/cgroups.ts";
@@ -36,6 +37,7 @@ test("groups of unknown pods go; one that cannot go yet is left hardly any CPU t
       seen,
       released: new Cell(0),
       isKnown: () => false,
+      metrics: new MetricsRegistry(),
     },
   );
   await clock.advance(100);
@@ -75,6 +77,7 @@ test("what cannot be listed keeps nothing else from being removed", async () => 
       seen: new Cell(true),
       released: new Cell(0),
       isKnown: () => false,
+      metrics: new MetricsRegistry(),
     },
   );
   await clock.advance(1_000);
@@ -113,6 +116,7 @@ test("what pods of another agent on the machine have stays, until that agent has
       seen: new Cell(true),
       released: new Cell(0),
       isKnown: () => false,
+      metrics: new MetricsRegistry(),
     },
   );
   const left = async () => [

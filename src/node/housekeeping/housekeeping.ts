@@ -3,9 +3,11 @@
  * machine holds, which pods are known. Invariants: nothing is removed before every source was seen, and nothing
  * of another agent's pods; what a mount still holds is left alone and said.
  */
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Reading } from "../../kit/cell.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { type ControlLoop, runControlLoop } from "../../kit/loops/control-loop.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
@@ -29,6 +31,7 @@ export interface HousekeepingDeps {
   /** Rises whenever a pod was released. */
   readonly released: Reading<number>;
   readonly isKnown: (uid: string) => boolean;
+  readonly metrics: MetricsRegistry;
 }
 
 /** Interval between passes when nothing triggers one earlier. */
@@ -38,6 +41,7 @@ const PERIOD_MS = 60_000;
 export function startHousekeeping(options: HousekeepingOptions, deps: HousekeepingDeps): void {
   const { clock, host, log } = deps.outside;
   const { root } = options.roots;
+  const measurePass = orphanMeasures(deps.metrics);
   const loop: ControlLoop<OrphanedPodRemains & { readonly groups: readonly FoundPodGroup[] }> = {
     name: "housekeeping",
     wakeOn: [deps.seen, deps.released],
@@ -45,7 +49,10 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     plan: async () => {
       if (!deps.seen.get()) return undefined;
       const found = await findPodRemains(options.roots, deps);
-      if (!planOrphans(found, deps.isKnown)) return undefined;
+      if (!planOrphans(found, deps.isKnown)) {
+        measurePass(NOTHING_CLEARED);
+        return undefined;
+      }
       // Later than what there is: a pod has its folder before anything else.
       const own = new Set(found.podFolders);
       const others = await podsOfOthers(root, { host, log });
@@ -58,13 +65,19 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
       for (const { uid, qos } of orphans.groups) {
         await remove(deps, uid, `cgroup of pod ${uid}`, () => removeGroup(deps, uid, qos));
       }
+      const cleared = { done: 0, failed: 0 };
       for (const uid of orphans.podFolders) {
         const folder = `${root}/pods/${uid}`;
         await remove(deps, uid, folder, async () => {
-          await deps.volumes.clearOrphan(uid);
+          await deps.volumes.clearOrphan(uid).catch((error: unknown) => {
+            cleared.failed += 1;
+            throw error;
+          });
+          cleared.done += 1;
           await deps.outside.host.podFiles.removeTree(folder);
         });
       }
+      measurePass(cleared);
       for (const name of orphans.logFolders) {
         await removeFolder(deps, uidOfLogFolder(name) ?? "", `${options.roots.logs}/${name}`);
       }
@@ -74,6 +87,28 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     await noteRoot(root, { host, log });
     await runControlLoop(loop, clock, signal);
   });
+}
+
+const NOTHING_CLEARED = { done: 0, failed: 0 };
+
+/** What a pass did with the volumes of pods that nobody knows any more. */
+function orphanMeasures(
+  metrics: MetricsRegistry,
+): (cleared: { readonly done: number; readonly failed: number }) => void {
+  const done = metrics.gauge(METRICS.kubelet_orphan_pod_cleaned_volumes);
+  const failed = metrics.gauge(METRICS.kubelet_orphan_pod_cleaned_volumes_errors);
+  const atStart = metrics.counter(METRICS.force_cleaned_failed_volume_operations_total);
+  const atStartErrors = metrics.counter(METRICS.force_cleaned_failed_volume_operation_errors_total);
+  let isFirst = true;
+  return (cleared) => {
+    done.set(cleared.done);
+    failed.set(cleared.failed);
+    if (isFirst) {
+      atStart.add({}, cleared.done);
+      atStartErrors.add({}, cleared.failed);
+    }
+    isFirst = false;
+  };
 }
 
 /**

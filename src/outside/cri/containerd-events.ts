@@ -1,4 +1,5 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
+import type { WallMs } from "../../kit/clock.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
 import type { RuntimeEvent } from "./cri.ts";
 
@@ -31,6 +32,7 @@ interface Envelope {
   readonly topic: string;
   readonly containerId: string;
   readonly processId: string;
+  readonly createdAtMs: WallMs;
 }
 
 const subscribe = {
@@ -59,11 +61,16 @@ export async function* containerdEvents(
     const kind = KINDS[envelope.topic];
     const execEnded = envelope.processId !== "" && envelope.processId !== envelope.containerId;
     if (kind !== undefined && !execEnded)
-      yield { containerId: envelope.containerId, podUid: undefined, kind };
+      yield {
+        containerId: envelope.containerId,
+        podUid: undefined,
+        kind,
+        createdAtMs: envelope.createdAtMs,
+      };
   }
 }
 
-/** Envelope{ topic = 3, event = 4: Any{ value = 2: TaskX{ container_id = 1, id = 2 (exit only) } } }. */
+/** Envelope{ timestamp = 1: Timestamp{ seconds = 1, nanos = 2 }, topic = 3, event = 4: Any{ value = 2: TaskX{ container_id = 1, id = 2 (exit only) } } }. */
 export function decodeEnvelope(input: Uint8Array): Envelope {
   const fields = decodeLengthDelimited(input);
   const topic = text(fields.get(3));
@@ -71,7 +78,8 @@ export function decodeEnvelope(input: Uint8Array): Envelope {
     decodeLengthDelimited(fields.get(4) ?? new Uint8Array()).get(2) ?? new Uint8Array(),
   );
   const processId = topic === "/tasks/exit" ? text(payload.get(2)) : "";
-  return { topic, containerId: text(payload.get(1)), processId };
+  const createdAtMs = decodeTimestamp(fields.get(1) ?? new Uint8Array());
+  return { topic, containerId: text(payload.get(1)), processId, createdAtMs };
 }
 
 /** The last value of every length-delimited field; all else is skipped. */
@@ -84,6 +92,18 @@ function decodeLengthDelimited(input: Uint8Array): Map<number, Uint8Array> {
     else reader.skip(tag & 7);
   }
   return fields;
+}
+
+function decodeTimestamp(input: Uint8Array): WallMs {
+  const reader = new BinaryReader(input);
+  let ms = 0;
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) ms += Number(reader.int64()) * 1000;
+    else if (tag >>> 3 === 2) ms += reader.int32() / 1e6;
+    else reader.skip(tag & 7);
+  }
+  return ms as WallMs;
 }
 
 function text(bytes: Uint8Array | undefined): string {

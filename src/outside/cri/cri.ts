@@ -3,6 +3,7 @@
  * `OutsideError`. The messages are CRI's own (generated). `connect-cri.ts` speaks to a socket, the
  * simulation brings a fake, and both pass `test/contracts/runtime-contract.ts`.
  */
+import type { WallMs } from "../../kit/clock.ts";
 import type {
   Container,
   ContainerConfig,
@@ -63,6 +64,8 @@ export interface RuntimeEvent {
   /** Where the stream reports it. */
   readonly podUid: string | undefined;
   readonly kind: "created" | "started" | "stopped" | "deleted" | "oom";
+  /** When it happened, where the stream says that. */
+  readonly createdAtMs?: WallMs;
 }
 
 /** Credentials for a registry: a user name with its password, or the token of a login. */

@@ -1,3 +1,4 @@
+import { wallFromNanos } from "../../api/text/timestamps.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
 import { type CallTerms, type CriCaller, criCaller } from "./call.ts";
@@ -189,6 +190,7 @@ function eventOf(event: ContainerEventResponse): RuntimeEvent {
     containerId: event.containerId,
     podUid: event.podSandboxStatus?.metadata?.uid,
     kind: EVENT_KINDS[event.containerEventType] ?? "stopped",
+    ...(event.createdAt > 0n ? { createdAtMs: wallFromNanos(event.createdAt) } : {}),
   };
 }
 

@@ -3,7 +3,9 @@
  * Out: a verdict with its rule. Invariants: our rules are asked before those of whoever embeds the agent; who is
  * ended for a critical pod is told as news, and the pod waits until it has gone.
  */
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -26,6 +28,7 @@ export interface AdmissionDeps {
   readonly decisions: DecisionPort;
   readonly ledger: AllocationLedger;
   readonly news: Publisher<PodNews>;
+  readonly metrics: MetricsRegistry;
   readonly nodeInfo: () => NodeInfo;
   /** Rules of the embedding program; evaluated after our own. */
   readonly admit?: Admit;
@@ -33,6 +36,9 @@ export interface AdmissionDeps {
 
 /** Our rules, then those of the embedding program. */
 export function createAdmission(deps: AdmissionDeps): Admit {
+  const preemptions = deps.metrics.counter(METRICS.kubelet_preemptions);
+  const onPreempted = (preemption_signal: string, pods: number) =>
+    preemptions.add({ preemption_signal }, pods);
   return async (candidate, others) => {
     const { ready } = deps.runtime.watch.health.get();
     if (!ready && requiresStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
@@ -44,7 +50,7 @@ export function createAdmission(deps: AdmissionDeps): Admit {
       nodeInfo,
     });
     if (refusal) {
-      const place = preemptPods(candidate, holders, { ...deps, nodeInfo });
+      const place = preemptPods(candidate, holders, { ...deps, nodeInfo, onPreempted });
       return place ?? { kind: "reject", ...refusal };
     }
     return (await deps.admit?.(candidate, others)) ?? { kind: "admit", rules: RULES.length };

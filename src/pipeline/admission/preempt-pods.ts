@@ -15,6 +15,8 @@ export interface PreemptDeps {
   readonly decisions: DecisionPort;
   readonly news: Publisher<PodNews>;
   readonly nodeInfo: NodeInfo;
+  /** Called with the resources that were short, separated by commas, and the number of pods that go for them. */
+  readonly onPreempted: (resources: string, pods: number) => void;
 }
 
 /** Interval of checks whether preempted pods have ended. */
@@ -49,6 +51,8 @@ export function preemptPods(
   const uids = new Set(plan.victims.map(({ metadata }) => metadata?.uid));
   const victims = staying.filter(({ uid }) => uids.has(uid));
   for (const victim of victims) evict(victim, podDisplayName(pod), deps);
+  const signal = missing.map(({ name }) => name).join(",");
+  deps.onPreempted(signal, victims.length);
   return wait(
     `waiting for the end of ${victims.map((each) => podDisplayName(each.pod)).join(", ")}`,
   );

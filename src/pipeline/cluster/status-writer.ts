@@ -1,5 +1,6 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { PodStatus } from "../../api/generated/types.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import {
   annotationOf,
@@ -102,11 +103,7 @@ export class StatusWriter {
     this.#deps = deps;
     this.#passedAt = deps.clock.monotonic();
     this.#unwritten = new UnwrittenStatuses(deps.clock, deps.log);
-    this.#latency = deps.metrics.histogram({
-      name: "kubelet_pod_status_sync_duration_seconds",
-      help: "Time from a change of a pod's status until the API has it.",
-      buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
-    });
+    this.#latency = deps.metrics.histogram(METRICS.kubelet_pod_status_sync_duration_seconds);
   }
 
   /** Statuses that the API does not have yet. */

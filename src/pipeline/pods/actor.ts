@@ -183,7 +183,10 @@ export class PodActor {
     const attempt = new AbortController();
     this.#inFlight = attempt;
     const deps = { ...this.#deps, attempts: this.#attempts };
-    const results = await applyPlan(this.#record, actions, deps, attempt.signal);
+    const record = this.#record;
+    const began = this.#deps.clock.monotonic();
+    const results = await applyPlan(record, actions, deps, attempt.signal);
+    this.#deps.ports.measures.worked(record, this.#deps.clock.monotonic() - began);
     this.#inFlight = undefined;
     if (leave.aborted) return;
     const actuated = this.#deps.ports.resizes.actuated(this.#record.pod);

@@ -127,11 +127,14 @@ export class Pods implements PodsView {
     );
   }
 
+  /** Pods that wait until one of the same name has gone. */
+  successors(): readonly Pick<PodRecord, "desired">[] {
+    return [...this.#successors.values()].map((each) => ({ desired: { ...each, removed: false } }));
+  }
+
   subscribe(onRecord: (record: PodRecord) => void): () => void {
     this.#listeners.add(onRecord);
-    return () => {
-      this.#listeners.delete(onRecord);
-    };
+    return () => void this.#listeners.delete(onRecord);
   }
 
   /** What the runtime has, pod by pod; a pod it no longer has comes with an empty observation. */
@@ -199,10 +202,12 @@ export class Pods implements PodsView {
       return;
     }
     const actor = this.#actors.get(change.uid);
-    if (actor && !isGoing(actor.record)) {
+    // One that is removed for good goes first.
+    if (actor && !actor.record.desired.removed) {
       actor.post({ kind: "desired", pod: change.pod });
       return;
     }
+    if (actor) this.#deps.ports.measures.recreated(actor.record);
     const predecessor = actor?.record ?? this.#predecessorOf(change);
     if (predecessor) {
       this.#successors.set(podDisplayName(change.pod), change);
@@ -333,6 +338,7 @@ export class Pods implements PodsView {
         ? graceSecondsOf(pod)
         : this.#options.orphanGraceSeconds;
     const actor = this.#launch(record);
+    this.#deps.ports.measures.orphaned();
     this.#deps.ports.decisions.record(
       record,
       makeDecision("killPod", "nobody wants it", {
@@ -391,9 +397,4 @@ export class Pods implements PodsView {
     this.#successors.delete(name);
     this.accept(successor);
   }
-}
-
-/** Whether the pod is terminating for good, so that a new desired state must wait. */
-function isGoing(record: PodRecord): boolean {
-  return record.desired.removed;
 }

@@ -11,8 +11,9 @@ import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Tracer } from "../../kit/tracing/tracing.ts";
 import type { FlightRecorder } from "./flight/flight-recorder.ts";
-import type { PodEvent, StopRequest } from "./plan/actions.ts";
+import type { PodAction, PodEvent, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
+import type { ActionOutcome } from "./signals.ts";
 
 /** One attempt of a container to create. */
 export interface CreateContainerOptions {
@@ -185,6 +186,36 @@ export interface DecisionPort {
   conclude(record: PodRecord, decision: number, outcome: DecisionOutcome): void;
 }
 
+/** What had a deferred resize judged again, in the Go kubelet's words (allocation_manager.go). */
+export type ResizeTrigger = "periodic_retry" | "pod_updated" | "pods_removed" | "pod_resized";
+
+/** One action on a pod that is over. */
+export interface ActedPod {
+  /** As it was when the action was planned. */
+  readonly record: PodRecord;
+  readonly action: PodAction;
+  readonly outcome: ActionOutcome;
+  readonly tookMs: number;
+}
+
+/** Measuring what is done for pods. Nothing here waits or throws. */
+export interface PodMeasurePort {
+  /** An action ended. */
+  acted(acted: ActedPod): void;
+  /** A run of actions ended; `record` is the pod as it was when the run began. */
+  worked(record: PodRecord, tookMs: number): void;
+  /** A pod was found in the runtime that no source names. */
+  orphaned(): void;
+  /** A source names a pod again, under the same UID, while it is being removed. */
+  recreated(record: PodRecord): void;
+  /** The source asks for other resources than the pod was given. */
+  resizeRequested(record: PodRecord, allocation: PodAllocation): void;
+  /** By this rule the resources can never be given. */
+  resizeRefused(rule: string): void;
+  /** A resize that had to wait was accepted. */
+  resizeAccepted(trigger: ResizeTrigger): void;
+}
+
 /** What the pods module needs from the others. Declared here, built in `pipeline/ports/`. */
 export interface PodPorts {
   readonly prerequisites: PodPrerequisitesPort;
@@ -196,6 +227,7 @@ export interface PodPorts {
   readonly resizes: PodResizePort;
   readonly decisions: DecisionPort;
   readonly memory: PodMemoryPort;
+  readonly measures: PodMeasurePort;
 }
 
 /** What executors and actors are given. */

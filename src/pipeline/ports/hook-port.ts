@@ -1,7 +1,9 @@
 /** What the pods module needs for hooks of containers. */
+import { METRICS } from "../../api/metrics/metrics.ts";
 import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
@@ -16,6 +18,7 @@ export interface HookPortDeps {
   /** Addresses of the node, which pods on its network have. */
   readonly hostIps: () => readonly string[];
   readonly podFacts: PodFacts;
+  readonly metrics: MetricsRegistry;
 }
 
 /** The hooks of containers, run through the runtime. */
@@ -31,12 +34,16 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
     if (seen && seen.ips.length > 0) return seen.ips[0];
     return sandboxId ? (await deps.runtime.addresses(sandboxId, signal))[0] : undefined;
   };
-  const onHttpFallback = (pod: IdentifiedPod, host: string) =>
+  const fallbacks = deps.metrics.counter(METRICS.kubelet_lifecycle_handler_http_fallbacks_total);
+  const cutSleeps = deps.metrics.counter(METRICS.kubelet_sleep_action_terminated_early_total);
+  const onHttpFallback = (pod: IdentifiedPod, host: string) => {
+    fallbacks.add();
     deps.events.ofPod(pod, {
       type: "Warning",
       reason: "LifecycleHTTPFallback",
       message: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded`,
     });
+  };
   const hooks = deps.runtime.hooks({
     runtime: cri.runtime,
     net,
@@ -44,6 +51,7 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
     log,
     podIp,
     onHttpFallback,
+    onSleepCut: () => cutSleeps.add(),
   });
   const lifecycleOf = (pod: IdentifiedPod, name: string) =>
     specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;

@@ -5,7 +5,7 @@
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
-import type { DecisionPort, PodDevicePort, PodPorts } from "../pods/ports.ts";
+import type { DecisionPort, PodDevicePort, PodMeasurePort, PodPorts } from "../pods/ports.ts";
 import { type HookPortDeps, hookPort } from "./hook-port.ts";
 import { memoryPort } from "./memory-port.ts";
 import type { MissingDnsNotice } from "./port-events.ts";
@@ -17,6 +17,7 @@ import {
 import { type ResizeDeps, resizePort } from "./resize-port.ts";
 import { type RuntimePortDeps, runtimePort } from "./runtime-port.ts";
 
+export { measurePort } from "./measure-port.ts";
 export { recordMissingFeatures } from "./port-events.ts";
 
 /** Folders and rules of the ports. */
@@ -34,6 +35,7 @@ export interface PortDeps
     RuntimePortDeps {
   readonly devices: RuntimePortDeps["devices"] & PodDevicePort;
   readonly decisions: DecisionPort;
+  readonly measures: PodMeasurePort;
 }
 
 /** The ports of the pods module. */
@@ -50,6 +52,7 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
     },
     decisions: deps.decisions,
     memory: memoryPort(deps),
+    measures: deps.measures,
   };
 }
 

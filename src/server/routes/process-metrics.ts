@@ -1,3 +1,4 @@
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { OwnProcess, ProcessUsage } from "../../outside/serving.ts";
 
@@ -85,8 +86,5 @@ export function exposeProcess(metrics: MetricsRegistry, own: OwnProcess, nodeNam
       ];
     },
   );
-  metrics.collected(
-    { name: "kubelet_node_name", help: "The node's name. The count is always 1.", type: "gauge" },
-    () => [{ labels: { node: nodeName }, value: 1 }],
-  );
+  metrics.collected(METRICS.kubelet_node_name, () => [{ labels: { node: nodeName }, value: 1 }]);
 }

@@ -5,8 +5,10 @@
  * runtime's. Comes in: the node's facts, configuration, pods. Goes out: groups and their limits, paths
  * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
  */
+
 import type { EventText } from "../../api/event-text.ts";
 import type { Container, EphemeralContainer } from "../../api/generated/types.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
@@ -171,18 +173,8 @@ class CgroupRoom implements Cgroups {
     this.#options = options;
     this.#settings = settingsFrom(options, deps.tree, deps.facts);
     this.#access = { tree: deps.tree };
-    this.#durations = deps.metrics?.histogram({
-      name: "kubelet_cgroup_manager_duration_seconds",
-      help: "Duration in seconds for cgroup manager operations. Broken down by method.",
-    });
-    deps.metrics?.collected(
-      {
-        name: "kubelet_cgroup_version",
-        help: "cgroup version on the hosts.",
-        type: "gauge",
-      },
-      () => [{ value: deps.tree.version }],
-    );
+    this.#durations = deps.metrics?.histogram(METRICS.kubelet_cgroup_manager_duration_seconds);
+    deps.metrics?.collected(METRICS.kubelet_cgroup_version, () => [{ value: deps.tree.version }]);
   }
 
   async start(): Promise<NodeEnforcement> {

@@ -1,3 +1,4 @@
+import { METRICS } from "../../api/metrics/metrics.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -17,12 +18,13 @@ export async function runtimeCgroupDriver(
   { log, metrics }: { readonly log: Log; readonly metrics: MetricsRegistry },
   signal: AbortSignal,
 ): Promise<CgroupDriver | undefined> {
+  const losingSupport = metrics.gauge(METRICS.kubelet_cri_losing_support);
   try {
     const { linux } = await runtime.runtimeConfig(signal);
     return linux && DRIVERS[linux.cgroupDriver];
   } catch (thrown) {
     if (!isOutside(thrown) || signal.aborted) throw thrown;
-    if (thrown.code === "unimplemented") tellLostSupport(metrics);
+    if (thrown.code === "unimplemented") losingSupport.set(1, { version: LAST_SUPPORT });
     else {
       log.warn(
         "the container runtime does not report its cgroup driver; using the configured one",
@@ -37,12 +39,3 @@ export async function runtimeCgroupDriver(
 
 /** The version from which the Go kubelet 1.36 requires a runtime that reports its cgroup driver. */
 const LAST_SUPPORT = "1.37.0";
-
-function tellLostSupport(metrics: MetricsRegistry): void {
-  metrics
-    .gauge({
-      name: "kubelet_cri_losing_support",
-      help: "The Kubernetes version from which on the runtime is not supported unless it is upgraded.",
-    })
-    .set(1, { version: LAST_SUPPORT });
-}

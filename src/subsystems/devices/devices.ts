@@ -4,9 +4,11 @@
  * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
  * soon as the pod was seen ended, and not before.
  */
+
 import type { Decision } from "../../api/decisions.ts";
 import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Container, ResourceStatus } from "../../api/generated/types.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
@@ -134,10 +136,7 @@ export class Devices {
       expects: (pod, resource) =>
         options.deferMs > 0 && (isStaticPod(pod) || deps.advertised?.(resource) === true),
       saved: () => this.#store.saved(),
-      allocSeconds: metrics.histogram({
-        name: "kubelet_device_plugin_alloc_duration_seconds",
-        help: "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.",
-      }),
+      allocSeconds: metrics.histogram(METRICS.kubelet_device_plugin_alloc_duration_seconds),
     });
     this.#admission = new DeviceAdmission({
       clock,

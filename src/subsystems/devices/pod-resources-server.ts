@@ -1,4 +1,5 @@
 /** The socket at which monitors ask which pod has which device; version 1 and the one before it. */
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { TokenBucket } from "../../kit/limits/token-bucket.ts";
@@ -122,29 +123,25 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
 
 /** The Go kubelet's metrics of this endpoint: all calls, calls by method, and those that failed. */
 function counters(metrics: MetricsRegistry) {
-  const prefix = "kubelet_pod_resources_endpoint";
-  const total = metrics.counter({
-    name: `${prefix}_requests_total`,
-    help: "Cumulative number of requests to the PodResource endpoint. Broken down by server api version.",
-  });
-  const byMethod = (kind: "requests" | "errors") =>
-    new Map(
-      (["list", "get", "get_allocatable"] as const).map((method) => [
-        method,
-        metrics.counter({
-          name: `${prefix}_${kind}_${method}`,
-          help: `Number of ${kind} to the PodResource ${method} endpoint. Broken down by server api version.`,
-        }),
-      ]),
-    );
-  const requests = byMethod("requests");
-  const errors = byMethod("errors");
+  const total = metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_total);
+  const requests = {
+    list: metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_list),
+    get: metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_get),
+    get_allocatable: metrics.counter(
+      METRICS.kubelet_pod_resources_endpoint_requests_get_allocatable,
+    ),
+  };
+  const errors = {
+    list: metrics.counter(METRICS.kubelet_pod_resources_endpoint_errors_list),
+    get: metrics.counter(METRICS.kubelet_pod_resources_endpoint_errors_get),
+    get_allocatable: metrics.counter(METRICS.kubelet_pod_resources_endpoint_errors_get_allocatable),
+  };
   return {
     asked: (version: string, method: Method) => {
       total.add({ server_api_version: version });
-      requests.get(method)?.add({ server_api_version: version });
+      requests[method].add({ server_api_version: version });
     },
     failed: (version: string, method: Method) =>
-      errors.get(method)?.add({ server_api_version: version }),
+      errors[method].add({ server_api_version: version }),
   };
 }

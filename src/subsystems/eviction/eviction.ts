@@ -4,6 +4,7 @@
  * are evicted with the reason. Invariants: at most one pod is evicted for pressure in a round, and the next round
  * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` returns.
  */
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type {
   EvictionAmount,
   EvictionSignal,
@@ -88,14 +89,8 @@ export class Eviction {
   constructor(settings: EvictionSettings, deps: EvictionDeps) {
     this.#settings = settings;
     this.#deps = deps;
-    this.#evictions = deps.metrics.counter({
-      name: "kubelet_evictions",
-      help: "Cumulative number of pod evictions by eviction signal",
-    });
-    this.#statsAge = deps.metrics.histogram({
-      name: "kubelet_eviction_stats_age_seconds",
-      help: "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal",
-    });
+    this.#evictions = deps.metrics.counter(METRICS.kubelet_evictions);
+    this.#statsAge = deps.metrics.histogram(METRICS.kubelet_eviction_stats_age_seconds);
   }
 
   /** Watches the node until `signal` is aborted. */

@@ -1,3 +1,4 @@
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { sizeBucket } from "./pull/image-texts.ts";
 
@@ -10,32 +11,14 @@ export interface ImageMetrics {
   readonly pulled: (bytes: number, tookMs: number) => void;
 }
 
-const PULL_BUCKETS_SECONDS = [1, 5, 10, 20, 30, 60, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
-
 /** Registers the metrics of the module. */
 export function imageMetrics(metrics: MetricsRegistry): ImageMetrics {
-  const duration = metrics.histogram({
-    name: "kubelet_image_pull_duration_seconds",
-    help: "Duration in seconds to pull an image.",
-    buckets: PULL_BUCKETS_SECONDS,
-  });
-  const asked = metrics.counter({
-    name: "kubelet_image_manager_ensure_image_requests_total",
-    help: "Number of ensure-image requests processed by the kubelet.",
-  });
+  const duration = metrics.histogram(METRICS.kubelet_image_pull_duration_seconds);
+  const asked = metrics.counter(METRICS.kubelet_image_manager_ensure_image_requests_total);
   return {
-    collected: metrics.counter({
-      name: "kubelet_image_garbage_collected_total",
-      help: "Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
-    }),
-    providerDuration: metrics.histogram({
-      name: "kubelet_credential_provider_plugin_duration",
-      help: "Duration of execution in seconds for credential provider plugin",
-    }),
-    providerErrors: metrics.counter({
-      name: "kubelet_credential_provider_plugin_errors",
-      help: "Number of errors from credential provider plugin",
-    }),
+    collected: metrics.counter(METRICS.kubelet_image_garbage_collected_total),
+    providerDuration: metrics.histogram(METRICS.kubelet_credential_provider_plugin_duration),
+    providerErrors: metrics.counter(METRICS.kubelet_credential_provider_plugin_errors_total),
     asked: (policy, present, pulls) =>
       asked.add({
         pull_policy: policy.toLowerCase(),

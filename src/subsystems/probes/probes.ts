@@ -5,6 +5,7 @@
  * one that was replaced; nothing is left running for a pod that is no longer watched.
  */
 
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
@@ -226,18 +227,8 @@ class ProbeRoom implements Probes {
   }
 
   #register(registry: MetricsRegistry, execSlots: Slots) {
-    registry.collected(
-      {
-        name: "prober_probe_total",
-        help: "Cumulative number of a liveness, readiness or startup probe for a container by result.",
-        type: "counter",
-      },
-      () => this.#totals(),
-    );
-    const duration = registry.histogram({
-      name: "prober_probe_duration_seconds",
-      help: "Duration in seconds for a probe response.",
-    });
+    registry.collected(METRICS.prober_probe_total, () => this.#totals());
+    const duration = registry.histogram(METRICS.prober_probe_duration_seconds);
     const lateness = registry.histogram({
       name: "nodelet_probe_lateness_seconds",
       help: "Delay of probes after their scheduled time.",

@@ -28,6 +28,8 @@ export interface HookDeps {
   readonly podIp: (at: HookPlace, signal: AbortSignal) => Promise<string | undefined>;
   /** Called for an HTTPS hook that was answered in HTTP only; `host` is that of its URL. */
   readonly onHttpFallback?: (pod: IdentifiedPod, host: string) => void;
+  /** Called for a sleeping hook that was given up before its time. */
+  readonly onSleepCut?: () => void;
 }
 
 /** The hooks of containers. */
@@ -195,5 +197,7 @@ async function runPreStop(
       if (!signal.aborted) onFailure(messageOf(error));
     }),
   );
-  return Math.floor((deps.clock.monotonic() - began) / 1000);
+  const tookMs = deps.clock.monotonic() - began;
+  if (hook.sleep && tookMs < hook.sleep.seconds * 1000) deps.onSleepCut?.();
+  return Math.floor(tookMs / 1000);
 }

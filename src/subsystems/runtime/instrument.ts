@@ -1,3 +1,4 @@
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -38,30 +39,15 @@ const IMAGE_OPERATIONS: Partial<Record<keyof ImageService, string>> = {
   filesystems: "image_fs_info",
 };
 
-const BUCKETS_SECONDS = [
-  0.005, 0.0125, 0.03125, 0.078125, 0.1953125, 0.48828125, 1.220703125, 3.0517578125, 7.62939453125,
-  19.073486328125, 47.6837158203125, 119.20928955078125, 298.0232238769531, 745.0580596923828,
-];
-
 /** The same runtime with the Go kubelet's metrics of every call. */
 export function instrumentRuntime(
   cri: ContainerRuntime,
   clock: Clock,
   metrics: MetricsRegistry,
 ): ContainerRuntime {
-  const total = metrics.counter({
-    name: "kubelet_runtime_operations_total",
-    help: "Calls of the container runtime by type.",
-  });
-  const errors = metrics.counter({
-    name: "kubelet_runtime_operations_errors_total",
-    help: "Calls of the container runtime that failed, by type.",
-  });
-  const duration = metrics.histogram({
-    name: "kubelet_runtime_operations_duration_seconds",
-    help: "Duration of calls of the container runtime by type.",
-    buckets: BUCKETS_SECONDS,
-  });
+  const total = metrics.counter(METRICS.kubelet_runtime_operations_total);
+  const errors = metrics.counter(METRICS.kubelet_runtime_operations_errors_total);
+  const duration = metrics.histogram(METRICS.kubelet_runtime_operations_duration_seconds);
   const measured =
     (operation: string, call: (...args: never[]) => Promise<unknown>) =>
     async (...args: never[]) => {
@@ -77,9 +63,32 @@ export function instrumentRuntime(
         duration.observe((clock.monotonic() - began) / 1000, labels);
       }
     };
+  const runtime = wrap(cri.runtime, RUNTIME_OPERATIONS, measured);
   return {
-    runtime: wrap(cri.runtime, RUNTIME_OPERATIONS, measured),
+    runtime: { ...runtime, runSandbox: measureSandboxes(runtime.runSandbox, clock, metrics) },
     images: wrap(cri.images, IMAGE_OPERATIONS, measured),
+  };
+}
+
+/** Sandboxes by the handler that makes them. */
+function measureSandboxes(
+  runSandbox: RuntimeService["runSandbox"],
+  clock: Clock,
+  metrics: MetricsRegistry,
+): RuntimeService["runSandbox"] {
+  const duration = metrics.histogram(METRICS.kubelet_run_podsandbox_duration_seconds);
+  const errors = metrics.counter(METRICS.kubelet_run_podsandbox_errors_total);
+  return async (config, handler, signal) => {
+    const labels = { runtime_handler: handler };
+    const began = clock.monotonic();
+    try {
+      return await runSandbox(config, handler, signal);
+    } catch (error) {
+      errors.add(labels);
+      throw error;
+    } finally {
+      duration.observe((clock.monotonic() - began) / 1000, labels);
+    }
   };
 }
 

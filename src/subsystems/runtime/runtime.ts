@@ -4,9 +4,12 @@
  * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
  * carry, and what is further along goes first.
  */
+
 import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container } from "../../api/generated/types.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import { usesUserNamespace } from "../../api/pod/pod.ts";
 import { kernelHostname } from "../../api/pod/pod-hostname.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
@@ -47,7 +50,7 @@ import {
   seccompViolation,
 } from "./security/security-context.ts";
 import type { UserNamespaces } from "./security/user-namespaces.ts";
-import { usernsOptions, usernsRefusal, usesUserNamespace } from "./security/userns-options.ts";
+import { usernsOptions, usernsRefusal } from "./security/userns-options.ts";
 import type { ReadTail } from "./termination-message.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
@@ -356,18 +359,15 @@ export class Runtime {
   }
 
   #exposeCounts(metrics: MetricsRegistry): void {
-    metrics.collected(
-      { name: "kubelet_running_containers", help: "Containers by state.", type: "gauge" },
-      () =>
-        Object.entries(this.#observer.counts().containers).map(([state, value]) => ({
-          labels: { container_state: state },
-          value,
-        })),
+    metrics.collected(METRICS.kubelet_running_containers, () =>
+      Object.entries(this.#observer.counts().containers).map(([state, value]) => ({
+        labels: { container_state: state },
+        value,
+      })),
     );
-    metrics.collected(
-      { name: "kubelet_running_pods", help: "Pods that have a running sandbox.", type: "gauge" },
-      () => [{ value: this.#observer.counts().readySandboxes }],
-    );
+    metrics.collected(METRICS.kubelet_running_pods, () => [
+      { value: this.#observer.counts().readySandboxes },
+    ]);
     metrics.collected(
       {
         name: "nodelet_runtime_starts_waiting",

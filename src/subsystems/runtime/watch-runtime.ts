@@ -14,6 +14,7 @@ import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
 import { DegradedPods } from "./degraded-pods.ts";
 import type { Observer } from "./observe.ts";
 import { type PodHandler, PodObservations } from "./pod-observations.ts";
+import { type WatchMeasures, watchMeasures } from "./watch-measures.ts";
 
 /** How the runtime is, as far as pods and the node must know. */
 export interface RuntimeHealth {
@@ -80,6 +81,7 @@ export interface RuntimeWatchDeps {
 export class RuntimeWatch {
   readonly #deps: RuntimeWatchDeps;
   readonly #degraded: DegradedPods;
+  readonly #measures: WatchMeasures;
   readonly #observations: PodObservations;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
@@ -94,6 +96,7 @@ export class RuntimeWatch {
   constructor(deps: RuntimeWatchDeps) {
     this.#deps = deps;
     this.#degraded = new DegradedPods(deps);
+    this.#measures = watchMeasures(deps.metrics, deps.clock);
     this.#observations = new PodObservations({
       clock: deps.clock,
       log: deps.log,
@@ -199,10 +202,12 @@ export class RuntimeWatch {
       try {
         for await (const event of this.#deps.runtime.events(signal)) {
           this.#setStreaming(true);
+          this.#measures.event(event);
           this.#onEvent(event);
         }
       } catch (error) {
         if (signal.aborted) return;
+        this.#measures.streamBroke();
         this.#setStreaming(false);
         if (isOutside(error, "unimplemented")) {
           this.#deps.log.info("the runtime has no event stream; listing every second instead");
@@ -247,7 +252,9 @@ export class RuntimeWatch {
   async #listAll(report: PodHandler, signal: AbortSignal): Promise<void> {
     const began = this.#deps.clock.monotonic();
     this.#everything = false;
+    const listed = this.#measures.listing(this.#lastListing.get());
     await this.#observations.all(report, signal);
+    listed();
     this.#lastListing.set(began);
     this.#listedUntil = this.#deps.clock.monotonic();
     if (this.#listingProblem !== undefined) this.#deps.log.info("the runtime can be listed again");
@@ -314,7 +321,10 @@ export class RuntimeWatch {
   }
 
   #markDirty(uid: PodUid): void {
-    if (this.#isBusy(uid)) return;
+    if (this.#isBusy(uid)) {
+      this.#measures.discarded();
+      return;
+    }
     this.#dirty.add(uid);
     this.#wakeup.wake();
   }
@@ -322,6 +332,7 @@ export class RuntimeWatch {
   #setStreaming(streaming: boolean): void {
     if (this.#streaming.get() === streaming) return;
     this.#streaming.set(streaming);
+    if (streaming) this.#measures.streamOpened();
     // What happened while the stream was down is only seen by looking.
     this.requestListing();
   }

@@ -1,4 +1,5 @@
 // pure
+import { METRICS } from "../../api/metrics/metrics.ts";
 import {
   exposeFamilies,
   type Labels,
@@ -15,7 +16,7 @@ interface Row {
 }
 
 /** `/metrics/resource`, what metrics-server scrapes (collectors/resource_metrics.go). */
-export function resourcePage({ node, pods }: Measurement): string {
+export function resourcePage({ node, pods }: Measurement, showHidden = false): string {
   const root: readonly Row[] = [{ labels: {}, group: node.group }];
   const podRows = pods.flatMap(({ name, namespace, group }): readonly Row[] =>
     group ? [{ labels: { namespace, pod: name }, group }] : [],
@@ -28,47 +29,30 @@ export function resourcePage({ node, pods }: Measurement): string {
   );
   return exposeFamilies([
     ...usage("container", containers),
+    { ...METRICS.container_start_time_seconds, samples: starts },
     {
-      name: "container_start_time_seconds",
-      help: "[STABLE] Start time of the container since unix epoch in seconds",
-      type: "gauge",
-      samples: starts,
-    },
-    {
-      name: "container_swap_limit_bytes",
-      help: "[ALPHA] Current amount of the container swap limit in bytes. Reported only on non-windows systems",
-      type: "gauge",
+      ...METRICS.container_swap_limit_bytes,
       samples: samples(containers, ({ swap }) => swap?.limitBytes),
     },
     ...usage("node", root),
     ...usage("pod", podRows),
-    {
-      name: "resource_scrape_error",
-      help: "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise",
-      type: "gauge",
-      samples: [{ value: 0 }],
-    },
+    { ...METRICS.resource_scrape_error, samples: [{ value: 0 }] },
+    ...(showHidden ? [{ ...METRICS.scrape_error, samples: [{ value: 0 }] }] : []),
   ]);
 }
 
 function usage(of: "container" | "node" | "pod", rows: readonly Row[]): readonly MetricFamily[] {
   return [
     {
-      name: `${of}_cpu_usage_seconds_total`,
-      help: `[STABLE] Cumulative cpu time consumed by the ${of} in core-seconds`,
-      type: "counter",
+      ...METRICS[`${of}_cpu_usage_seconds_total`],
       samples: samples(rows, ({ cpu }) => cpu && cpu.usageNanos / NANOS),
     },
     {
-      name: `${of}_memory_working_set_bytes`,
-      help: `[STABLE] Current working set of the ${of} in bytes`,
-      type: "gauge",
+      ...METRICS[`${of}_memory_working_set_bytes`],
       samples: samples(rows, ({ memory }) => memory?.workingSetBytes),
     },
     {
-      name: `${of}_swap_usage_bytes`,
-      help: `[ALPHA] Current ${of === "container" ? "amount of the container swap usage" : `${of === "pod" ? "amount of the pod swap usage" : "swap usage of the node"}`} in bytes. Reported only on non-windows systems`,
-      type: "gauge",
+      ...METRICS[`${of}_swap_usage_bytes`],
       samples: samples(rows, ({ swap }) => swap?.usageBytes),
     },
   ];

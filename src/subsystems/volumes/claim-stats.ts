@@ -1,6 +1,7 @@
+import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { doneValues, inParallel } from "../../kit/in-parallel.ts";
-import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import type { DiskUsage } from "../../outside/host/host.ts";
 
 /** A mounted claim and where it is. */
@@ -40,44 +41,59 @@ const SECTOR_BYTES = 512;
 const MEASURED_AT_ONCE = 4;
 
 /** One figure of a claim's file system. */
-const FIGURES: Readonly<
-  Record<
-    string,
-    {
-      readonly help: string;
-      readonly of: (usage: DiskUsage) => number;
-      /** Left out where a block device has no such figure. */
-      readonly ofDevice?: (usage: Pick<DiskUsage, "capacityBytes">) => number;
-    }
-  >
-> = {
-  capacity_bytes: {
-    help: "Capacity of the volume.",
+interface Figure {
+  readonly metric: (typeof METRICS)[
+    | `kubelet_volume_stats_${"capacity" | "available" | "used"}_bytes`
+    | `kubelet_volume_stats_inodes${"" | "_free" | "_used"}`];
+  readonly of: (usage: DiskUsage) => number;
+  /** Left out where a block device has no such figure. */
+  readonly ofDevice?: (usage: Pick<DiskUsage, "capacityBytes">) => number;
+}
+
+const FIGURES: readonly Figure[] = [
+  {
+    metric: METRICS.kubelet_volume_stats_capacity_bytes,
     of: (usage) => usage.capacityBytes,
     ofDevice: (usage) => usage.capacityBytes,
   },
-  available_bytes: { help: "Bytes free in the volume.", of: (usage) => usage.availableBytes },
-  used_bytes: {
-    help: "Bytes used in the volume.",
+  {
+    metric: METRICS.kubelet_volume_stats_available_bytes,
+    of: (usage) => usage.availableBytes,
+  },
+  {
+    metric: METRICS.kubelet_volume_stats_used_bytes,
     of: ({ capacityBytes, availableBytes }) => capacityBytes - availableBytes,
   },
-  inodes: { help: "Inodes of the volume.", of: (usage) => usage.inodes },
-  inodes_free: { help: "Inodes free in the volume.", of: (usage) => usage.inodesFree },
-  inodes_used: {
-    help: "Inodes used in the volume.",
+  { metric: METRICS.kubelet_volume_stats_inodes, of: (usage) => usage.inodes },
+  { metric: METRICS.kubelet_volume_stats_inodes_free, of: (usage) => usage.inodesFree },
+  {
+    metric: METRICS.kubelet_volume_stats_inodes_used,
     of: ({ inodes, inodesFree }) => inodes - inodesFree,
   },
-};
+];
 
 /** Usage of mounted claims as last measured (`kubelet_volume_stats_*`). */
 export class ClaimStats {
   readonly #measures: ClaimMeasures;
+  readonly #durations: Histogram<"metric_source"> | undefined;
   #known: ReadonlyMap<string, Known> = new Map();
+  /** Claims that could not be measured the last time. */
+  #unmeasured: readonly MountedClaim[] = [];
 
   constructor(measures: ClaimMeasures, metrics: MetricsRegistry | undefined) {
     this.#measures = measures;
-    for (const [name, { help, of, ofDevice }] of Object.entries(FIGURES))
-      metrics?.collected({ name: `kubelet_volume_stats_${name}`, help, type: "gauge" }, () =>
+    this.#durations = metrics?.histogram(METRICS.kubelet_volume_metric_collection_duration_seconds);
+    metrics?.collected(METRICS.kubelet_volume_stats_health_status_abnormal, () =>
+      [
+        ...[...this.#known.values()].map((claim) => ({ ...claim, value: 0 })),
+        ...this.#unmeasured.map((claim) => ({ ...claim, value: 1 })),
+      ].map(({ namespace, name: persistentvolumeclaim, value }) => ({
+        labels: { namespace, persistentvolumeclaim },
+        value,
+      })),
+    );
+    for (const { metric, of, ofDevice } of FIGURES)
+      metrics?.collected(metric, () =>
         [...this.#known.values()].flatMap(({ namespace, name: persistentvolumeclaim, usage }) => {
           const value = "inodes" in usage ? of(usage) : ofDevice?.(usage);
           return value === undefined
@@ -89,14 +105,21 @@ export class ClaimStats {
 
   /** Measures the claims that are mounted now; those that are gone are forgotten. */
   async measure(claims: readonly MountedClaim[]): Promise<void> {
+    const { clock } = this.#measures;
     const byName = new Map(claims.map((claim) => [keyOf(claim), claim]));
     const measured = await inParallel([...byName], MEASURED_AT_ONCE, async ([key, claim]) => {
-      const usage = await this.#measure(claim);
+      const began = clock.monotonic();
+      const usage = await this.#measure(claim).finally(() =>
+        this.#durations?.observe((clock.monotonic() - began) / 1000, {
+          metric_source: claim.deviceNumber === undefined ? "statfs" : "block",
+        }),
+      );
       const { namespace, name } = claim;
-      const atMs = this.#measures.clock.wall();
+      const atMs = clock.wall();
       return usage ? [[key, { namespace, name, usage, atMs }] as const] : [];
     });
     this.#known = new Map(doneValues(measured).flat());
+    this.#unmeasured = [...byName].flatMap(([key, claim]) => (this.#known.has(key) ? [] : [claim]));
   }
 
   /** Those of the claims that were measured. */

@@ -92,6 +92,8 @@ export interface MadeVolume {
   readonly fault?: string;
   /** Claim by which it came. */
   readonly claim?: string;
+  /** Access modes of the persistent volume behind it. */
+  readonly accessModes?: readonly string[];
   /** It is a block device: where its node is on the node, to be shown to containers. */
   readonly device?: string;
   /** Number of that device, `major:minor`. */

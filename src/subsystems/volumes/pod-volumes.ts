@@ -15,9 +15,11 @@ import {
 } from "./kind.ts";
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { volumeKindOf } from "./kinds.ts";
+import type { CountedVolume, VolumeMeasures } from "./volume-measures.ts";
 
 /** Dependencies of one pod's volumes beside those of volume kinds. */
 export interface PodVolumesDeps extends KindDeps {
+  readonly measures: VolumeMeasures;
   /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (
     pod: IdentifiedPod,
@@ -56,6 +58,8 @@ export class PodVolumes {
   readonly #closing = new AbortController();
   readonly #stops: (() => void)[] = [];
   readonly #listeners = new Set<() => void>();
+  /** When they were first asked for. */
+  readonly #since: MonotonicMs;
   #pod: IdentifiedPod;
   #shown: string;
 
@@ -64,6 +68,7 @@ export class PodVolumes {
     this.#shown = shownOf(pod);
     this.#paths = paths;
     this.#deps = deps;
+    this.#since = deps.clock.monotonic();
     const { volumes = [], resourceClaims = [] } = pod.spec ?? {};
     this.#entries = new Map([
       ...volumes.map((volume) => [volume.name, entryOf(volume, volumeKindOf(volume))] as const),
@@ -79,6 +84,31 @@ export class PodVolumes {
     return new Map(
       [...this.#entries].flatMap(([name, { made }]) => (made ? [[name, made] as const] : [])),
     );
+  }
+
+  /** Every volume as metrics count it; kinds that are not supported are left out. */
+  get counted(): readonly CountedVolume[] {
+    return [...this.#entries.values()].flatMap(({ volume: { name }, kind, made }) =>
+      kind === undefined
+        ? []
+        : [{ ...made, pod: this.#pod, name, plugin: kind.plugin, isMade: made !== undefined }],
+    );
+  }
+
+  /** Takes all of them away by `act`, and measures that for each. */
+  async takeAway(act: () => Promise<void>): Promise<void> {
+    const { clock, measures } = this.#deps;
+    const since = clock.monotonic();
+    const present = this.counted.filter(({ isMade }) => isMade);
+    const ends = present.map(({ plugin }) => measures.begin(plugin, "volume_unmount"));
+    try {
+      await act();
+      for (const ended of ends) ended(true);
+      for (const { plugin } of present) this.#completed(plugin, "volume_unmount", since);
+    } catch (error) {
+      for (const ended of ends) ended(false);
+      throw error;
+    }
   }
 
   /** The claims among them. */
@@ -172,7 +202,9 @@ export class PodVolumes {
       entry.queued = false;
       const { kind, volume } = entry;
       if (!kind) throw new OutsideError("unimplemented", "this kind of volume is not supported");
-      entry.made = await kind.setUp(this.#requestOf(volume), this.#deps, signal);
+      const isNew = entry.made === undefined;
+      entry.made = await this.#setUp(kind, volume, signal);
+      if (isNew) this.#completed(kind.plugin, "volume_mount", this.#since);
       const { fault } = entry.made;
       entry.behind = fault !== undefined;
       if (fault === undefined) entry.lastFault = undefined;
@@ -180,6 +212,23 @@ export class PodVolumes {
     })();
     entry.running = run;
     await run;
+  }
+
+  async #setUp(kind: VolumeKind, volume: Volume, signal: AbortSignal): Promise<MadeVolume> {
+    const ended = this.#deps.measures.begin(kind.plugin, "volume_mount");
+    try {
+      const made = await kind.setUp(this.#requestOf(volume), this.#deps, signal);
+      ended(made.fault === undefined);
+      return made;
+    } catch (error) {
+      if (!signal.aborted) ended(false);
+      throw error;
+    }
+  }
+
+  #completed(plugin: string, operation: "volume_mount" | "volume_unmount", since: number): void {
+    const { clock, measures } = this.#deps;
+    measures.completed(plugin, operation, clock.monotonic() - since);
   }
 
   #requestOf(volume: Volume): VolumeRequest {

@@ -33,6 +33,7 @@ import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts
 import { type PodCertificateSource, PodCertificates } from "./pod-certificates/pod-certificates.ts";
 import { PodVolumes } from "./pod-volumes.ts";
 import { tearDown } from "./teardown.ts";
+import { UNMEASURED, type VolumeMeasures, volumeMeasures } from "./volume-measures.ts";
 
 export type { MadeVolume, MountFeatures, PodCertificateSource, VolumeEvent };
 export { PodCertificates };
@@ -108,6 +109,9 @@ const VOLUME_FILE_MAX_BYTES = 64 * 1024;
  */
 const SUB_PATH_MODE = 0o750;
 
+/** There where the kernel enforces SELinux. */
+const SELINUX_FILE = "/sys/fs/selinux/enforce";
+
 const PROPAGATION = {
   None: MountPropagation.PROPAGATION_PRIVATE,
   HostToContainer: MountPropagation.PROPAGATION_HOST_TO_CONTAINER,
@@ -121,6 +125,7 @@ export class Volumes {
   readonly #pods = new Map<string, PodVolumes>();
   readonly #claims: ClaimStats;
   readonly #local: LocalVolumes;
+  readonly #measures: VolumeMeasures;
 
   constructor(options: VolumeOptions, deps: VolumeDeps) {
     this.#options = options;
@@ -128,6 +133,14 @@ export class Volumes {
     this.#local = new LocalVolumes(options.roots.root, deps);
     const { clock, diskUsage = async () => undefined, readKernel = () => undefined } = deps;
     this.#claims = new ClaimStats({ clock, diskUsage, readKernel }, deps.metrics);
+    this.#measures = deps.metrics
+      ? volumeMeasures({
+          clock,
+          metrics: deps.metrics,
+          volumes: () => [...this.#pods.values()].flatMap(({ counted }) => counted),
+          hasSelinux: readKernel(SELINUX_FILE) !== undefined,
+        })
+      : UNMEASURED;
   }
 
   /** Renews tokens and certificates before they expire, until the signal is aborted. */
@@ -177,7 +190,8 @@ export class Volumes {
     await volumes?.close();
     this.#pods.delete(uid);
     this.#deps.tokens?.forget(uid);
-    await this.clearOrphan(uid);
+    const clear = () => this.clearOrphan(uid);
+    await (volumes ? volumes.takeAway(clear) : clear());
   }
 
   /** Unmounts and removes volumes of a pod that is not known any more. */
@@ -292,7 +306,7 @@ export class Volumes {
     if (known) return known;
     const paths = podPaths(this.#options.roots, pod);
     const { nodeLabels = () => undefined, recordEvent = () => {} } = this.#deps;
-    const own = { local: this.#local, nodeLabels, recordEvent };
+    const own = { local: this.#local, nodeLabels, recordEvent, measures: this.#measures };
     const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options, ...own });
     this.#pods.set(uid, made);
     return made;

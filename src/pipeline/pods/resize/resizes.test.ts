@@ -25,6 +25,7 @@ const podOf = (uid: string, cpu: string, generation: number) => {
 /** Records as the module keeps them, and what was asked of the ports. */
 class Resizing {
   readonly clock = new SimClock();
+  readonly measured: string[] = [];
   readonly records = new Map<PodUid, PodRecord>();
   readonly said: string[] = [];
   readonly asked: string[] = [];
@@ -49,6 +50,11 @@ class Resizing {
       resizes,
       events: { record: (_, { reason }) => this.said.push(reason) },
       decisions: { record: (_, { kind }) => this.said.push(kind), conclude: () => {} },
+      measures: {
+        resizeRequested: ({ uid }) => this.measured.push(`requested ${uid}`),
+        resizeRefused: (rule) => this.measured.push(`refused ${rule}`),
+        resizeAccepted: (trigger) => this.measured.push(`accepted ${trigger}`),
+      },
     } as Partial<PodPorts> as PodPorts;
     this.resizes = new Resizes({
       clock: this.clock,
@@ -136,6 +142,12 @@ test("a resize that does not fit is recorded once, and retried when resources ma
     "ResizeStarted",
   ]);
   assert.equal(resizing.records.get("a" as PodUid)?.resize.pending, undefined);
+  assert.deepEqual(resizing.measured, [
+    "requested b",
+    "requested a",
+    "accepted periodic_retry",
+    "accepted periodic_retry",
+  ]);
 });
 
 test("an infeasible resize is not retried, another request is", async () => {
@@ -151,6 +163,8 @@ test("an infeasible resize is not retried, another request is", async () => {
   assert.deepEqual(await resizing.settle(), ["refuseResize", "ResizeInfeasible"]);
   const { pending } = resizing.records.get("p" as PodUid)?.resize ?? {};
   assert.equal(pending?.generation, 3, "the condition names the generation it answers");
+  const refused = resizing.measured.filter((each) => each === "refused capacity");
+  assert.equal(refused.length, 2);
   resizing.request("p", "1", 4);
   assert.deepEqual(await resizing.settle(), []);
   assert.equal(

@@ -1,7 +1,7 @@
 import { makeDecision } from "../../../api/decisions.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { isSameAllocation, type ResizeVerdict } from "../../../api/pod/allocation.ts";
-import type { PodDeps } from "../ports.ts";
+import type { PodDeps, ResizeTrigger } from "../ports.ts";
 import type { PendingResize, PodRecord, RequestedResize } from "../record.ts";
 import type { PodSignal } from "../signals.ts";
 import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts";
@@ -35,6 +35,8 @@ export class Resizes {
   readonly #weights = new Map<PodUid, string>();
   #open = false;
   #queued = false;
+  /** Why those that wait are judged next. */
+  #trigger: ResizeTrigger = "pod_updated";
   #cancelAlarm: (() => void) | undefined;
 
   constructor(deps: ResizesDeps) {
@@ -44,7 +46,7 @@ export class Resizes {
   /** From now on it is known who holds what: nothing is judged before. */
   open(): void {
     this.#open = true;
-    this.#queue();
+    this.#queue("pod_updated");
   }
 
   /** Takes a pod's new record. */
@@ -57,7 +59,7 @@ export class Resizes {
     if (life.kind !== "running" || !resize.requested) this.#waiting.delete(uid);
     else this.#request(uid, resize.requested);
     if (isNews && [...this.#waiting.values()].some(({ verdict }) => verdict === "deferred"))
-      this.#queue();
+      this.#queue(life.kind === "running" ? "pod_resized" : "pods_removed");
   }
 
   #request(uid: PodUid, now: RequestedResize): void {
@@ -65,10 +67,13 @@ export class Resizes {
     if (known?.generation === now.generation && isSameAllocation(known.allocation, now.allocation))
       return;
     this.#waiting.set(uid, { ...now, verdict: undefined });
-    this.#queue();
+    const record = this.#deps.get(uid);
+    if (record) this.#deps.ports.measures.resizeRequested(record, now.allocation);
+    this.#queue("pod_updated");
   }
 
-  #queue(): void {
+  #queue(trigger: ResizeTrigger): void {
+    this.#trigger = trigger;
     if (!this.#open || this.#queued || this.#waiting.size === 0) return;
     this.#queued = true;
     this.#deps.inTurn(async () => {
@@ -80,7 +85,7 @@ export class Resizes {
   /** An infeasible resize is not retried. */
   async #askAll(): Promise<void> {
     this.#cancelAlarm?.();
-    this.#cancelAlarm = this.#deps.clock.alarm(RETRY_MS, () => this.#queue());
+    this.#cancelAlarm = this.#deps.clock.alarm(RETRY_MS, () => this.#queue("periodic_retry"));
     const asking = [...this.#waiting].flatMap(([uid, { verdict }]) => {
       const record = verdict === "infeasible" ? undefined : this.#deps.get(uid);
       return record ? [record] : [];
@@ -115,6 +120,8 @@ export class Resizes {
       return;
     }
     this.#waiting.delete(uid);
+    if (record.resize.pending?.reason === "Deferred")
+      this.#deps.ports.measures.resizeAccepted(this.#trigger);
     const requests = requestsInShort(desired);
     decisions.record(record, makeDecision("allocateResize", "fits", { generation, requests }));
     events.record(desired, resizeStarted(desired, generation));
@@ -136,6 +143,7 @@ export class Resizes {
     const before = resize.pending;
     const pendingResize = { reason, message, generation } as const;
     if (before && isRecorded(before, pendingResize)) return;
+    if (kind === "infeasible") this.#deps.ports.measures.resizeRefused(rule);
     const decision = kind === "infeasible" ? "refuseResize" : "deferResize";
     decisions.record(record, makeDecision(decision, rule, { generation, message }));
     events.record(desired, resizePending(desired, pendingResize));

@@ -172,19 +172,30 @@ async function applyActions(
   for (const action of actions) {
     if (signal.aborted) break;
     const attempts = decisionsOf(action).map((decision) => deps.attempts.begin(record, decision));
+    const measure = measured(run, action);
     try {
       const result = await execute(action, run);
       if (result) results.push(result);
+      measure(result?.outcome ?? { kind: "done" });
       for (const attempt of attempts) attempt.end(outcomeOf(action, result));
     } catch (error) {
       const result = resultOf(error, action, run);
       if (result) results.push(result);
+      measure(result?.outcome ?? { kind: "abandoned" });
       for (const attempt of attempts)
         attempt.end(outcomeOfFailure(error, attempt, { run, result }));
       break;
     }
   }
   return results;
+}
+
+/** Begins to measure an action; the function is told how it ended. */
+function measured({ record, deps }: Run, action: PodAction): (outcome: ActionOutcome) => void {
+  const { clock, ports } = deps;
+  const began = clock.monotonic();
+  return (outcome) =>
+    ports.measures.acted({ record, action, outcome, tookMs: clock.monotonic() - began });
 }
 
 /** What the record is to know of what was thrown; nothing when the run was given up. */

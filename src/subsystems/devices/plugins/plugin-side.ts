@@ -1,5 +1,7 @@
 /** Everything that concerns plugins: their socket, their connections, and what their coming and going changes. */
+
 import type { EventText } from "../../../api/event-text.ts";
+import { METRICS } from "../../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { EventReason } from "../../../api/reasons.ts";
 import type { Reading } from "../../../kit/cell.ts";
@@ -61,10 +63,7 @@ export class PluginSide {
     this.#options = options;
     this.#deps = deps;
     this.#startedAt = deps.clock.monotonic();
-    const registrations = deps.metrics.counter({
-      name: "kubelet_device_plugin_registration_total",
-      help: "Cumulative number of device plugin registrations. Broken down by resource name.",
-    });
+    const registrations = deps.metrics.counter(METRICS.kubelet_device_plugin_registration_total);
     if (!deps.grpc) return;
     const { state } = deps;
     this.#registry = new PluginRegistry({

@@ -1,5 +1,4 @@
 // pure
-import type { Pod } from "../../../api/generated/types.ts";
 import type { DeepPartial, StatusResponse } from "../../../outside/cri/cri.ts";
 import {
   type Mount,
@@ -7,9 +6,6 @@ import {
   type UserNamespace,
 } from "../../../outside/cri/generated/api.ts";
 import type { IdRange } from "./id-ranges.ts";
-
-/** Whether the pod is to have ids of its own. */
-export const usesUserNamespace = ({ spec }: Pod): boolean => spec?.hostUsers === false;
 
 /** Why pods of this handler cannot have ids of their own; `undefined` when they can. */
 export function usernsRefusal(

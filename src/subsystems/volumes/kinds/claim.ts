@@ -32,6 +32,7 @@ export const claimKind: VolumeKind = {
       ...made,
       readOnly,
       claim: name,
+      accessModes: pv.spec?.accessModes ?? [],
       ...(Number.isSafeInteger(groupId) && groupId >= 0 ? { groupId } : {}),
     };
   },

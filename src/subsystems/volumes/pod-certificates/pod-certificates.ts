@@ -4,7 +4,9 @@
  * only, as with the Go kubelet: another agent asks again. Invariants: a source has one request open at most,
  * and makes at most one a minute; a refusal is final for the pod.
  */
+
 import type { PodCertificateProjection } from "../../../api/generated/types.ts";
+import { METRICS } from "../../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { MetricsRegistry } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
@@ -39,14 +41,7 @@ export class PodCertificates implements PodCertificateSource {
 
   constructor(deps: PodCertificateDeps) {
     this.#deps = deps;
-    deps.metrics.collected(
-      {
-        name: "kubelet_podcertificate_states",
-        help: "Sources of volumes that hold certificates of pods, by signer and state.",
-        type: "gauge",
-      },
-      () => this.#samples(),
-    );
+    deps.metrics.collected(METRICS.kubelet_podcertificate_states, () => this.#samples());
   }
 
   keep(

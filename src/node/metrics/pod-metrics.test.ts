@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aPod, aRecord, at, wall } from "../../test/support/pods.ts";
-import { MetricsRegistry } from "../kit/metrics.ts";
-import { asSpecified, type PodRecord } from "../pipeline/pods/record.ts";
+import { aContainer, aPod, aRecord, at, wall } from "../../../test/support/pods.ts";
+import type { PodUid } from "../../api/observation.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
+import { asSpecified, type PodRecord } from "../../pipeline/pods/record.ts";
 import { countedReason, exposePods } from "./pod-metrics.ts";
 
 for (const [reason, counted] of [
@@ -22,7 +23,7 @@ test("exposePods counts a rejection once, however often it is published", () => 
     listeners.push(listener);
     return () => {};
   };
-  exposePods(metrics, { pods: { subscribe, list: () => [] } });
+  exposePods(metrics, { pods: { subscribe, list: () => [], successors: () => [] } });
   const admission = { kind: "rejected", reason: "OutOfpods", message: "" } as const;
   const tell = (record: PodRecord) => listeners.forEach((listener) => void listener(record));
   tell(aRecord());
@@ -45,7 +46,7 @@ test("exposePods counts resizes that wait and that go on", () => {
     aRecord({}, { resize: { actuated, pending, inProgress: { generation: 1 } } }),
     aRecord({}, { resize: { actuated, pending } }),
   ];
-  exposePods(metrics, { pods: { subscribe: () => () => {}, list } });
+  exposePods(metrics, { pods: { subscribe: () => () => {}, list, successors: () => [] } });
   for (const line of [
     'kubelet_pod_pending_resizes{reason="deferred"} 2',
     'kubelet_pod_pending_resizes{reason="infeasible"} 0',
@@ -68,11 +69,14 @@ test("exposePods counts pods that are desired, active and worked on, with the Go
     aRecord({}, { desired: { source: "http", removed: true }, life: ended }),
     aRecord({}, { desired: { source: "runtime" }, life: ending }),
   ];
-  exposePods(metrics, { pods: { subscribe: () => () => {}, list } });
+  const successors = () => [aRecord()];
+  const mirrors = () => 4;
+  exposePods(metrics, { pods: { subscribe: () => () => {}, list, successors }, mirrors });
   const page = metrics.expose();
   for (const [line, value] of [
     ['kubelet_desired_pods{static=""}', 3],
-    ['kubelet_desired_pods{static="true"}', 1],
+    ['kubelet_desired_pods{static="true"}', 2],
+    ["kubelet_mirror_pods", 4],
     ['kubelet_active_pods{static=""}', 2],
     ['kubelet_active_pods{static="true"}', 1],
     ['kubelet_working_pods{config="desired",lifecycle="sync",static=""}', 1],
@@ -87,4 +91,28 @@ test("exposePods counts pods that are desired, active and worked on, with the Go
   ] as const)
     assert.ok(page.includes(`${line} ${value}\n`), `${line} ${value}\n${page}`);
   assert.equal(page.match(/^kubelet_working_pods\{/gm)?.length, 12);
+});
+
+test("exposePods counts containers once for each pod, and ephemeral ones as they are", () => {
+  const metrics = new MetricsRegistry();
+  const listeners: ((record: PodRecord) => void)[] = [];
+  const subscribe = (listener: (record: PodRecord) => void) => {
+    listeners.push(listener);
+    return () => {};
+  };
+  const ephemeral = [{ name: "debug" }, { name: "more" }];
+  const three = aRecord({
+    pod: aPod({
+      containers: [aContainer("a"), aContainer("b"), aContainer("c")],
+      ephemeralContainers: ephemeral,
+    }),
+  });
+  const found = { ...three.desired, source: "runtime" } as const;
+  exposePods(metrics, { pods: { subscribe, list: () => [three], successors: () => [] } });
+  for (const record of [three, three, { ...three, desired: found, uid: "x" as PodUid }])
+    for (const listener of listeners) listener(record);
+  const page = metrics.expose();
+  assert.match(page, /^kubelet_containers_per_pod_count_bucket\{le="2"\} 0$/m);
+  assert.match(page, /^kubelet_containers_per_pod_count_bucket\{le="4"\} 1$/m);
+  assert.match(page, /^kubelet_managed_ephemeral_containers 2$/m);
 });

@@ -1,7 +1,8 @@
-import { qosClassOf } from "../api/pod/qos.ts";
-import type { MetricsRegistry } from "../kit/metrics.ts";
-import type { Pods } from "../pipeline/pods/pods.ts";
-import { isStatic, type PodRecord } from "../pipeline/pods/record.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { Pods } from "../../pipeline/pods/pods.ts";
+import { isStatic, type PodRecord } from "../../pipeline/pods/record.ts";
 
 /** Reasons of rejections with a label of their own (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([
@@ -32,10 +33,7 @@ export function countedReason(reason: string): string {
 }
 
 function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">): void {
-  const refusals = metrics.counter({
-    name: "kubelet_admission_rejections_total",
-    help: "Rejected pods, by reason.",
-  });
+  const refusals = metrics.counter(METRICS.kubelet_admission_rejections_total);
   const counted = new Set<string>();
   pods.subscribe(({ uid, admission, life }) => {
     if (life.kind === "released") counted.delete(uid);
@@ -47,24 +45,16 @@ function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">):
 }
 
 function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
-  metrics.collected(
-    { name: "kubelet_pod_pending_resizes", help: "Pending pod resizes, by reason.", type: "gauge" },
-    () => {
-      const waiting = pods.list().flatMap(({ resize }) => resize.pending?.reason ?? []);
-      return ["Deferred", "Infeasible"].map((reason) => ({
-        labels: { reason: reason.toLowerCase() },
-        value: waiting.filter((each) => each === reason).length,
-      }));
-    },
-  );
-  metrics.collected(
-    {
-      name: "kubelet_pod_in_progress_resizes",
-      help: "Pod resizes in progress.",
-      type: "gauge",
-    },
-    () => [{ value: pods.list().filter(({ resize }) => resize.inProgress).length }],
-  );
+  metrics.collected(METRICS.kubelet_pod_pending_resizes, () => {
+    const waiting = pods.list().flatMap(({ resize }) => resize.pending?.reason ?? []);
+    return ["Deferred", "Infeasible"].map((reason) => ({
+      labels: { reason: reason.toLowerCase() },
+      value: waiting.filter((each) => each === reason).length,
+    }));
+  });
+  metrics.collected(METRICS.kubelet_pod_in_progress_resizes, () => [
+    { value: pods.list().filter(({ resize }) => resize.inProgress).length },
+  ]);
 }
 
 const isDesired = ({ desired: { source, removed } }: PodRecord): boolean =>
@@ -97,53 +87,68 @@ function workOn(record: PodRecord): { config: string; lifecycle: string; static:
   };
 }
 
-function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
-  const byOrigin = (name: string, help: string, counts: (record: PodRecord) => boolean) =>
-    metrics.collected({ name, help, type: "gauge" }, () =>
-      [false, true].map((wanted) => ({
-        labels: { static: wanted ? "true" : "" },
-        value: pods.list().filter((each) => counts(each) && isStatic(each) === wanted).length,
-      })),
+function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list" | "successors">): void {
+  const byOrigin = (found: readonly Pick<PodRecord, "desired">[]) =>
+    [false, true].map((wanted) => ({
+      labels: { static: wanted ? "true" : "" },
+      value: found.filter((each) => isStatic(each) === wanted).length,
+    }));
+  // One that waits until its predecessor of the same name has gone is to run too.
+  metrics.collected(METRICS.kubelet_desired_pods, () =>
+    byOrigin([...pods.list().filter(isDesired), ...pods.successors()]),
+  );
+  metrics.collected(METRICS.kubelet_active_pods, () => byOrigin(pods.list().filter(isActive)));
+  metrics.collected(METRICS.kubelet_working_pods, () => {
+    const works = pods.list().map(workOn);
+    return WORKING.flatMap(({ config, statics, lifecycles }) =>
+      lifecycles.flatMap((lifecycle) =>
+        statics.map((origin) => ({
+          labels: { config, lifecycle, static: origin },
+          value: works.filter(
+            (work) =>
+              work.config === config && work.lifecycle === lifecycle && work.static === origin,
+          ).length,
+        })),
+      ),
     );
-  byOrigin(
-    "kubelet_desired_pods",
-    "Pods that the agent should run; static is true if the pod is not from the API server.",
-    isDesired,
-  );
-  byOrigin(
-    "kubelet_active_pods",
-    "Pods that count when others are admitted; static is true if the pod is not from the API server.",
-    isActive,
-  );
-  metrics.collected(
+  });
+}
+
+/** What is counted. */
+export interface PodCountDeps {
+  readonly pods: Pick<Pods, "subscribe" | "list" | "successors">;
+  /** Mirror pods that the API server has for static pods; absent where there is no API server. */
+  readonly mirrors?: () => number;
+}
+
+function countContainers(metrics: MetricsRegistry, pods: PodCountDeps["pods"]): void {
+  const perPod = metrics.histogram(METRICS.kubelet_containers_per_pod_count);
+  const counted = new Set<string>();
+  pods.subscribe(({ uid, pod, life, desired: { source } }) => {
+    if (life.kind === "released") counted.delete(uid);
+    else if (source !== "runtime" && !counted.has(uid)) {
+      counted.add(uid);
+      perPod.observe(pod.spec?.containers.length ?? 0);
+    }
+  });
+  metrics.collected(METRICS.kubelet_managed_ephemeral_containers, () => [
     {
-      name: "kubelet_working_pods",
-      help: "Pods the agent works on, by phase, by whether they are desired, and by whether they are static.",
-      type: "gauge",
+      value: pods
+        .list()
+        .filter(isActive)
+        .reduce((sum, { pod }) => sum + (pod.spec?.ephemeralContainers?.length ?? 0), 0),
     },
-    () => {
-      const works = pods.list().map(workOn);
-      return WORKING.flatMap(({ config, statics, lifecycles }) =>
-        lifecycles.flatMap((lifecycle) =>
-          statics.map((origin) => ({
-            labels: { config, lifecycle, static: origin },
-            value: works.filter(
-              (work) =>
-                work.config === config && work.lifecycle === lifecycle && work.static === origin,
-            ).length,
-          })),
-        ),
-      );
-    },
-  );
+  ]);
 }
 
 /** Counts pods by life and by quality of service, and those that were refused. */
 export function exposePods(
   metrics: MetricsRegistry,
-  { pods }: { readonly pods: Pick<Pods, "subscribe" | "list"> },
+  { pods, mirrors = () => 0 }: PodCountDeps,
 ): void {
   countRefusals(metrics, pods);
+  countContainers(metrics, pods);
+  metrics.collected(METRICS.kubelet_mirror_pods, () => [{ value: mirrors() }]);
   countResizes(metrics, pods);
   countByLife(metrics, pods);
   metrics.collected(

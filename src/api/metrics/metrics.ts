@@ -1,0 +1,41 @@
+// pure
+/** The metrics that Kubernetes documents for a kubelet: those that are served, and why the others are not. */
+import { AGENT_METRICS } from "./agent-metrics.ts";
+import { NODE_METRICS, USAGE_METRICS } from "./node-metrics.ts";
+import { WORKLOAD_METRICS } from "./workload-metrics.ts";
+
+/** Every documented metric that is served, by name: its type, stability, labels and buckets. */
+export const METRICS = {
+  ...AGENT_METRICS,
+  ...WORKLOAD_METRICS,
+  ...NODE_METRICS,
+  ...USAGE_METRICS,
+} as const;
+
+const NO_CPU_MANAGER = "no container gets CPUs of its own: there is no CPU manager";
+const NO_MEMORY_MANAGER =
+  "no container gets memory of chosen NUMA nodes: there is no memory manager";
+const NO_DRA = "resource claims are not supported";
+const NO_ELECTION = "nothing of a node is elected";
+const WINDOWS = "containers of Windows only";
+
+/** Documented metrics that are not served, with the reason. */
+export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
+  csi_operations_seconds: "CSI volumes are not supported",
+  dra_grpc_operations_duration_seconds: NO_DRA,
+  dra_operations_duration_seconds: NO_DRA,
+  dra_resource_claims_in_use: NO_DRA,
+  kubelet_cpu_manager_allocation_per_numa: NO_CPU_MANAGER,
+  kubelet_cpu_manager_exclusive_cpu_allocation_count: NO_CPU_MANAGER,
+  kubelet_cpu_manager_pinning_errors_total: NO_CPU_MANAGER,
+  kubelet_cpu_manager_pinning_requests_total: NO_CPU_MANAGER,
+  kubelet_cpu_manager_shared_pool_size_millicores: NO_CPU_MANAGER,
+  kubelet_memory_manager_pinning_errors_total: NO_MEMORY_MANAGER,
+  kubelet_memory_manager_pinning_requests_total: NO_MEMORY_MANAGER,
+  kubelet_started_host_process_containers_errors_total: WINDOWS,
+  kubelet_started_host_process_containers_total: WINDOWS,
+  leader_election_master_status: NO_ELECTION,
+  leader_election_slowpath_total: NO_ELECTION,
+  rest_client_exec_plugin_policy_call_total: "a kubelet's kubeconfig has no policy for programs",
+  running_managed_controllers: "no controllers run in a kubelet",
+};

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { aContainer, anAttempt, aPod, aRecord, at } from "../../../test/support/pods.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
+import type { PodRecord } from "../../pipeline/pods/record.ts";
+import { measureStarts } from "./pod-starts.ts";
+import { isStateless } from "./start-times.ts";
+
+const ABSENT = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
+const PRESENT = { directories: "present", cgroup: "present", volumes: "present" } as const;
+
+class Starts {
+  readonly clock = new SimClock();
+  readonly metrics = new MetricsRegistry();
+  readonly #listeners: ((record: PodRecord) => void)[] = [];
+  readonly pod;
+
+  constructor(annotations: Readonly<Record<string, string>> = {}) {
+    const plain = aPod({
+      initContainers: [aContainer("init")],
+      containers: [aContainer("a"), aContainer("b")],
+    });
+    const creationTimestamp = new Date(this.clock.wall() - 2_000).toISOString();
+    this.pod = { ...plain, metadata: { ...plain.metadata, annotations, creationTimestamp } };
+    const subscribe = (listener: (record: PodRecord) => void) => {
+      this.#listeners.push(listener);
+      return () => {};
+    };
+    measureStarts(this.metrics, { clock: this.clock, pods: { subscribe } });
+  }
+
+  record(more: Partial<PodRecord>): PodRecord {
+    const startedAt = this.clock.wall();
+    return aRecord({ pod: this.pod }, { startedAt, prerequisites: PRESENT, ...more });
+  }
+
+  tell(record: PodRecord): void {
+    for (const listener of this.#listeners) listener(record);
+  }
+
+  sum(name: string): string | undefined {
+    return new RegExp(`^kubelet_pod_start_${name}_seconds_sum (.+)$`, "m").exec(
+      this.metrics.expose(),
+    )?.[1];
+  }
+}
+
+const observed = (...containers: readonly ReturnType<typeof anAttempt>[]) => ({
+  asOf: at(0),
+  sandboxes: [],
+  containers,
+});
+
+test("a start is measured once all containers run; the objective leaves pulls and init containers out", async () => {
+  const starts = new Starts();
+  const first = starts.record({ life: { kind: "waiting" }, prerequisites: ABSENT });
+  starts.tell(first);
+  const running = { ...first, life: { kind: "running" }, prerequisites: PRESENT } as const;
+  await starts.clock.advance(1_000);
+  starts.tell({
+    ...running,
+    lastPlan: { ...first.lastPlan, progress: { init: 'Pulling image "img:1"' } },
+  });
+  await starts.clock.advance(4_000);
+  starts.tell(running);
+  const beganMs = starts.clock.wall();
+  await starts.clock.advance(3_000);
+  const init = anAttempt("init", {
+    state: "exited",
+    startedAtMs: beganMs,
+    finishedAtMs: starts.clock.wall(),
+  });
+  starts.tell({ ...running, observed: observed(init, anAttempt("a", { startedAtMs: beganMs })) });
+  assert.equal(starts.sum("duration"), "0", "one container does not run yet");
+  await starts.clock.advance(500);
+  const all = observed(
+    init,
+    anAttempt("a", { startedAtMs: beganMs }),
+    anAttempt("b", { startedAtMs: starts.clock.wall() }),
+  );
+  starts.tell({ ...running, observed: all });
+  starts.tell({ ...running, observed: all });
+  assert.equal(starts.sum("duration"), "8.5");
+  assert.equal(starts.sum("total_duration"), "10.5", "two seconds passed before it was seen");
+  assert.equal(starts.sum("sli_duration"), "3.5", "without four of pulling and three of init");
+});
+
+test("what ran before the agent, ends before it runs, or is static is not in all of them", async () => {
+  const known = new Starts();
+  const all = observed(anAttempt("a"), anAttempt("b"));
+  known.tell(known.record({ observed: all }));
+  assert.equal(known.sum("duration"), "0", "it was never seen without folders");
+  const ended = new Starts();
+  ended.tell(ended.record({ life: { kind: "waiting" }, prerequisites: ABSENT }));
+  ended.tell(ended.record({ life: { kind: "terminated", cause: { kind: "deleted" } } }));
+  ended.tell(ended.record({ observed: all }));
+  assert.equal(ended.sum("duration"), "0");
+  const fixed = new Starts({ "kubernetes.io/config.source": "file" });
+  const first = fixed.record({ life: { kind: "waiting" }, prerequisites: ABSENT });
+  fixed.tell(first);
+  await fixed.clock.advance(1_000);
+  fixed.tell({ ...first, life: { kind: "running" }, prerequisites: PRESENT, observed: all });
+  assert.equal(fixed.sum("duration"), "1");
+  assert.equal(fixed.sum("total_duration"), "0");
+});
+
+for (const [volume, stateless] of [
+  [{ name: "v", emptyDir: {} }, true],
+  [{ name: "v", configMap: { name: "c" } }, true],
+  [{ name: "v", persistentVolumeClaim: { claimName: "c" } }, false],
+] as const)
+  test(`isStateless: ${Object.keys(volume)[1]}`, () =>
+    assert.equal(isStateless(aPod({ volumes: [volume] })), stateless));

@@ -1,0 +1,39 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import { allocationOf, type PodAllocation } from "../../api/pod/allocation.ts";
+import { compareQuantities, parseQuantity } from "../../api/text/quantity.ts";
+
+/** One amount of one container that is to be another. */
+export interface RequestedChange {
+  readonly resource: "cpu" | "memory";
+  readonly requirement: "requests" | "limits";
+  readonly operation: "add" | "remove" | "increase" | "decrease";
+}
+
+/** Every amount that a resize asks to change (metrics kubelet_container_requested_resizes_total). */
+export function requestedChanges(
+  pod: Pod,
+  { containers: wanted }: PodAllocation,
+): readonly RequestedChange[] {
+  const { containers: present } = allocationOf(pod);
+  return Object.entries(wanted).flatMap(([name, now]) =>
+    (["requests", "limits"] as const).flatMap((requirement) =>
+      (["cpu", "memory"] as const).flatMap((resource): readonly RequestedChange[] => {
+        const before = present[name]?.[requirement]?.[resource];
+        const operation = operationOf(before, now[requirement]?.[resource]);
+        return operation ? [{ resource, requirement, operation }] : [];
+      }),
+    ),
+  );
+}
+
+function operationOf(
+  before: string | undefined,
+  now: string | undefined,
+): RequestedChange["operation"] | undefined {
+  if (before === undefined) return now === undefined ? undefined : "add";
+  if (now === undefined) return "remove";
+  const order = compareQuantities(parseQuantity(now), parseQuantity(before));
+  if (order === 0) return undefined;
+  return order > 0 ? "increase" : "decrease";
+}
