@@ -29,6 +29,7 @@ export async function assembleServer(
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
   const node: ServedNode = {
     nodeName,
+    architecture: base.facts.architecture,
     config,
     startedAt,
     metrics,

@@ -25,6 +25,8 @@ export interface ServedResources {
 /** The running agent as the server sees it. The server reads and changes nothing of it. */
 export interface ServedNode {
   readonly nodeName: string;
+  /** Of the processor, in Node's words: `x64`. */
+  readonly architecture: string;
   /** Addresses of the node, primary first. */
   readonly addresses: readonly string[];
   readonly versions: {

@@ -4,10 +4,12 @@
  * on the HTTPS port who has not proved who they are, unless the configuration says so; the port is where the
  * configuration says; no response contains what only a client of another endpoint may see.
  */
+import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
 import { isOutside, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
+import { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import { noTracer, type Tracer } from "../kit/tracing/tracing.ts";
 import type { Files } from "../outside/host/host.ts";
@@ -28,6 +30,7 @@ import {
 import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
 import type { Delegated } from "./access/delegated.ts";
 import { ServingCertificate } from "./access/serving-certificate.ts";
+import { exposeAgent } from "./agent-metrics.ts";
 import { type CallerAdmission, EndpointService } from "./endpoint.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import { healthChecks } from "./routes/health.ts";
@@ -37,6 +40,7 @@ import { exposeProcess } from "./routes/process-metrics.ts";
 import { createStreamingMetrics } from "./routes/streaming.ts";
 import type { Endpoint } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
+import { measuredChecks } from "./sli-metrics.ts";
 
 export type { Authentication, Identity, PresentedCredentials } from "./access/authenticate.ts";
 export type { Attributes } from "./access/authorize.ts";
@@ -98,13 +102,25 @@ export async function startServer(
   const { node, clock, serving } = deps;
   const { config, metrics } = node;
   exposeProcess(metrics, serving.process, node.nodeName);
-  const checks = healthChecks({
+  const sliMetrics = new MetricsRegistry();
+  exposeAgent({
+    metrics,
+    registries: [metrics, node.probeMetrics, sliMetrics],
+    kubernetesVersion: node.versions.kubernetes,
+    nodeletVersion: node.versions.nodelet,
+    gates: resolveGates(config.featureGates).gates,
+    process: serving.process,
+    architecture: node.architecture,
+    showHidden: config.showHiddenMetricsForVersion !== "",
+  });
+  const served = healthChecks({
     clock,
     lastListing: node.subsystems.runtime.watch.lastListing,
     startedAt: clock.monotonic() as MonotonicMs,
     devicePlugins: node.subsystems.devices.plugins.problem,
     registry: node.health,
   });
+  const checks = measuredChecks(served, sliMetrics);
   const log = deps.log.child("server");
   const countTranslated = createStreamingMetrics(metrics);
   const routes = [
@@ -112,6 +128,7 @@ export async function startServer(
       clock,
       log,
       checks,
+      sliMetrics,
       countTranslated,
       serving,
       flags: options.flags ?? {},

@@ -5,6 +5,7 @@ import { connect } from "node:tls";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import type { Serving } from "../../src/outside/serving.ts";
 import type { ServedRoute } from "../../src/server/call.ts";
@@ -22,6 +23,7 @@ function routesOf(node: ServedWorld): readonly ServedRoute[] {
     clock: createSystemClock(),
     log: silentLog,
     checks: () => [],
+    sliMetrics: new MetricsRegistry(),
     countTranslated: () => {},
     serving: { process: {} } as unknown as Serving,
     flags: {},

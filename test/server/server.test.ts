@@ -172,7 +172,10 @@ describe("the HTTPS port", () => {
       page,
       /kubelet_http_requests_total\{long_running="false",method="GET",path="other",server_type="readwrite"\} \d{3}/,
     );
-    assert.match(page, /kubelet_http_requests_total\{method="other",path="other"/);
+    assert.match(
+      page,
+      /kubelet_http_requests_total\{long_running="false",method="other",path="other"/,
+    );
   });
 });
 

@@ -168,7 +168,7 @@ export const SERVING_FIELDS = [
     "Bytes buffered of the information stream, JSON format.",
     "needs the gate LoggingAlphaOptions",
   ),
-  planned(
+  active(
     "showHiddenMetricsForVersion",
     text(""),
     "Show the metrics hidden since this version.",

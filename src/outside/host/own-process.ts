@@ -16,6 +16,9 @@ export interface ProcessUsage {
   readonly heapUsedBytes: number;
   /** Memory outside the heap that its objects keep: buffers and native state. */
   readonly externalBytes: number;
+  readonly threads: number;
+  /** Asynchronous operations under way that keep the process running. */
+  readonly activeResources: number;
 }
 
 /** How long turns of the event loop took, while everything else waited, within the last one to two minutes. */
@@ -126,6 +129,8 @@ function readUsage(): Omit<ProcessUsage, "startTimeSeconds"> {
     heapTotalBytes: heapTotal,
     heapUsedBytes: heapUsed,
     externalBytes: external,
+    threads: Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN),
+    activeResources: process.getActiveResourcesInfo().length,
   };
 }
 

@@ -6,6 +6,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { InvariantError, messageOf } from "../../kit/errors.ts";
+import type { Counter } from "../../kit/metrics.ts";
 import { type Devices, DevicesNotReady } from "../../subsystems/devices/devices.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -28,6 +29,14 @@ export interface ContainerDeps {
   readonly hostIps: () => readonly string[];
   /** Numbers of attempts of containers that the runtime knows nothing of; 0 where none was kept. */
   readonly counts: { next(uid: PodUid, container: string): number };
+  readonly imageVolumes: ImageVolumeCounters;
+}
+
+/** Image volumes of containers that are made. */
+export interface ImageVolumeCounters {
+  readonly requested: Counter;
+  readonly mounted: Counter;
+  readonly failed: Counter;
 }
 
 /** How soon a container whose devices are not there is tried again. */
@@ -65,24 +74,45 @@ export async function createContainer(
   const { mounts, devices, groups } = await mountsOf(attempt, env);
   const uid = pod.metadata.uid;
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
-  const id = await deps.runtime.createContainer(
-    {
-      pod,
-      container,
-      sandboxId,
-      restartCount,
-      round,
-      image,
-      devices: { ...parts, devices: [...parts.devices, ...devices] },
-      mounts: [...parts.mounts, ...mounts],
-      env: [...parts.env, ...env],
-      volumeGroups: groups,
-      targetId: options.targetId,
-    },
-    signal,
+  const id = await countingImageVolumes(mounts, deps, () =>
+    deps.runtime.createContainer(
+      {
+        pod,
+        container,
+        sandboxId,
+        restartCount,
+        round,
+        image,
+        devices: { ...parts, devices: [...parts.devices, ...devices] },
+        mounts: [...parts.mounts, ...mounts],
+        env: [...parts.env, ...env],
+        volumeGroups: groups,
+        targetId: options.targetId,
+      },
+      signal,
+    ),
   );
   deps.logs.links.created(id, { pod, container: options.container, restartCount });
   return id;
+}
+
+/** The runtime mounts images as it makes the container. */
+async function countingImageVolumes(
+  mounts: ContainerMounts["mounts"],
+  { imageVolumes: { requested, mounted, failed } }: ContainerDeps,
+  make: () => Promise<string>,
+): Promise<string> {
+  const images = mounts.filter(({ image }) => image !== undefined).length;
+  if (images === 0) return await make();
+  requested.add({}, images);
+  try {
+    const id = await make();
+    mounted.add({}, images);
+    return id;
+  } catch (error) {
+    failed.add({}, images);
+    throw error;
+  }
 }
 
 /** Of a container that the runtime knows nothing of. */

@@ -2,6 +2,7 @@
  * What the pods module asks for, built out of the subsystems. In: requests of pods. Out: their outcomes. It
  * decides nothing.
  */
+import { METRICS } from "../../api/metrics/metrics.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
@@ -32,7 +33,7 @@ export interface PortDeps
   extends PrerequisitesPortDeps,
     HookPortDeps,
     Omit<ResizeDeps, "settings">,
-    RuntimePortDeps {
+    Omit<RuntimePortDeps, "imageVolumes"> {
   readonly devices: RuntimePortDeps["devices"] & PodDevicePort;
   readonly decisions: DecisionPort;
   readonly measures: PodMeasurePort;
@@ -40,9 +41,14 @@ export interface PortDeps
 
 /** The ports of the pods module. */
 export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
+  const imageVolumes = {
+    requested: deps.metrics.counter(METRICS.kubelet_image_volume_requested_total),
+    mounted: deps.metrics.counter(METRICS.kubelet_image_volume_mounted_succeed_total),
+    failed: deps.metrics.counter(METRICS.kubelet_image_volume_mounted_errors_total),
+  };
   return {
     prerequisites: prerequisitesPort(options.roots, deps),
-    runtime: runtimePort(deps, options.missingDns),
+    runtime: runtimePort({ ...deps, imageVolumes }, options.missingDns),
     images: deps.images,
     devices: deps.devices,
     hooks: hookPort(deps),

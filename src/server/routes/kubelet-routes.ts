@@ -1,3 +1,4 @@
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { type Handler, replyText, type ServedRoute } from "../call.ts";
 import { type DebugRoutesDeps, debugRoutes, pageRoutes } from "../debug/debug-routes.ts";
 import type { Endpoint } from "../routes.ts";
@@ -25,6 +26,8 @@ import {
 /** What the routes need beside the node. */
 export interface KubeletRoutesDeps extends DebugRoutesDeps {
   readonly checks: () => readonly ServedCheck[];
+  /** The registry behind `/metrics/slis`. */
+  readonly sliMetrics: MetricsRegistry;
   readonly countTranslated: CountTranslated;
 }
 
@@ -44,7 +47,10 @@ export function kubeletRoutes(node: ServedNode, deps: KubeletRoutesDeps): readon
   return routes;
 }
 
-function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly ServedRoute[] {
+function statusRoutes(
+  node: ServedNode,
+  { checks, sliMetrics }: KubeletRoutesDeps,
+): readonly ServedRoute[] {
   const get = (
     pattern: string,
     endpoints: readonly Endpoint[],
@@ -60,8 +66,9 @@ function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly
     get("/probes", GUARDED, ["proxy"], (call) => replyProbes(call, node)),
     get("/metrics", OPEN, ["metrics"], (call) => replyMetrics(call, node.metrics)),
     get("/metrics/probes", OPEN, ["metrics"], (call) => replyMetrics(call, node.probeMetrics)),
+    get("/metrics/slis", OPEN, ["metrics"], (call) => replyMetrics(call, sliMetrics)),
     get("/metrics/resource", OPEN, ["metrics"], async (call) =>
-      replyPage(call, await stats.resourcePage()),
+      replyPage(call, await stats.resourcePage(node.config.showHiddenMetricsForVersion !== "")),
     ),
     get("/metrics/cadvisor", OPEN, ["metrics"], async (call) =>
       replyPage(call, await stats.cadvisorPage()),

@@ -30,7 +30,7 @@ import { measureFilesystems, type RuntimeFilesystems } from "./gc/image-disk.ts"
 import { type GcGoal, usagePercentOf } from "./gc/plan-gc.ts";
 import type { ListedImage } from "./image-record.ts";
 import { ImageInventory } from "./inventory.ts";
-import { type ImageMetrics, imageMetrics } from "./metrics.ts";
+import { exposePullRecords, type ImageMetrics, imageMetrics } from "./metrics.ts";
 import { Ensure } from "./pull/ensure.ts";
 import { Puller } from "./pull/puller.ts";
 import { createReachable } from "./pull/reachable.ts";
@@ -125,8 +125,9 @@ export class Images {
     );
     this.#records = new PulledRecords(
       { folder: `${options.rootFolder}/image_manager`, ...options.verification },
-      { state, clock, log },
+      { state, clock, log, onCheck: (result) => parts.metrics.mustPull.add({ result }) },
     );
+    exposePullRecords(deps.metrics, () => this.#records.sizes);
     this.#collector = this.#createCollector(holds, parts.metrics);
     this.#ensure = new Ensure({
       images: cri.images,
@@ -147,7 +148,7 @@ export class Images {
   static async open(options: ImageOptions, deps: ImageDeps): Promise<Images> {
     const metrics = imageMetrics(deps.metrics);
     const { host, clock, log, signal } = deps;
-    const { providerDuration: duration, providerErrors: errors } = metrics;
+    const { providerDuration: duration, providerErrors: errors, providerConfig } = metrics;
     const programs =
       options.credentialPrograms &&
       (await CredentialPrograms.load(options.credentialPrograms, {
@@ -157,6 +158,7 @@ export class Images {
         accounts: deps.accounts,
         duration,
         errors,
+        onConfig: (hash) => providerConfig.set(1, { hash }),
         signal,
       }));
     const images = new Images(options, deps, { metrics, programs });

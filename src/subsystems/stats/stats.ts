@@ -168,9 +168,9 @@ export class Stats {
     return this.#withDisks(measured, new Map(pods.map((pod) => [pod.uid, pod])));
   }
 
-  /** `/metrics/resource`. */
-  async resourcePage(): Promise<string> {
-    return resourcePage(await this.measure());
+  /** `/metrics/resource`; `showHidden` with what is deprecated. */
+  async resourcePage(showHidden = false): Promise<string> {
+    return resourcePage(await this.measure(), showHidden);
   }
 
   /** `/metrics/cadvisor`. */

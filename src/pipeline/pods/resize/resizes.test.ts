@@ -51,9 +51,10 @@ class Resizing {
       events: { record: (_, { reason }) => this.said.push(reason) },
       decisions: { record: (_, { kind }) => this.said.push(kind), conclude: () => {} },
       measures: {
-        resizeRequested: ({ uid }) => this.measured.push(`requested ${uid}`),
-        resizeRefused: (rule) => this.measured.push(`refused ${rule}`),
-        resizeAccepted: (trigger) => this.measured.push(`accepted ${trigger}`),
+        ...({} as PodPorts["measures"]),
+        resizeRequested: ({ uid }) => void this.measured.push(`requested ${uid}`),
+        resizeRefused: (rule) => void this.measured.push(`refused ${rule}`),
+        resizeAccepted: (trigger) => void this.measured.push(`accepted ${trigger}`),
       },
     } as Partial<PodPorts> as PodPorts;
     this.resizes = new Resizes({

@@ -35,8 +35,6 @@ export class Resizes {
   readonly #weights = new Map<PodUid, string>();
   #open = false;
   #queued = false;
-  /** Why those that wait are judged next. */
-  #trigger: ResizeTrigger = "pod_updated";
   #cancelAlarm: (() => void) | undefined;
 
   constructor(deps: ResizesDeps) {
@@ -73,43 +71,46 @@ export class Resizes {
   }
 
   #queue(trigger: ResizeTrigger): void {
-    this.#trigger = trigger;
     if (!this.#open || this.#queued || this.#waiting.size === 0) return;
     this.#queued = true;
     this.#deps.inTurn(async () => {
       this.#queued = false;
-      await this.#askAll();
+      await this.#askAll(trigger);
     });
   }
 
   /** An infeasible resize is not retried. */
-  async #askAll(): Promise<void> {
+  async #askAll(trigger: ResizeTrigger): Promise<void> {
     this.#cancelAlarm?.();
     this.#cancelAlarm = this.#deps.clock.alarm(RETRY_MS, () => this.#queue("periodic_retry"));
     const asking = [...this.#waiting].flatMap(([uid, { verdict }]) => {
       const record = verdict === "infeasible" ? undefined : this.#deps.get(uid);
       return record ? [record] : [];
     });
-    for (const { uid } of this.#deps.ports.resizes.order(asking)) await this.#ask(uid);
+    for (const { uid } of this.#deps.ports.resizes.order(asking)) await this.#ask(uid, trigger);
     if ([...this.#waiting.values()].some(({ verdict }) => verdict !== "infeasible")) return;
     this.#cancelAlarm();
     this.#cancelAlarm = undefined;
   }
 
-  async #ask(uid: PodUid): Promise<void> {
+  async #ask(uid: PodUid, trigger: ResizeTrigger): Promise<void> {
     const record = this.#deps.get(uid);
     const waiting = this.#waiting.get(uid);
     const requested = record?.resize.requested;
     if (record?.life.kind !== "running" || !requested || !waiting) return;
     const verdict = this.#deps.ports.resizes.judge(record, this.#deps.holders(uid));
-    if (verdict.kind === "fits") await this.#give(record, requested);
+    if (verdict.kind === "fits") await this.#give(record, requested, trigger);
     else {
       this.#waiting.set(uid, { ...waiting, verdict: verdict.kind });
       this.#refuse(record, requested, verdict);
     }
   }
 
-  async #give(record: PodRecord, { allocation, generation }: RequestedResize): Promise<void> {
+  async #give(
+    record: PodRecord,
+    { allocation, generation }: RequestedResize,
+    trigger: ResizeTrigger,
+  ): Promise<void> {
     const { uid } = record;
     const desired = record.desired.pod;
     const { resizes, decisions, events } = this.#deps.ports;
@@ -121,7 +122,7 @@ export class Resizes {
     }
     this.#waiting.delete(uid);
     if (record.resize.pending?.reason === "Deferred")
-      this.#deps.ports.measures.resizeAccepted(this.#trigger);
+      this.#deps.ports.measures.resizeAccepted(trigger);
     const requests = requestsInShort(desired);
     decisions.record(record, makeDecision("allocateResize", "fits", { generation, requests }));
     events.record(desired, resizeStarted(desired, generation));

@@ -42,8 +42,10 @@ export interface CredentialProgramsDeps {
   readonly log: Log;
   /** Service accounts and tokens for credential programs that need them. */
   readonly accounts: PodAccountPort;
-  readonly duration: Histogram;
-  readonly errors: Counter;
+  readonly duration: Histogram<"plugin_name">;
+  readonly errors: Counter<"plugin_name">;
+  /** Called with the hash of the configuration that is used. */
+  readonly onConfig?: (hash: string) => void;
   /** Ends programs that run when the agent leaves. */
   readonly signal: AbortSignal;
 }
@@ -89,8 +91,10 @@ export class CredentialPrograms {
     if (!runProgram)
       throw new UsageError("--image-credential-provider-config: programs cannot be run here");
     const providers: CredentialProvider[] = [];
+    let hashed = "";
     for (const path of await configFiles(options.configPath, deps)) {
       const text = await files.readText(path, { maxBytes: MAX_CONFIG_BYTES });
+      hashed = sha256Hex(`${hashed}${text ?? ""}`);
       const read = readProviderConfig(decode(text ?? "", path));
       if (read.kind === "faults") throw new UsageError(`${path}: ${read.faults.join("; ")}`);
       providers.push(...read.providers);
@@ -101,6 +105,7 @@ export class CredentialPrograms {
       if (facts?.kind !== "file" || (facts.mode & 0o111) === 0)
         throw new UsageError(`plugin binary executable ${path} did not exist`);
     }
+    deps.onConfig?.(`sha256:${hashed}`);
     return new CredentialPrograms(options, providers, deps);
   }
 

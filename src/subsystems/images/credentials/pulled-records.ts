@@ -41,7 +41,12 @@ export interface PulledRecordsDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
+  /** Called with what each check of `mayUse` says, in the Go kubelet's words. */
+  readonly onCheck?: (result: PullCheck) => void;
 }
+
+/** Why a pod may use an image that is there, or may not. */
+export type PullCheck = "credentialPolicyAllowed" | "credentialRecordFound" | "mustAuthenticate";
 
 /** Credentials of a pod; resolved only when needed. */
 export interface PullingIdentity {
@@ -114,21 +119,28 @@ export class PulledRecords {
 
   /** Whether the pod may use an image that is there, without pulling it. */
   async mayUse(image: string, imageRef: string, pod: PullingIdentity): Promise<boolean> {
+    const result = await this.#check(image, imageRef, pod);
+    this.#deps.onCheck?.(result);
+    return result !== "mustAuthenticate";
+  }
+
+  async #check(image: string, imageRef: string, pod: PullingIdentity): Promise<PullCheck> {
     const record = this.#records.get(imageRef);
     const repository = repositoryOf(image) ?? image;
     const pulledByNode = record !== undefined || this.#intents.has(image);
     const { policy, allowlist } = this.#options;
-    if (!policy) return true;
-    if (!needsVerification(policy, allowlist, { repository, pulledByNode })) return true;
-    if (!record) return false;
+    if (!policy) return "credentialPolicyAllowed";
+    if (!needsVerification(policy, allowlist, { repository, pulledByNode }))
+      return "credentialPolicyAllowed";
+    if (!record) return "mustAuthenticate";
     const access = Object.hasOwn(record.access, repository) ? record.access[repository] : undefined;
-    if (!access) return false;
-    if (access.nodePodsAccessible === true) return true;
+    if (!access) return "mustAuthenticate";
+    if (access.nodePodsAccessible === true) return "credentialRecordFound";
     const ofAccounts = (access.kubernetesServiceAccounts ?? []).length > 0;
     const account = ofAccounts ? await pod.account() : undefined;
     const verdict = checkAccess(access, await pod.secrets(), account);
     if (verdict.learn) await this.#put(imageRef, image, { kubernetesSecrets: [verdict.learn] });
-    return verdict.allowed;
+    return verdict.allowed ? "credentialRecordFound" : "mustAuthenticate";
   }
 
   /** Drops records of images that are gone, unless they were written after `beforeMs`. */
@@ -141,8 +153,8 @@ export class PulledRecords {
   }
 
   /** How many records there are, and how many pulls are noted. */
-  get sizes(): { readonly pulled: number; readonly pulling: number } {
-    return { pulled: this.#records.size, pulling: this.#intents.size };
+  get sizes(): { readonly pulled: number; readonly pulling: number; readonly most: number } {
+    return { pulled: this.#records.size, pulling: this.#intents.size, most: MAX_RECORDS };
   }
 
   async #put(imageRef: string, image: string, access: ImageAccess | undefined): Promise<boolean> {
