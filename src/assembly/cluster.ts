@@ -3,6 +3,7 @@ import type { HealthRegistry } from "../kit/health/health.ts";
 import { withDevices } from "../node/capacity.ts";
 import { nodePressure } from "../node/eviction.ts";
 import { type JoinedCluster, joinCluster } from "../node/join-cluster.ts";
+import { measureStartup } from "../node/metrics/startup-metrics.ts";
 import type { CertificatePair } from "../subsystems/certificates/certificates.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import { assembleCertificates } from "./certificates.ts";
@@ -25,6 +26,13 @@ export function assembleCluster(
   const { cluster: clients } = api;
   if (!clients || !hooks.cluster) return undefined;
   const { nodeName, config, nodeIps: given = [] } = options;
+  measureStartup({
+    metrics: base.metrics,
+    clock: base.outside.clock,
+    startedAt: base.startedAt,
+    procStat: base.outside.host.readKernel("/proc/stat"),
+    node: base.node,
+  });
   const { devices } = subsystems;
   const joined = joinCluster(
     { nodeName, config, cluster: hooks.cluster, given },

@@ -60,13 +60,16 @@ export async function openCluster(
   if (flags.bootstrapKubeconfig !== "" && !(await isUsable(flags.kubeconfig, world)))
     await bootstrap(request, world, signal);
   const loaded = await load(flags.kubeconfig, world);
+  const failures = new Cell(0);
   const { endpoint, keepFresh } = config.rotateCertificates
-    ? await rotating(loaded, request, world)
+    ? await rotating(loaded, { request, failures }, world)
     : loaded;
+  const { identity } = endpoint.credentials;
   return {
     transport: world.kube.connect(endpoint),
     heartbeatTransport: world.kube.connect(endpoint),
     keepFresh,
+    ...(identity ? { clientCertificate: { current: identity, failures } } : {}),
     ...clusterFacts(request),
   };
 }
@@ -144,7 +147,7 @@ async function bootstrap(
 /** The same endpoint with a certificate that is renewed through the API (`rotateCertificates`). */
 async function rotating(
   { endpoint, keepFresh }: LoadedEndpoint,
-  request: AccessRequest,
+  { request, failures }: { readonly request: AccessRequest; readonly failures: Cell<number> },
   world: AccessWorld,
 ): Promise<{ readonly endpoint: ApiEndpoint; readonly keepFresh: LoadedEndpoint["keepFresh"] }> {
   const { clock, random, kube } = world;
@@ -163,7 +166,8 @@ async function rotating(
       try {
         const client = new KubeClient({}, { transport, clock, log: world.log.child("kube") });
         const take = (pair: ClientIdentity) => identity.set(pair);
-        const deps = { client, clock, random, log, store, take, wakeOn: [] };
+        const onFailure = () => failures.set(failures.get() + 1);
+        const deps = { client, clock, random, log, store, take, onFailure, wakeOn: [] };
         const now = identity.get();
         await keepCertificate(clientRotation(request.nodeName), deps, { first: now, signal });
       } finally {

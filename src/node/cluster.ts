@@ -24,6 +24,8 @@ import {
 import type { Outside } from "../outside/outside.ts";
 import type { NodeAttributes } from "../pipeline/admission/rules.ts";
 import { type EventApi, kubeEventApi } from "../subsystems/events/events.ts";
+import type { RenewedCertificate } from "./metrics/certificate-metrics.ts";
+import { exposeApiActivity, restMetrics } from "./metrics/rest-metrics.ts";
 
 /** A cluster to be a node of. */
 export interface ClusterOptions {
@@ -38,6 +40,8 @@ export interface ClusterOptions {
   readonly externalCloud?: boolean;
   /** What keeps the credentials of the transports good; runs as long as the agent. */
   readonly keepFresh?: (signal: AbortSignal) => Promise<void>;
+  /** The certificate that the transports show, where there is one. */
+  readonly clientCertificate?: RenewedCertificate;
   /** Shown as `status.nodeInfo.kubeletVersion`; default the version of Kubernetes that is followed. */
   readonly kubeletVersion?: string;
 }
@@ -64,8 +68,6 @@ export interface ClusterDeps {
 
 /** Clients of the HTTPS port wait for the answer (webhook: 10 s for tokens). */
 const REVIEW_TIMEOUT_MS = 10_000;
-/** Buckets of the Go kubelet for requests to the API, in seconds. */
-const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /** Makes the clients; nothing is asked of the server yet. */
 export function connectCluster(
@@ -75,22 +77,23 @@ export function connectCluster(
 ): ClusterClients {
   const { clock, random } = outside;
   const log = outside.log.child("kube");
-  const onCall = countCalls(metrics);
+  const observer = restMetrics({ metrics, clock }, () => transport.host);
+  exposeApiActivity({ metrics, clock }, outside.kube?.activity);
   if (keepFresh) scope.spawn("credentials", "restart", keepFresh);
   const limit = { qps: config.kubeAPIQPS, burst: config.kubeAPIBurst };
-  const client = new KubeClient({ limit }, { transport, clock, log, onCall });
-  const unlimited = new KubeClient({}, { transport, clock, log, onCall });
+  const client = new KubeClient({ limit }, { transport, clock, log, observer });
+  const unlimited = new KubeClient({}, { transport, clock, log, observer });
   const timeoutMs = Math.min(
     config.nodeStatusUpdateFrequency,
     config.nodeLeaseDurationSeconds * 1000,
   );
   const heartbeat = new KubeClient(
     { timeoutMs },
-    { transport: heartbeatTransport, clock, log, onCall },
+    { transport: heartbeatTransport, clock, log, observer },
   );
   const reviews = new KubeClient(
     { limit, timeoutMs: REVIEW_TIMEOUT_MS },
-    { transport, clock, log, onCall },
+    { transport, clock, log, observer },
   );
   return {
     client,
@@ -156,22 +159,4 @@ export function nodeAttributes(
   if (!node) return {};
   const { metadata, spec } = node;
   return { node: { name, labels: metadata?.labels ?? {}, taints: spec?.taints ?? [] } };
-}
-
-function countCalls(
-  metrics: MetricsRegistry,
-): NonNullable<ConstructorParameters<typeof KubeClient>[1]["onCall"]> {
-  const calls = metrics.counter({
-    name: "rest_client_requests_total",
-    help: "Requests to the API server, by verb and status code.",
-  });
-  const seconds = metrics.histogram({
-    name: "rest_client_request_duration_seconds",
-    help: "Duration of requests to the API server, by verb.",
-    buckets: REQUEST_BUCKETS,
-  });
-  return ({ verb, code, seconds: took }) => {
-    calls.add({ method: verb, code });
-    seconds.observe(took, { verb });
-  };
 }

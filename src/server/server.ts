@@ -101,18 +101,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { node, clock, serving } = deps;
   const { config, metrics } = node;
-  exposeProcess(metrics, serving.process, node.nodeName);
-  const sliMetrics = new MetricsRegistry();
-  exposeAgent({
-    metrics,
-    registries: [metrics, node.probeMetrics, sliMetrics],
-    kubernetesVersion: node.versions.kubernetes,
-    nodeletVersion: node.versions.nodelet,
-    gates: resolveGates(config.featureGates).gates,
-    process: serving.process,
-    architecture: node.architecture,
-    showHidden: config.showHiddenMetricsForVersion !== "",
-  });
+  const sliMetrics = exposeOwn(node, serving);
   const served = healthChecks({
     clock,
     lastListing: node.subsystems.runtime.watch.lastListing,
@@ -166,6 +155,24 @@ export async function startServer(
     startHealth(deps, () => serve("health", everybody, { addresses: [at] }));
   }
   return { addresses };
+}
+
+/** Exposes what the agent itself is and uses; gives the registry of its health checks. */
+function exposeOwn(node: ServedNode, serving: Serving): MetricsRegistry {
+  const { metrics, config, versions, architecture } = node;
+  const sliMetrics = new MetricsRegistry();
+  exposeProcess(metrics, serving.process, node.nodeName);
+  exposeAgent({
+    metrics,
+    registries: [metrics, node.probeMetrics, sliMetrics],
+    kubernetesVersion: versions.kubernetes,
+    nodeletVersion: versions.nodelet,
+    gates: resolveGates(config.featureGates).gates,
+    process: serving.process,
+    architecture,
+    showHidden: config.showHiddenMetricsForVersion !== "",
+  });
+  return sliMetrics;
 }
 
 /** Starts the listener of an endpoint; it closes with the scope. */

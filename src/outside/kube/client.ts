@@ -75,12 +75,25 @@ export interface KubeClientDeps {
   readonly transport: ApiTransport;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called for every request that ended, for counting; the code is `<error>` when there was no answer. */
-  readonly onCall?: (call: {
+  readonly observer?: CallObserver;
+}
+
+/** Told what requests do, for counting. */
+export interface CallObserver {
+  /** A request ended; the code is `<error>` when there was no answer. Sizes in bytes. */
+  ended(call: {
     readonly verb: string;
     readonly code: string;
     readonly seconds: number;
-  }) => void;
+    readonly sent: number;
+    readonly received: number;
+  }): void;
+  /** A request had its turn after so long. */
+  admitted(verb: string, seconds: number): void;
+  /** A request is sent again, since the server asked for that with this status. */
+  repeated(verb: string, code: number): void;
+  /** Objects were handed out by a watch or a list; the function is called once they are handled. */
+  notified(resource: Resource<unknown>, objects: number): () => void;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -103,6 +116,11 @@ export class KubeClient {
     this.#deps = deps;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#budget = options.limit && new TokenBucket(options.limit, deps.clock);
+  }
+
+  /** Who is told what requests do. */
+  get observer(): CallObserver | undefined {
+    return this.#deps.observer;
   }
 
   get transport(): ApiTransport {
@@ -151,11 +169,12 @@ export class KubeClient {
     };
     const path = apiPath(kind, namespace === undefined ? {} : { namespace }, query);
     const lifetimeMs = options.timeoutSeconds * 1000 + WATCH_SLACK_MS;
-    await this.#budget?.take(signal);
-    return await this.#counted("WATCH", path, async () => {
+    await this.#admit("WATCH", signal);
+    return await this.#counted("WATCH", path, 0, async () => {
       const timeoutMs = this.#timeoutMs;
       const reply = await this.#deps.transport.watch({ path, timeoutMs, lifetimeMs }, signal);
-      return { result: reply, code: reply.kind === "stream" ? 200 : reply.reply.status };
+      const code = reply.kind === "stream" ? 200 : reply.reply.status;
+      return { result: reply, code, received: 0 };
     });
   }
 
@@ -224,10 +243,11 @@ export class KubeClient {
     content: Pick<ApiRequest, "body" | "contentType">,
     signal: AbortSignal,
   ): Promise<T> {
-    await this.#budget?.take(signal);
-    const reply = await this.#counted(method, path, async () => {
+    await this.#admit(method, signal);
+    const sent = content.body?.length ?? 0;
+    const reply = await this.#counted(method, path, sent, async () => {
       const answer = await this.#untilNotBusy({ method, path, ...content }, signal);
-      return { result: answer, code: answer.status };
+      return { result: answer, code: answer.status, received: answer.body.length };
     });
     if (reply.status < 200 || reply.status >= 300) throw apiErrorOf(reply);
     try {
@@ -237,6 +257,15 @@ export class KubeClient {
         cause: error,
       });
     }
+  }
+
+  /** Waits for a share of the rate limit. */
+  async #admit(verb: string, signal: AbortSignal): Promise<void> {
+    if (!this.#budget) return;
+    const { clock, observer } = this.#deps;
+    const asked = clock.monotonic();
+    await this.#budget.take(signal);
+    observer?.admitted(verb, (clock.monotonic() - asked) / 1000);
   }
 
   /** Repeats a request when the server says after which time to (client-go `Retry-After`). */
@@ -254,6 +283,7 @@ export class KubeClient {
       const left = deadline - clock.monotonic();
       if (!busy || !(pauseMs >= 0) || pauseMs >= left || repetitions >= MAX_REPETITIONS)
         return reply;
+      this.#deps.observer?.repeated(options.method, reply.status);
       await clock.sleep(pauseMs, signal);
     }
   }
@@ -261,13 +291,14 @@ export class KubeClient {
   async #counted<T>(
     verb: string,
     path: string,
-    call: () => Promise<{ readonly result: T; readonly code: number }>,
+    sent: number,
+    call: () => Promise<{ readonly result: T; readonly code: number; readonly received: number }>,
   ): Promise<T> {
-    const { clock, log, onCall } = this.#deps;
+    const { clock, log, observer } = this.#deps;
     const began = clock.monotonic();
-    const ended = (code: string, problem?: string) => {
+    const ended = (code: string, received: number, problem?: string) => {
       const seconds = (clock.monotonic() - began) / 1000;
-      onCall?.({ verb, code, seconds });
+      observer?.ended({ verb, code, seconds, sent, received });
       if (log.enabled(REQUEST_LOG_LEVEL))
         log.verbose(REQUEST_LOG_LEVEL, "api request", {
           verb,
@@ -278,11 +309,11 @@ export class KubeClient {
         });
     };
     try {
-      const { result, code } = await call();
-      ended(`${code}`);
+      const { result, code, received } = await call();
+      ended(`${code}`, received);
       return result;
     } catch (error) {
-      ended("<error>", messageOf(error));
+      ended("<error>", 0, messageOf(error));
       throw error;
     }
   }

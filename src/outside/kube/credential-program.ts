@@ -2,6 +2,16 @@ import { spawn } from "node:child_process";
 import { OutsideError } from "../../kit/errors.ts";
 import type { CredentialProgram, ProgramCredentials } from "./transport/transport.ts";
 
+/** A program ended, but not well. */
+export class ProgramExit extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`exit code ${code}`);
+    this.code = code;
+  }
+}
+
 /** Most that a program may write. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 60_000;
@@ -47,7 +57,7 @@ function run(program: CredentialProgram, signal: AbortSignal): Promise<string> {
     );
     child.once("close", (code, by) => {
       if (code === 0) resolve(output);
-      else fail(`ended with ${by ?? code}: ${complaint.trim()}`);
+      else fail(`ended with ${by ?? code}: ${complaint.trim()}`, new ProgramExit(code ?? 1));
     });
   });
 }

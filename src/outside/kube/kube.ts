@@ -3,8 +3,10 @@
  * the server as they are, credentials that change. What speaks to a server is an `ApiTransport`; all above it
  * is the same over the network, in the same process and in the simulation.
  */
+export type { ApiActivity, ApiActivityFact } from "./activity.ts";
 export { ApiError, isApiError } from "./api-error.ts";
 export type {
+  CallObserver,
   KubeClientDeps,
   KubeClientOptions,
   KubeObject,

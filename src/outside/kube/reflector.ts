@@ -106,7 +106,10 @@ class Follower<T extends KubeObject> {
     let changes = 0;
     try {
       if (this.#resourceVersion === undefined && !this.#streamList) {
-        yield await this.#list();
+        const all = await this.#list();
+        const handled = this.#notify(all);
+        yield all;
+        handled?.();
         changes += 1;
         this.#forgetFailures();
       }
@@ -114,7 +117,9 @@ class Follower<T extends KubeObject> {
         this.#forgetFailures();
         if (change === "bookmark") continue;
         changes += 1;
+        const handled = this.#notify(change);
         yield change;
+        handled?.();
       }
       if (changes === 0 && clock.monotonic() - began < SHORT_WATCH_MS)
         await this.#pauseRefused(new OutsideError("unavailable", "the watch ended at once"));
@@ -122,6 +127,11 @@ class Follower<T extends KubeObject> {
       this.#signal.throwIfAborted();
       await this.#recover(error);
     }
+  }
+
+  #notify(change: ObjectChange<T>): (() => void) | undefined {
+    const objects = change.kind === "all" ? change.objects.length : 1;
+    return this.#deps.client.observer?.notified(this.#options.resource, objects);
   }
 
   async #list(): Promise<ObjectChange<T>> {

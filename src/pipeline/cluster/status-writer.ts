@@ -23,6 +23,7 @@ import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
 import { ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
+import { type QueueMeasures, queueMeasures } from "./queue-measures.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
@@ -94,6 +95,7 @@ export class StatusWriter {
   readonly #running = new Set<Promise<void>>();
   readonly #latency: ReturnType<MetricsRegistry["histogram"]>;
   readonly #unwritten: UnwrittenStatuses;
+  readonly #queue: QueueMeasures;
   #sequence = 0;
   /** When everything was last compared with the API. */
   #passedAt: MonotonicMs;
@@ -103,6 +105,7 @@ export class StatusWriter {
     this.#deps = deps;
     this.#passedAt = deps.clock.monotonic();
     this.#unwritten = new UnwrittenStatuses(deps.clock, deps.log);
+    this.#queue = queueMeasures("pod_status", deps.metrics, deps.clock);
     this.#latency = deps.metrics.histogram(METRICS.kubelet_pod_status_sync_duration_seconds);
   }
 
@@ -114,7 +117,7 @@ export class StatusWriter {
   /** The pod's status, or that it is gone for good. */
   set(uid: PodUid, now: PodWithStatus | undefined): void {
     if (!now) {
-      this.#entries.delete(uid);
+      if (this.#entries.delete(uid)) this.#queue.forgotten(uid);
       return;
     }
     const entry = this.#entries.get(uid) ?? this.#newEntry(now);
@@ -186,6 +189,7 @@ export class StatusWriter {
     if (!entry.dirty) {
       this.#sequence += 1;
       entry.since = this.#sequence;
+      this.#queue.added(entry.uid);
     }
     entry.dirty = true;
     this.#wakeup.wake();
@@ -228,8 +232,10 @@ export class StatusWriter {
   #start(entry: Entry, signal: AbortSignal): void {
     entry.busy = true;
     entry.dirty = false;
+    this.#queue.started(entry.uid);
     const running = this.#write(entry, signal).finally(() => {
       entry.busy = false;
+      this.#queue.done(entry.uid);
       this.#running.delete(running);
       this.#wakeup.wake();
     });
@@ -330,6 +336,7 @@ export class StatusWriter {
     entry.failures += 1;
     entry.problem = messageOf(error);
     entry.notBefore = (clock.monotonic() + retryDelayMs(entry.failures, RETRY)) as MonotonicMs;
+    if (!isGone) this.#queue.retried();
     if (!isGone) this.#touch(entry);
     const fields = { pod: podDisplayName(entry.pod), step: step.kind, error };
     if (isGone || entry.failures > 1 || error.retryable)
@@ -388,9 +395,6 @@ function isBefore(a: readonly [number, number], b: readonly [number, number]): b
   return a[0] !== b[0] ? a[0] < b[0] : a[1] < b[1];
 }
 
-function placeOf({ metadata }: IdentifiedPod): {
-  readonly namespace: string;
-  readonly name: string;
-} {
-  return { namespace: metadata.namespace, name: metadata.name };
+function placeOf({ metadata: { namespace, name } }: IdentifiedPod) {
+  return { namespace, name };
 }

@@ -31,6 +31,8 @@ export interface CertificateRotationDeps extends SignDeps {
   /** A change of any of these may mean that other names are wanted. */
   readonly wakeOn: readonly Reading<unknown>[];
   readonly take: (pair: CertificatePair) => void;
+  /** Called whenever a renewal has failed. */
+  readonly onFailure?: () => void;
 }
 
 /** Timeout of one certificate request (certificateWaitTimeout). */
@@ -69,6 +71,7 @@ export async function keepCertificate(
     } catch (error) {
       if (signal.aborted || !isOutside(error)) throw error;
       failures += 1;
+      deps.onFailure?.();
       const fields = { error, failures };
       log.warn(`the ${options.what} certificate could not be renewed; will retry`, fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});

@@ -26,6 +26,7 @@ import type { Grpc } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { DeviceAdmission } from "./admission.ts";
+import { alignmentMeasures } from "./alignment-measures.ts";
 import type { DevicePod } from "./device-pod.ts";
 import { Grants } from "./grants.ts";
 import { expectAgain, isReportedHealthy } from "./inventory.ts";
@@ -130,6 +131,7 @@ export class Devices {
       ...deps,
       state,
       topology: options.topology,
+      alignment: alignmentMeasures(metrics, clock),
       settleMs: options.deferMs,
       findPlugin: (resource) => this.#plugins.find(resource),
       unaccounted: (resource) => this.#unaccounted.holderOf(resource),

@@ -12,6 +12,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Histogram } from "../../kit/metrics.ts";
+import type { AlignmentMeasures } from "./alignment-measures.ts";
 import { type GrantPlan, type GrantStep, planGrants, refusal, stepKey } from "./allocate.ts";
 import { findHolding, type Holding, holdingsOf, withPod } from "./ledger/ledger.ts";
 import type { PluginConnection } from "./plugins/plugin.ts";
@@ -34,6 +35,7 @@ export interface GrantsDeps {
   /** Seconds that plugins take to answer (`device_plugin_alloc_duration_seconds`). */
   readonly allocSeconds: Histogram;
   readonly settleMs: number;
+  readonly alignment: AlignmentMeasures;
 }
 
 /** Devices to allocate, and the pod. */
@@ -104,10 +106,11 @@ export class Grants {
   }
 
   #plan({ request, preferences, places }: Attempt): GrantPlan {
-    const { state, topology, unaccounted, expects, clock, settleMs } = this.#deps;
+    const { state, topology, unaccounted, expects, clock, settleMs, alignment } = this.#deps;
     const { podUid, pod, requests, only } = request;
+    const measured = alignment.begin(topology, requests, podUid);
     const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
-    return planGrants({
+    const plan = planGrants({
       podUid,
       requests,
       ...(only ? { only } : {}),
@@ -121,6 +124,8 @@ export class Grants {
       now: clock.monotonic(),
       settleMs,
     });
+    measured(plan);
+    return plan;
   }
 
   /** Puts the plan's devices aside for the pod, in the place of what was put aside for it before. */

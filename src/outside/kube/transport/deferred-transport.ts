@@ -26,6 +26,10 @@ export class DeferredTransport implements ApiTransport {
     return this.#reachable;
   }
 
+  get host(): string | undefined {
+    return this.#inner?.host;
+  }
+
   /** From now on requests go this way. To be called once. */
   provide(inner: ApiTransport): void {
     if (this.#isClosed) {

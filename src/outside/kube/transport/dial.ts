@@ -18,17 +18,25 @@ const KEEP_ALIVE_MS = 30_000;
 /** Protocols a server may speak. */
 export type Protocol = "h2" | "http/1.1";
 
+/** What dialling needs. */
+export interface DialDeps {
+  readonly clock: Clock;
+  /** Called with how long resolving the server's name took. */
+  readonly onLookup?: (seconds: number) => void;
+}
+
 /** Connects to the API server over TLS. Throws `OutsideError`. */
 export function dialServer(
   endpoint: ApiEndpoint,
   identity: ClientIdentity | undefined,
   protocols: readonly Protocol[],
-  clock: Clock,
+  { clock, onLookup }: DialDeps,
 ): Promise<TLSSocket> {
   const url = new URL(endpoint.server);
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const port = Number(url.port || 443);
   const name = endpoint.serverName ?? host;
+  const began = clock.monotonic();
   return new Promise((resolve, reject) => {
     const socket = connectTls({
       host,
@@ -43,6 +51,7 @@ export function dialServer(
       ALPNProtocols: [...protocols],
       minVersion: "TLSv1.2",
     });
+    socket.once("lookup", () => onLookup?.((clock.monotonic() - began) / 1000));
     const at = `${url.host}`;
     const fail = (why: string, cause?: unknown) => {
       cancel();

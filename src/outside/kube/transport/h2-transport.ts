@@ -7,6 +7,7 @@ import { after } from "../../../kit/instant.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Random } from "../../../kit/random.ts";
 import { within } from "../../../kit/within.ts";
+import type { ApiActivity } from "../activity.ts";
 import { dialServer } from "./dial.ts";
 import { exchange, exchangeLines, NotTakenError } from "./h2-exchange.ts";
 import { H2Session } from "./h2-session.ts";
@@ -25,6 +26,7 @@ export interface TransportDeps {
   readonly random: Random;
   readonly log: Log;
   readonly userAgent: string;
+  readonly activity: ApiActivity;
 }
 
 /** Between attempts to connect, however many requests wait for it. */
@@ -44,6 +46,7 @@ export class H2Transport implements ApiTransport {
   readonly #watches = new Set<() => void>();
   readonly #reachable = new Cell(false);
   readonly #stopFollowing: (() => void) | undefined;
+  readonly #noteClosed: () => void;
   #dialing: Promise<void> | undefined;
   #failedDials = 0;
   #mayDialAt = 0;
@@ -56,6 +59,11 @@ export class H2Transport implements ApiTransport {
     this.#authority = url.host;
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#stopFollowing = endpoint.credentials.identity?.subscribe(() => this.#renew());
+    this.#noteClosed = deps.activity.opened();
+  }
+
+  get host(): string {
+    return this.#authority;
   }
 
   get reachable(): Reading<boolean> {
@@ -104,6 +112,7 @@ export class H2Transport implements ApiTransport {
 
   close(): void {
     this.#closed = true;
+    this.#noteClosed();
     this.#stopFollowing?.();
     for (const session of this.#sessions) session.destroy();
   }
@@ -149,7 +158,11 @@ export class H2Transport implements ApiTransport {
     if (waitMs > 0) await new Promise<void>((resolve) => clock.alarm(waitMs, resolve));
     try {
       const identity = this.#endpoint.credentials.identity?.get();
-      const socket = await dialServer(this.#endpoint, identity, ["h2"], clock);
+      const socket = await dialServer(this.#endpoint, identity, ["h2"], {
+        clock,
+        onLookup: (seconds) =>
+          this.#deps.activity.tell({ kind: "lookup", host: this.#authority, seconds }),
+      });
       if (socket.alpnProtocol !== "h2") {
         socket.destroy();
         throw new OutsideError("unavailable", `${this.#authority} does not speak HTTP/2`);

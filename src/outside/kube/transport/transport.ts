@@ -1,4 +1,5 @@
 import type { Reading } from "../../../kit/cell.ts";
+import type { ApiActivity } from "../activity.ts";
 
 /** One request to an API server. Bodies are JSON texts. */
 export interface ApiRequest {
@@ -48,6 +49,8 @@ export interface ApiTransport {
   watch(request: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply>;
   /** Whether the last attempt to reach the server had an answer. */
   readonly reachable: Reading<boolean>;
+  /** `host:port` of the server, as metrics name it; absent where it is in this process. */
+  readonly host?: string | undefined;
   close(): void;
 }
 
@@ -108,6 +111,8 @@ export interface ProgramCredentials {
 
 /** Connections to API servers. */
 export interface Kube {
+  /** What the connections do; absent in a simulation. */
+  readonly activity?: ApiActivity;
   connect(endpoint: ApiEndpoint): ApiTransport;
   /** Runs a credential program once. Throws `OutsideError` with its output. */
   askProgram(program: CredentialProgram, signal: AbortSignal): Promise<ProgramCredentials>;
