@@ -1,6 +1,7 @@
 import { deriveRootLayout } from "../config/derive.ts";
 import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
+import { exposeLastShutdown } from "../node/metrics/shutdown-metrics.ts";
 import { shutdownPeriods } from "../node/shutdown/plan-shutdown.ts";
 import { NodeShutdown } from "../node/shutdown/shutdown.ts";
 import { ShutdownState } from "../node/shutdown/shutdown-state.ts";
@@ -27,9 +28,12 @@ export function assembleShutdown(
   const { clock, host } = outside;
   const { gates } = resolveGates(config.featureGates);
   const periods = shutdownPeriods(config, gates);
-  if (periods.length === 0) return;
   const log = outside.log.child("shutdown");
   const { logind, files } = host;
+  const tellsTimes = gates.isEnabled("GracefulNodeShutdownBasedOnPodPriority");
+  if (periods.length === 0 || !logind || !tellsTimes)
+    scope.spawn("last shutdown", "restart", () => exposeLastShutdown(metrics, files, rootFolder));
+  if (periods.length === 0) return;
   if (!logind) {
     log.warn("shutdownGracePeriod has no effect: this machine has no logind");
     return;
@@ -49,7 +53,7 @@ export function assembleShutdown(
     seen: pipeline.seen,
     state: new ShutdownState(gracefulShutdown, state),
     ...(cluster ? { reported: cluster.pods } : {}),
-    ...(gates.isEnabled("GracefulNodeShutdownBasedOnPodPriority") ? { metrics } : {}),
+    ...(tellsTimes ? { metrics } : {}),
   });
   health.add(shutdown.check);
   shutdown.start();

@@ -36,15 +36,15 @@ export interface MetricFamily extends MetricOptions {
   readonly samples: readonly Sample[];
 }
 
-/** A page of metrics in the text format, sorted by name; families without samples are left out. */
+/** A page of metrics in the text format, sorted by name; families without samples are left out, but for those of Kubernetes' own. */
 export function exposeFamilies(families: readonly MetricFamily[]): string {
   let text = "";
   for (const family of families.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const { name, type, samples } = family;
-    if (samples.length === 0) continue;
+    if (samples.length === 0 && family.stability === undefined) continue;
     text += `# HELP ${name} ${helpLine(family)}\n# TYPE ${name} ${type}\n`;
     for (const { labels, value, timestampMs } of samples) {
-      const at = timestampMs === undefined ? "" : ` ${timestampMs}`;
+      const at = timestampMs === undefined ? "" : ` ${Math.trunc(timestampMs)}`;
       text += `${name}${formatLabels(labels)} ${formatFloat(value)}${at}\n`;
     }
   }

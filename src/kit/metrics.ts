@@ -142,7 +142,7 @@ export class MetricsRegistry {
     this.#register(options, () => {
       let text = "";
       for (const { labels, value, timestampMs } of collect())
-        text += `${options.name}${formatLabels(labels, names)} ${formatFloat(value)}${timestampMs === undefined ? "" : ` ${timestampMs}`}\n`;
+        text += `${options.name}${formatLabels(labels, names)} ${formatFloat(value)}${timestampMs === undefined ? "" : ` ${Math.trunc(timestampMs)}`}\n`;
       return text;
     });
   }

@@ -2,12 +2,14 @@
  * Keeps the logs of running containers below their limit. In: pods, sizes of files. Out: rotated files,
  * requests to the runtime to open new ones. Invariant: one log's failure delays only that log.
  */
+import { METRICS } from "../api/metrics/metrics.ts";
 import { containerLogFile, podPaths } from "../api/pod/pod-paths.ts";
 import { parseQuantity, quantityValue } from "../api/text/quantity.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { retryDelayMs } from "../kit/backoff.ts";
 import type { MonotonicMs } from "../kit/clock.ts";
 import { inParallel } from "../kit/in-parallel.ts";
+import type { MetricsRegistry, Sample } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { PodFiles } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -22,6 +24,7 @@ export interface LogRotationDeps {
   readonly scope: TaskScope;
   readonly pipeline: Pick<Pipeline, "pods">;
   readonly logs: Pick<Logs, "rotate">;
+  readonly metrics: MetricsRegistry;
 }
 
 /** How often, how large, how many. */
@@ -44,6 +47,10 @@ interface Failed {
 
 /** Starts the loop; it ends with the scope. Nothing is done when the size limit is negative. */
 export function startLogRotation(options: LogRotationOptions, deps: LogRotationDeps): void {
+  const sizes = new Map<string, number>();
+  deps.metrics.collected(METRICS.kubelet_container_log_filesystem_used_bytes, () =>
+    logSamples(deps.pipeline.pods, sizes),
+  );
   const maxBytes = Number(quantityValue(parseQuantity(options.containerLogMaxSize)));
   if (maxBytes < 0) return;
   const { clock } = deps.outside;
@@ -70,12 +77,26 @@ export function startLogRotation(options: LogRotationOptions, deps: LogRotationD
       const due = logs.filter(
         ({ containerId }) => (failed.get(containerId)?.notBefore ?? 0) <= clock.monotonic(),
       );
-      const large = await largeLogs(due, maxBytes, deps.outside.host.podFiles);
+      for (const id of sizes.keys()) if (!ids.has(id)) sizes.delete(id);
+      const large = await largeLogs(due, { maxBytes, sizes }, deps.outside.host.podFiles);
       await inParallel(large, options.containerLogMaxWorkers, async (log) => {
         if (!signal.aborted) await rotateOne(log, signal);
       });
     }
   });
+}
+
+/** The logs that running containers write, as large as they were when they were looked at last. */
+function logSamples(pods: Pipeline["pods"], sizes: ReadonlyMap<string, number>): Sample[] {
+  return pods.list().flatMap(({ uid, pod, observed }) =>
+    observed.containers.flatMap(({ id, name: container }) => {
+      const value = sizes.get(id);
+      const { namespace, name } = pod.metadata;
+      return value === undefined
+        ? []
+        : [{ labels: { uid, namespace, pod: name, container }, value }];
+    }),
+  );
 }
 
 /** The logs of all running containers. */
@@ -97,12 +118,14 @@ function runningLogs(pods: Pipeline["pods"], logs: string): RunningLog[] {
  */
 async function largeLogs(
   logs: readonly RunningLog[],
-  maxBytes: number,
+  { maxBytes, sizes }: { readonly maxBytes: number; readonly sizes: Map<string, number> },
   files: Pick<PodFiles, "factsOfAll">,
 ): Promise<readonly RunningLog[]> {
   if (logs.length === 0) return [];
   try {
     const facts = await files.factsOfAll(logs.map(({ path }) => path));
+    for (const [i, { containerId }] of logs.entries())
+      sizes.set(containerId, facts[i]?.sizeBytes ?? 0);
     return logs.filter((_, i) => (facts[i]?.sizeBytes ?? maxBytes) >= maxBytes);
   } catch {
     return logs;

@@ -63,7 +63,7 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
     node: deps.node,
     runtime: deps.runtime.service,
   });
-  startLogRotation(options.config, { outside, scope, pipeline, logs });
+  startLogRotation(options.config, { outside, scope, pipeline, logs, metrics });
   startHousekeeping(options, {
     outside,
     scope,

@@ -111,14 +111,13 @@ export async function startServer(
   });
   const checks = measuredChecks(served, sliMetrics);
   const log = deps.log.child("server");
-  const countTranslated = createStreamingMetrics(metrics);
   const routes = [
     ...kubeletRoutes(node, {
       clock,
       log,
       checks,
       sliMetrics,
-      countTranslated,
+      countTranslated: createStreamingMetrics(metrics),
       serving,
       flags: options.flags ?? {},
       nodeLogFolder: options.nodeLogFolder ?? NODE_LOG_FOLDER,

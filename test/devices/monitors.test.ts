@@ -11,7 +11,11 @@ import {
   POD_RESOURCES,
   POD_RESOURCES_V1ALPHA1,
 } from "../../src/outside/plugins/plugins.ts";
-import { followPluginFolder, servePodResources } from "../../src/subsystems/devices/devices.ts";
+import {
+  followPluginFolder,
+  podResourcesCounters,
+  servePodResources,
+} from "../../src/subsystems/devices/devices.ts";
 import { DeviceWorld, FOLDER, GPU, gpus, podOf } from "./world.ts";
 
 const signal = new AbortController().signal;
@@ -28,7 +32,7 @@ test("pod resources: v1 and v1alpha1 list, one pod, what can be given, and a lim
     grpc,
     clock,
     scope,
-    metrics,
+    counters: podResourcesCounters(metrics),
     files: host.files,
     log: silentLog,
     state: world.devices.state,

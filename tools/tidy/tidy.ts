@@ -184,6 +184,7 @@ export function readTree(root: string): Tree {
     entries: [
       "src/main.ts",
       "src/library.ts",
+      "src/api/metrics/metrics-docs.ts",
       "src/config/config-docs.ts",
       "src/outside/host/worker/main.ts",
     ],

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { parseDocumented } from "../../../test/support/documented-metrics.ts";
 import { DEFAULT_SECONDS } from "./define.ts";
 import { METRICS, UNSERVED_METRICS } from "./metrics.ts";
+import { withMetricTable } from "./metrics-docs.ts";
 
 const DOCUMENTED = parseDocumented(
   readFileSync(new URL("./testdata/metrics-1.36.tsv", import.meta.url), "utf8"),
@@ -26,3 +27,22 @@ for (const { name, type, stability, labels, buckets } of DOCUMENTED)
       const usual = type === "histogram" ? DEFAULT_SECONDS : [];
       assert.deepEqual(metric.buckets ?? [], buckets.length > 0 ? buckets : [...usual]);
     });
+
+test("withMetricTable writes a row for every metric between the markers, and nothing else", () => {
+  const marked = (table: string) => `a\n<!-- begin metrics -->\n${table}<!-- end metrics -->\nb\n`;
+  const places = { servedBy: () => ["src/some/file.ts"], tests: () => ["test/some.test.ts"] };
+  const first = withMetricTable(marked("old\n"), places);
+  assert.match(first, /^a\n<!-- begin metrics -->\n165 of 182 /);
+  const row = "| `kubelet_evictions` | counter | ALPHA | `eviction_signal` |";
+  assert.ok(first.includes(`\n${row} \`some/file.ts\` | \`test/some.test.ts\` |\n`));
+  assert.ok(first.includes("\n| `csi_operations_seconds` | CSI volumes are not supported |\n"));
+  assert.ok(first.endsWith("<!-- end metrics -->\nb\n"));
+  assert.equal(withMetricTable(first, places), first);
+});
+
+test("docs/metrics.md has a row for every documented metric", () => {
+  const text = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
+  const known = [...Object.keys(METRICS), ...Object.keys(UNSERVED_METRICS)];
+  const lacking = known.filter((name) => !text.includes(`\n| \`${name}\` | `));
+  assert.deepEqual(lacking, [], "run tools/generate/generate-metric-docs.mjs");
+});

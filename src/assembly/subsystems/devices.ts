@@ -5,6 +5,7 @@ import {
   Devices,
   followPluginFolder,
   NUMA_NODES_FILE,
+  podResourcesCounters,
   servePodResources,
   topologyOf,
 } from "../../subsystems/devices/devices.ts";
@@ -60,12 +61,13 @@ export async function assembleDevices(
     },
   );
   await devices.start();
+  const counters = podResourcesCounters(metrics);
   if (!grpc) return devices;
   const common = { grpc, clock, scope, log, files: host.files };
   followPluginFolder(layout.pluginsRegistry, { ...common, plugins: devices.plugins });
   servePodResources(layout.podResources.directory, {
     ...common,
-    metrics,
+    counters,
     state: devices.state,
     pods: () => activePods(podFacts),
   });

@@ -6,6 +6,7 @@
  */
 import { type DecisionInputs, makeDecision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
@@ -271,21 +272,11 @@ export class NodeShutdown {
     const timeOf = (wall: WallMs | undefined) => [
       { labels: {}, value: Math.floor((wall ?? 0) / 1000) },
     ];
-    metrics.collected(
-      {
-        type: "gauge",
-        name: "kubelet_graceful_shutdown_start_time_seconds",
-        help: "Last graceful shutdown start time since unix epoch in seconds",
-      },
-      () => timeOf(this.#times?.startedAt),
+    metrics.collected(METRICS.kubelet_graceful_shutdown_start_time_seconds, () =>
+      timeOf(this.#times?.startedAt),
     );
-    metrics.collected(
-      {
-        type: "gauge",
-        name: "kubelet_graceful_shutdown_end_time_seconds",
-        help: "Last graceful shutdown end time since unix epoch in seconds",
-      },
-      () => timeOf(this.#times?.endedAt),
+    metrics.collected(METRICS.kubelet_graceful_shutdown_end_time_seconds, () =>
+      timeOf(this.#times?.endedAt),
     );
   }
 }

@@ -168,8 +168,9 @@ export class PodActor {
       touches: touchesOf(plan.actions),
       replaces: replacesOf(plan.actions),
     } as const;
+    const planned = this.#record;
     this.#take(acting);
-    void this.#act(plan.actions, leave);
+    void this.#act(plan.actions, planned, leave);
   }
 
   #setAlarm(at: MonotonicMs): void {
@@ -179,14 +180,13 @@ export class PodActor {
     });
   }
 
-  async #act(actions: readonly PodAction[], leave: AbortSignal): Promise<void> {
+  async #act(actions: readonly PodAction[], planned: PodRecord, leave: AbortSignal): Promise<void> {
     const attempt = new AbortController();
     this.#inFlight = attempt;
     const deps = { ...this.#deps, attempts: this.#attempts };
-    const record = this.#record;
     const began = this.#deps.clock.monotonic();
-    const results = await applyPlan(record, actions, deps, attempt.signal);
-    this.#deps.ports.measures.worked(record, this.#deps.clock.monotonic() - began);
+    const results = await applyPlan(this.#record, actions, deps, attempt.signal);
+    this.#deps.ports.measures.worked(planned, this.#deps.clock.monotonic() - began);
     this.#inFlight = undefined;
     if (leave.aborted) return;
     const actuated = this.#deps.ports.resizes.actuated(this.#record.pod);

@@ -202,7 +202,7 @@ export interface ActedPod {
 export interface PodMeasurePort {
   /** An action ended. */
   acted(acted: ActedPod): void;
-  /** A run of actions ended; `record` is the pod as it was when the run began. */
+  /** A run of actions ended; `record` is the pod as it was when they were planned. */
   worked(record: PodRecord, tookMs: number): void;
   /** A pod was found in the runtime that no source names. */
   orphaned(): void;

@@ -26,7 +26,7 @@ export interface PodResourcesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
-  readonly metrics: MetricsRegistry;
+  readonly counters: PodResourcesCounters;
   readonly state: Pick<DeviceState, "inventory" | "ledger">;
   /** Pods that run or are about to, or are being ended. */
   readonly pods: () => readonly IdentifiedPod[];
@@ -70,7 +70,7 @@ type Method = "list" | "get" | "get_allocatable";
 function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
   const { state, pods, clock } = deps;
   const limit = new TokenBucket(RATE, clock);
-  const count = counters(deps.metrics);
+  const count = deps.counters;
   const answer =
     <Request, Response>(version: string, method: Method, act: (request: Request) => Response) =>
     async (request: Request): Promise<Response> => {
@@ -121,8 +121,14 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
   ];
 }
 
+/** Counts the calls of this endpoint, by version of the interface and by method. */
+export interface PodResourcesCounters {
+  asked(version: string, method: Method): void;
+  failed(version: string, method: Method): void;
+}
+
 /** The Go kubelet's metrics of this endpoint: all calls, calls by method, and those that failed. */
-function counters(metrics: MetricsRegistry) {
+export function podResourcesCounters(metrics: MetricsRegistry): PodResourcesCounters {
   const total = metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_total);
   const requests = {
     list: metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_list),
@@ -137,11 +143,10 @@ function counters(metrics: MetricsRegistry) {
     get_allocatable: metrics.counter(METRICS.kubelet_pod_resources_endpoint_errors_get_allocatable),
   };
   return {
-    asked: (version: string, method: Method) => {
+    asked: (version, method) => {
       total.add({ server_api_version: version });
       requests[method].add({ server_api_version: version });
     },
-    failed: (version: string, method: Method) =>
-      errors[method].add({ server_api_version: version }),
+    failed: (version, method) => errors[method].add({ server_api_version: version }),
   };
 }

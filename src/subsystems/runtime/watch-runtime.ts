@@ -12,9 +12,9 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
 import { DegradedPods } from "./degraded-pods.ts";
+import { type WatchMeasures, watchMeasures } from "./instrument.ts";
 import type { Observer } from "./observe.ts";
 import { type PodHandler, PodObservations } from "./pod-observations.ts";
-import { type WatchMeasures, watchMeasures } from "./watch-measures.ts";
 
 /** How the runtime is, as far as pods and the node must know. */
 export interface RuntimeHealth {

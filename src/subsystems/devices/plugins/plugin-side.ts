@@ -64,14 +64,14 @@ export class PluginSide {
     this.#deps = deps;
     this.#startedAt = deps.clock.monotonic();
     const registrations = deps.metrics.counter(METRICS.kubelet_device_plugin_registration_total);
-    if (!deps.grpc) return;
-    const { state } = deps;
     deps.metrics.collected(METRICS.plugin_manager_total_plugins, () =>
       this.list().map(({ socketPath }) => ({
         labels: { socket_path: socketPath, state: "actual_state_of_world" },
         value: 1,
       })),
     );
+    if (!deps.grpc) return;
+    const { state } = deps;
     this.#registry = new PluginRegistry({
       ...deps,
       grpc: deps.grpc,
