@@ -10,7 +10,12 @@ import {
   signCertificate,
 } from "../../outside/x509/x509.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODE_KIND, POD_CERTIFICATE_REQUEST_KIND, POD_KIND } from "../kinds/catalog.ts";
+import {
+  NODE_KIND,
+  POD_CERTIFICATE_REQUEST_KIND,
+  POD_KIND,
+  SERVICE_ACCOUNT_KIND,
+} from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { StatusError } from "../status-error.ts";
@@ -215,6 +220,16 @@ const IMPERSONATED: readonly (readonly [string, Record<string, string>, User])[]
     { name: "system:serviceaccount:shop:robot", groups: ["a", "system:authenticated"] },
   ],
   [
+    "a user whose name only holds that of an account",
+    { "impersonate-user": "my-system:serviceaccount:shop:robot" },
+    { name: "my-system:serviceaccount:shop:robot", groups: ["system:authenticated"] },
+  ],
+  [
+    "a user whose name goes on behind that of an account",
+    { "impersonate-user": "system:serviceaccount:shop:robot:x" },
+    { name: "system:serviceaccount:shop:robot:x", groups: ["system:authenticated"] },
+  ],
+  [
     "a UID and extra fields",
     {
       "impersonate-user": "jane",
@@ -267,6 +282,7 @@ const RESTRICTIONS: readonly (readonly [string, Kind, object, boolean, User, boo
   ["its own object", NODE_KIND, { metadata: { name: "n1" } }, false, NODE, true],
   ["another node's object", NODE_KIND, { metadata: { name: "n2" } }, false, NODE, false],
   ["an object without a name", NODE_KIND, { metadata: {} }, true, NODE, false],
+  ["an account", SERVICE_ACCOUNT_KIND, { metadata: { name: "a" } }, true, NODE, true],
   ["a pod of its own", POD_KIND, pod("n1"), false, NODE, true],
   ["another node's pod", POD_KIND, pod("n2"), false, NODE, false],
   ["a pod of no node", POD_KIND, pod(undefined), false, NODE, false],

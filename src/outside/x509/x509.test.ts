@@ -340,6 +340,9 @@ describe("isIssuedBy", () => {
     const [leaf = new Uint8Array()] = pemBlocks(pem, "CERTIFICATE");
     assert.equal(isIssuedBy(leaf, other + root, NOW), true);
     assert.equal(isIssuedBy(leaf, other, NOW), false, "the same name with another key");
+    const forged = Uint8Array.from(leaf);
+    forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
+    assert.equal(isIssuedBy(forged, root, NOW), false, "the signature is another");
     assert.equal(isIssuedBy(leaf, root, at(2)), false);
     assert.equal(isIssuedBy(leaf, pem, NOW), false, "a leaf is no authority");
   });

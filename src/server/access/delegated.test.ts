@@ -125,3 +125,122 @@ test("reviewAuthorizer that cannot ask is an error of the server, not a no", asy
   );
   assert.equal(answer.kind === "refused" && answer.status, 500);
 });
+
+/** A client of which the API server answers every question in the same way, and what was asked. */
+function answering(status: object | undefined) {
+  const asked: unknown[] = [];
+  const client = {
+    create: async (_: unknown, __: unknown, object: unknown) => {
+      asked.push(object);
+      return { status };
+    },
+  } as unknown as Parameters<typeof tokenAuthenticator>[1]["client"];
+  return { clock: new SimClock(), client, asked };
+}
+
+const USER = { username: "ann" };
+const REVIEWS: readonly (readonly [string, object | undefined, object])[] = [
+  [
+    "a user",
+    { authenticated: true, user: USER },
+    { kind: "identity", identity: { name: "ann", groups: [] } },
+  ],
+  [
+    "a user with all there is",
+    { authenticated: true, user: { ...USER, groups: ["a"], uid: "7", extra: { scopes: ["x"] } } },
+    {
+      kind: "identity",
+      identity: { name: "ann", groups: ["a"], uid: "7", extra: { scopes: ["x"] } },
+    },
+  ],
+  [
+    "a user whose token is not authenticated",
+    { authenticated: false, user: USER, error: "expired" },
+    { kind: "refused", why: "expired" },
+  ],
+  [
+    "a user, and no word on the token",
+    { user: USER },
+    { kind: "refused", why: "the API server rejected the token" },
+  ],
+  [
+    "no user",
+    { authenticated: true },
+    { kind: "refused", why: "the API server rejected the token" },
+  ],
+  ["nothing", undefined, { kind: "refused", why: "the API server rejected the token" }],
+];
+
+for (const [what, status, expected] of REVIEWS)
+  test(`tokenAuthenticator: the API server answers with ${what}`, async () => {
+    const { authenticate } = tokenAuthenticator(1_000, answering(status));
+    assert.deepEqual(await authenticate(bearer("t"), signal), expected);
+  });
+
+test("tokenAuthenticator: an answer is good until its time, and longer tokens are asked for each time", async () => {
+  const { clock, client, asked } = answering({ authenticated: true, user: USER });
+  const { authenticate } = tokenAuthenticator(1_000, { clock, client });
+  const ask = async (token: string) => {
+    const before = asked.length;
+    const { kind } = await authenticate(bearer(token), signal);
+    return [kind, asked.length - before];
+  };
+  assert.deepEqual(await ask("t"), ["identity", 1]);
+  await clock.advance(999);
+  assert.deepEqual(await ask("t"), ["identity", 0]);
+  await clock.advance(1);
+  assert.deepEqual(await ask("t"), ["identity", 1]);
+  for (const [length, again] of [
+    [10_000, 0],
+    [10_001, 1],
+    [64 * 1024, 1],
+  ] as const) {
+    assert.deepEqual(await ask("x".repeat(length)), ["identity", 1]);
+    assert.deepEqual(await ask("x".repeat(length)), ["identity", again], `${length}`);
+  }
+  assert.deepEqual(await ask("x".repeat(64 * 1024 + 1)), ["refused", 0]);
+});
+
+test("an error that is no refusal of the API server is not taken for one", async () => {
+  const { clock } = answering(undefined);
+  const client = {
+    create: async () => {
+      throw new TypeError("a mistake of ours");
+    },
+  } as unknown as Parameters<typeof tokenAuthenticator>[1]["client"];
+  const { authenticate } = tokenAuthenticator(1_000, { clock, client });
+  await assert.rejects(authenticate(bearer("t"), signal), /a mistake of ours/);
+});
+
+test("reviewAuthorizer tells the API server all that is known of the caller, and believes only a yes", async () => {
+  const question = {
+    verb: "get",
+    resource: "nodes",
+    name: "n1",
+    subresource: "pods",
+    path: "/pods",
+  } as const;
+  const resourceAttributes = {
+    verb: "get",
+    version: "v1",
+    resource: "nodes",
+    name: "n1",
+    subresource: "pods",
+  };
+  const ttl = { allowedMs: 1_000, deniedMs: 1_000 };
+  for (const [status, expected] of [
+    [{ allowed: true }, "allow"],
+    [{ allowed: false, denied: true }, "deny"],
+    [{}, "deny"],
+    [undefined, "deny"],
+  ] as const) {
+    const { clock, client, asked } = answering(status);
+    const identity = { name: "ann", groups: ["a"], uid: "7", extra: { scopes: ["x"] } };
+    const authorizer = reviewAuthorizer(ttl, { clock, client });
+    assert.equal(await authorizer.authorize({ ...question, identity }, signal), expected);
+    const bare = { name: "ann", groups: ["a"] };
+    assert.equal(await authorizer.authorize({ ...question, identity: bare }, signal), expected);
+    const spec = { user: "ann", groups: ["a"], resourceAttributes };
+    assert.deepEqual(asked, [{ spec: { ...spec, uid: "7", extra: { scopes: ["x"] } } }, { spec }]);
+  }
+});

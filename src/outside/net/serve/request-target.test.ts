@@ -29,6 +29,11 @@ for (const [target, parts, query] of TARGETS)
     }
   });
 
+test("pathPart: a target without a path has an empty one", () => {
+  assert.equal(pathPart("?x"), "");
+  assert.equal(pathPart(""), "");
+});
+
 const TOKENS: readonly (readonly [string | undefined, string | undefined])[] = [
   ["Bearer abc", "abc"],
   ["bearer   a.b.c", "a.b.c"],
