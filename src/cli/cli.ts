@@ -15,6 +15,7 @@ import { addEventsCommand } from "./commands/events.ts";
 import { addExecCommand } from "./commands/exec.ts";
 import { addExportCommand } from "./commands/export.ts";
 import { addGetCommand } from "./commands/get/get.ts";
+import { addHardenCommand } from "./commands/harden.ts";
 import { addImagesCommand } from "./commands/images/images.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan/plan.ts";
@@ -116,6 +117,7 @@ export function buildProgram(context: CliContext): Command {
   addDevicesCommand(program, context);
   addImagesCommand(program, context);
   addConfigCommand(program, context);
+  addHardenCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);
   return program;

@@ -28,6 +28,7 @@ import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { imageOptions } from "./image-options.ts";
 import { lockAgentFile } from "./lock-file.ts";
+import { tightenNodeFiles } from "./node-files.ts";
 import { startOwnApi } from "./own-api.ts";
 import { agentSocket, otherAgentSockets } from "./socket.ts";
 import {
@@ -80,6 +81,7 @@ function deadContainersOf({
 async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
   const log = await openLog(loaded);
+  if (process.getuid?.() === 0) await tightenNodeFiles(loaded, log);
   const version = kubeletVersion();
   const tracer = isTracing(config.tracing)
     ? await openTracer(config.tracing, { nodeName, version }, log)

@@ -51,6 +51,8 @@ export interface LoadedConfig {
   /** Logged once at start; not a problem. */
   readonly warnings: readonly string[];
   readonly problems: readonly ConfigProblem[];
+  /** Paths of the files that it was read from: the main file, then the drop-ins. */
+  readonly files: readonly string[];
   /** Settings made by the user that nodelet does not act on. */
   readonly noEffect: readonly IdleSetting[];
 }
@@ -115,6 +117,7 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
       ...adviseOnConfig(config, resolved.gates),
     ],
     problems: withoutRepeats(problems),
+    files: [...(sources.base ? [sources.base] : []), ...sources.dropIns].map(({ path }) => path),
     noEffect: findIdle(config, origins),
   };
 }

@@ -29,7 +29,7 @@ import {
 } from "./access/authenticate.ts";
 import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
 import type { Delegated } from "./access/delegated.ts";
-import { ServingCertificate } from "./access/serving-certificate.ts";
+import { ownCertificateFile, ServingCertificate } from "./access/serving-certificate.ts";
 import { exposeAgent } from "./agent-metrics.ts";
 import { type CallerAdmission, EndpointService } from "./endpoint.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
@@ -219,9 +219,11 @@ async function startSecure(
   } = config;
   if ((certFile === "") !== (keyFile === ""))
     throw new UsageError("tlsCertFile, tlsPrivateKeyFile: one is set without the other");
+  // The agent's own pair may be named, too: it is made all the same.
+  const isGiven = certFile !== "" && certFile !== ownCertificateFile(options.certFolder);
   const certificate = new ServingCertificate(
     {
-      ...(certFile === "" ? {} : { given: { certFile, keyFile } }),
+      ...(isGiven ? { given: { certFile, keyFile } } : {}),
       folder: options.certFolder,
       nodeName,
       addresses,

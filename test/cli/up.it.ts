@@ -1,6 +1,6 @@
 // `nodelet up` on bare machines: what it makes of them, what it survives, and that `down` takes all of it back.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 import { containerdPrograms } from "../box/containerd.ts";
 import { bareMachine, differences, type NodeBox } from "./node-box.ts";
@@ -31,6 +31,12 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
   assert.match(first.stdout, /hello is ready: curl http:\/\/10\.85\.0\.\d+:8080\/$/m);
   assert.match(first.stdout, /The agent has stopped; 1 pod runs on\./);
   assert.equal((await node.nodelet(["get", "pods"])).code, 4, "the agent has stopped");
+  for (const socket of ["containerd.sock", "containerd.sock.ttrpc"]) {
+    const path = node.box.path(`/run/nodelet/containerd/${socket}`);
+    assert.equal(statSync(path).mode & 0o777, 0o600, socket);
+  }
+  const review = await node.nodelet(["config", "review"]);
+  assert.equal(review.code, 0, review.stdout);
   const pid = await httpdOf(node);
   const url = /curl (\S+)/.exec(first.stdout)?.[1] ?? "";
   assert.match(await node.box.run(["busybox", "wget", "-qO-", url]), /Hello from a pod/);

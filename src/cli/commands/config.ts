@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { encodeConfig } from "../../config/file/encode-config.ts";
-import { reviewHardening } from "../../config/hardening.ts";
+import { reviewFiles, reviewHardening, reviewService } from "../../config/hardening.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -9,13 +9,18 @@ import { connectMachine } from "../../outside/connect.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
+import { readNodeFiles } from "../node-files.ts";
 import { fieldViews, renderFieldViews, renderFindings } from "../render/config-view.ts";
 import { encode } from "../render/output.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 
-interface ViewOptions {
+/** Options that name the configuration. */
+export interface ConfigOptions {
   readonly config?: string;
   readonly configDir?: string;
+}
+
+interface ViewOptions extends ConfigOptions {
   readonly origins?: boolean;
   readonly changed?: boolean;
   readonly output?: "json" | "yaml";
@@ -49,8 +54,9 @@ export function addConfigCommand(program: Command, context: CliContext): void {
     .command("review")
     .summary("check the configuration against the CIS benchmark")
     .description(
-      "Checks the effective configuration against section 4.2 of the CIS benchmark for Kubernetes " +
-        "nodes. The exit code is 1 if a recommendation is not followed.",
+      "Checks the effective configuration and the agent's files against section 4 of the CIS benchmark " +
+        "for Kubernetes nodes. What the node does not have is n/a. The exit code is 1 if a " +
+        "recommendation is not followed; nodelet harden writes a configuration that follows all of them.",
     )
     .argument("[flags...]", "flags as for `nodelet run`, after --")
     .option(
@@ -71,9 +77,10 @@ Examples:
   nodelet config view --origins -- --max-pods=50 --node-ip=192.0.2.1
 `;
 
-async function load(
+/** The configuration that options and flags name; what is wrong with it is printed. */
+export async function loadNamedConfig(
   flags: readonly string[],
-  options: ViewOptions,
+  options: ConfigOptions,
   io: CliContext["io"],
 ): Promise<LoadedConfig> {
   const { files } = connectMachine(silentLog).host;
@@ -94,12 +101,17 @@ async function review(
   options: ViewOptions,
   { io }: CliContext,
 ): Promise<number> {
-  const loaded = await load(flags, options, io);
+  const loaded = await loadNamedConfig(flags, options, io);
   if (loaded.problems.length > 0) return EXIT_USAGE;
-  const findings = reviewHardening(loaded.config, loaded.flags, loaded.gates);
+  const files = await readNodeFiles(loaded);
+  const findings = [
+    ...reviewFiles(files),
+    ...reviewHardening(loaded.config, loaded.flags, loaded.gates),
+    reviewService(files),
+  ];
   if (options.output !== undefined) io.stdout.write(encode(findings, options.output));
   else writeLines(io.stdout, renderFindings(findings, { paint: io.paint }));
-  return findings.every(({ holds }) => holds) ? EXIT_OK : EXIT_FAILURE;
+  return findings.some(({ holds }) => holds === "no") ? EXIT_FAILURE : EXIT_OK;
 }
 
 async function view(
@@ -107,7 +119,7 @@ async function view(
   options: ViewOptions,
   { io }: CliContext,
 ): Promise<number> {
-  const loaded = await load(flags, options, io);
+  const loaded = await loadNamedConfig(flags, options, io);
   const changed = options.changed === true;
   const views = fieldViews(loaded).filter(({ origin }) => !changed || origin !== "default");
   if (options.origins !== true && !changed) {

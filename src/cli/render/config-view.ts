@@ -49,6 +49,8 @@ export function renderFieldViews(
   );
 }
 
+const HOLDS_STYLE = { yes: "green", no: "yellow", "n/a": "dim" } as const;
+
 /** Recommendations with what to do where one is not followed. */
 export function renderFindings(
   findings: readonly HardeningFinding[],
@@ -59,8 +61,8 @@ export function renderFindings(
       { title: "CHECK", value: ({ id }) => id },
       {
         title: "HOLDS",
-        value: ({ holds }) => (holds ? "yes" : "no"),
-        style: ({ holds }) => (holds ? "green" : "yellow"),
+        value: ({ holds }) => holds,
+        style: ({ holds }) => HOLDS_STYLE[holds],
       },
       { title: "RECOMMENDED", value: ({ advice }) => advice },
     ],

@@ -1,9 +1,9 @@
 // pure
 import { dumpYaml } from "../../api/text/yaml.ts";
-import { CONFIG_API_VERSION, CONFIG_KIND } from "../../config/kubelet-config.ts";
+import { type HardeningPlaces, hardenedFile } from "../../config/hardening.ts";
 
 /** Inputs of the configuration for `up`. */
-export interface ConfigFileInputs {
+export interface ConfigFileInputs extends HardeningPlaces {
   readonly manifests: string;
   readonly runtimeSocket: string;
   readonly cgroupVersion: 1 | 2;
@@ -18,22 +18,21 @@ const HEADING = `# The configuration of the agent that "nodelet up" starts. You 
 
 /**
  * The `KubeletConfiguration` for a node without a cluster: pods from a folder, nobody let in over the
- * network (the command line uses a socket that only root can open).
+ * network (the command line uses a socket that only root can open), the rest as the CIS benchmark asks for, also for
+ * whom the server is switched on later.
  */
 export function kubeletConfigFile(inputs: ConfigFileInputs): string {
   const { manifests, runtimeSocket, cgroupVersion, swapOn, resolvConf } = inputs;
-  return `${HEADING}${dumpYaml({
-    apiVersion: CONFIG_API_VERSION,
-    kind: CONFIG_KIND,
+  const { clientCaFile, certDir } = inputs;
+  const file = {
     staticPodPath: manifests,
     containerRuntimeEndpoint: `unix://${runtimeSocket}`,
     cgroupDriver: "cgroupfs",
     ...(cgroupVersion === 1 ? { failCgroupV1: false } : {}),
     ...(swapOn ? { failSwapOn: false } : {}),
     ...(resolvConf === undefined ? {} : { resolvConf }),
-    authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
+    authentication: { webhook: { enabled: false } },
     enableServer: false,
-    // There is no other program of a cluster that asks for them.
-    makeIPTablesUtilChains: false,
-  })}`;
+  };
+  return `${HEADING}${dumpYaml(hardenedFile(file, { clientCaFile, certDir }))}`;
 }

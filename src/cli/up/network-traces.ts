@@ -1,11 +1,12 @@
-/** What CNI plugins leave in the packet filter and among the interfaces, to be removed by `down`. */
+/** What CNI plugins and the agent leave in the packet filter and among the interfaces, to be removed by `down`. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { findProgram, searchPath } from "./programs.ts";
 
 const run = promisify(execFile);
 
-const TABLES = ["filter", "nat"] as const;
+const PROGRAMS = ["iptables", "ip6tables"] as const;
+const TABLES = ["filter", "nat", "mangle"] as const;
 const WAIT = ["-w", "10"] as const;
 
 /** One line of `iptables -S`. */
@@ -38,28 +39,40 @@ function splitWords(line: string): readonly string[] {
   );
 }
 
-/** Names that the CNI plugins give their chains. */
-const CNI_CHAIN = /^CNI-/;
+/** Names that the CNI plugins give their chains, and the agent its own (`makeIPTablesUtilChains`). */
+const OUR_CHAIN = /^(CNI-.*|KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY))$/;
 
-/** The CNI plugins' chains as `table/chain`; empty where there is no iptables. */
-export async function chainsOfCni(): Promise<readonly string[]> {
+interface Table {
+  readonly program: (typeof PROGRAMS)[number];
+  readonly name: (typeof TABLES)[number];
+}
+
+const ALL_TABLES: readonly Table[] = PROGRAMS.flatMap((program) =>
+  TABLES.map((name) => ({ program, name })),
+);
+
+/** `nat/CNI-1`, of IPv6 `ip6tables/nat/CNI-1`. */
+const shown = ({ program, name }: Table, chain: string): string =>
+  program === "iptables" ? `${name}/${chain}` : `${program}/${name}/${chain}`;
+
+/** The chains of CNI plugins and of agents; empty where there is no iptables. */
+export async function ownChains(): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const table of TABLES) {
+  for (const table of ALL_TABLES)
     for (const { kind, chain } of await rulesOf(table))
-      if (kind === "chain" && CNI_CHAIN.test(chain)) found.push(`${table}/${chain}`);
-  }
+      if (kind === "chain" && OUR_CHAIN.test(chain)) found.push(shown(table, chain));
   return found;
 }
 
-/** Removes CNI chains that were not there before, with the rules that lead to them. */
+/** Removes such chains that were not there before, with the rules that lead to them. */
 export async function removeChains(before: readonly string[]): Promise<void> {
   const known = new Set(before);
-  for (const table of TABLES) {
+  for (const table of ALL_TABLES) {
     const rules = await rulesOf(table);
     const fresh = rules
-      .filter(({ kind, chain }) => kind === "chain" && CNI_CHAIN.test(chain))
+      .filter(({ kind, chain }) => kind === "chain" && OUR_CHAIN.test(chain))
       .map(({ chain }) => chain)
-      .filter((chain) => !known.has(`${table}/${chain}`));
+      .filter((chain) => !known.has(shown(table, chain)));
     for (const { kind, target, words } of rules) {
       if (kind === "rule" && fresh.includes(target ?? "")) await iptables(table, ["-D", ...words]);
     }
@@ -75,15 +88,15 @@ export async function removeBridge(name: string): Promise<void> {
   await run(ip, ["link", "delete", name, "type", "bridge"]).catch(() => {});
 }
 
-async function rulesOf(table: string): Promise<readonly FilterRule[]> {
+async function rulesOf(table: Table): Promise<readonly FilterRule[]> {
   return parseRules(await iptables(table, ["-S"]));
 }
 
 /** Output of iptables; empty when it is missing or refuses. */
-async function iptables(table: string, words: readonly string[]): Promise<string> {
-  const program = findProgram("iptables");
+async function iptables(table: Table, words: readonly string[]): Promise<string> {
+  const program = findProgram(table.program);
   if (program === undefined) return "";
-  const argv = [...WAIT, "-t", table, ...words];
+  const argv = [...WAIT, "-t", table.name, ...words];
   return await run(program, argv, { env: { PATH: searchPath() } }).then(
     ({ stdout }) => stdout,
     () => "",

@@ -7,7 +7,7 @@ import { type MachineReport, mayLowerOomScore } from "./checks.ts";
 import { kernelValues } from "./kernel-values.ts";
 import { kubeletConfigFile } from "./kubelet-config-file.ts";
 import { fileState, type OpenLedger } from "./ledger.ts";
-import { chainsOfCni } from "./network-traces.ts";
+import { ownChains } from "./network-traces.ts";
 import type { UpPaths } from "./paths.ts";
 import { ensureSandboxImage } from "./runtime/bring-images.ts";
 import { ensureOwnContainerd } from "./runtime/own-containerd.ts";
@@ -72,7 +72,7 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
   ledger.expectFolders([paths.stateDir, paths.runDir, paths.logDir, ...etc, ...SHARED_FOLDERS]);
   if (ledger.now.runtime === undefined) {
     const cgroups = (await host.cgroups.exists(AGENT_CGROUP)) ? [] : [AGENT_CGROUP];
-    const chainsBefore = await chainsOfCni();
+    const chainsBefore = await ownChains();
     const sysctls = kernelValues(host);
     ledger.change(() => ({ cgroups, chainsBefore, sysctls }));
   }
@@ -93,6 +93,8 @@ function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socke
   const text = kubeletConfigFile({
     manifests: paths.manifests,
     runtimeSocket: socket,
+    clientCaFile: `${paths.api}/pki/ca.crt`,
+    certDir: `${paths.agentRoot}/pki`,
     cgroupVersion: version,
     swapOn: report.swapBytes > 0,
     ...(existsSync(REAL_RESOLV_CONF) ? { resolvConf: REAL_RESOLV_CONF } : {}),

@@ -55,6 +55,8 @@ for (const cgroupVersion of [1, 2] as const)
       const text = kubeletConfigFile({
         manifests: PATHS.manifests,
         runtimeSocket: PATHS.containerd.socket,
+        clientCaFile: `${PATHS.api}/pki/ca.crt`,
+        certDir: `${PATHS.agentRoot}/pki`,
         cgroupVersion,
         swapOn,
         resolvConf: "/run/systemd/resolve/resolv.conf",

@@ -159,7 +159,7 @@ export class ServingCertificate {
   /** The one made before, as long as it is good for a while; else a new one. */
   async #ownPair(): Promise<TlsMaterial> {
     const { folder } = this.#options;
-    const certFile = `${folder}/kubelet.crt`;
+    const certFile = ownCertificateFile(folder);
     const keyFile = `${folder}/kubelet.key`;
     const { state } = this.#deps;
     if (await this.#isThere(certFile)) {
@@ -211,6 +211,11 @@ export class ServingCertificate {
     ];
     return missing.length > 0 ? `it does not name ${missing.join(", ")}` : undefined;
   }
+}
+
+/** Where the certificate that is made is kept, below `--cert-dir`; its key is `kubelet.key` beside it. */
+export function ownCertificateFile(folder: string): string {
+  return `${folder}/kubelet.crt`;
 }
 
 function stateFile(path: string): StateFile {
