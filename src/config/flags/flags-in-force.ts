@@ -1,5 +1,6 @@
 // pure
 import type { JsonValue } from "../../api/generated/types.ts";
+import { shownUrl } from "../../api/text/shown-url.ts";
 import { isTree } from "../../kit/json.ts";
 import { formatDuration } from "../duration.ts";
 import { encodeConfig } from "../file/encode-config.ts";
@@ -8,8 +9,11 @@ import { getAt } from "../tree.ts";
 import { FLAGS } from "./flag-table.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
 
-/** Flags whose values may hold credentials. */
-const SECRET: ReadonlySet<string> = new Set(["manifest-url-header"]);
+/** Flags whose values may hold credentials, and what is shown of them. */
+const SHOWN: Readonly<Record<string, (value: JsonValue | undefined) => string>> = {
+  "manifest-url": (value) => shownUrl(flagText(value)),
+  "manifest-url-header": masked,
+};
 
 /**
  * Every flag that sets something with the value that is in force, whether a flag, a file or a default set it, by name
@@ -23,7 +27,7 @@ export function flagsInForce(
   const entries = FLAGS.flatMap(({ name, type, target }): (readonly [string, string])[] => {
     if (target.kind === "config") {
       const value = getAt(encoded, target.path);
-      return [[name, SECRET.has(name) ? masked(value) : flagText(value)]];
+      return [[name, (SHOWN[name] ?? flagText)(value)]];
     }
     if (target.kind !== "flag") return [];
     const value = flags[target.key];

@@ -1,3 +1,4 @@
+import { shownUrl } from "../../api/text/shown-url.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Net } from "../../outside/net/net.ts";
 import type { ReadManifest } from "./manifest.ts";
@@ -31,17 +32,17 @@ export async function followHttp(
   deps: HttpSourceDeps,
   signal: AbortSignal,
 ): Promise<void> {
+  const origin = shownUrl(options.url);
   let pods: readonly SourcedPod[] = [];
   let lastBody: string | undefined;
   while (!signal.aborted) {
     const answer = await ask(options, deps, signal);
     if (answer.kind === "body") deps.onRead();
     if (answer.kind === "failed")
-      deps.onChange(pods, [{ origin: options.url, message: answer.message }]);
+      deps.onChange(pods, [{ origin, message: masked(answer.message) }]);
     else if (answer.body !== lastBody) {
       const read = deps.readManifest(answer.body, "http", options.url);
-      if (read.kind === "refused")
-        deps.onChange(pods, [{ origin: options.url, message: read.message }]);
+      if (read.kind === "refused") deps.onChange(pods, [{ origin, message: read.message }]);
       else {
         pods = read.pods;
         lastBody = answer.body;
@@ -50,6 +51,11 @@ export async function followHttp(
     } else deps.onChange(pods, []);
     await deps.clock.sleep(options.everyMs, signal).catch(() => {});
   }
+}
+
+/** The message of a failed request without what its URL may hold; redirects may lead to further ones. */
+function masked(message: string): string {
+  return message.replaceAll(/"(https?:[^"]*)"/g, (_, url: string) => JSON.stringify(shownUrl(url)));
 }
 
 type Answer =

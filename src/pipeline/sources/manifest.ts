@@ -4,6 +4,7 @@ import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { bindStaticPod } from "../../api/pod/static-pod.ts";
+import { shownUrl } from "../../api/text/shown-url.ts";
 import { parseYaml } from "../../api/text/yaml.ts";
 import { staticPodProblems } from "../../api/validation/static-pod-references.ts";
 import { type PodValidationOptions, validatePod } from "../../api/validation/validation.ts";
@@ -67,5 +68,6 @@ function staticPod(decoded: Pod, { nodeName, source, origin, seen, rules }: Bind
   const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
   const problems = [...validatePod(pod, rules), ...staticPodProblems(pod)];
   if (problems.length > 0) throw new UsageError(formatProblems(problems));
-  return { uid: pod.metadata.uid, pod, source, origin };
+  const shown = source === "file" ? origin : shownUrl(origin);
+  return { uid: pod.metadata.uid, pod, source, origin: shown };
 }

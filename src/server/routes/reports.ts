@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podFullName } from "../../api/pod/pod.ts";
+import { shownUrl } from "../../api/text/shown-url.ts";
 import { encodeConfig } from "../../config/file/encode-config.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { ProbeReport } from "../../subsystems/probes/probes.ts";
@@ -50,10 +51,14 @@ export function podList(items: readonly Pod[]): object {
 
 const MASKED = ["<masked>"];
 
-/** `/configz`: the configuration in force. Headers of manifest URLs may hold credentials. */
+/** `/configz`: the configuration in force. The URL of manifests and its headers may hold credentials. */
 export async function replyConfig(call: Call, { config }: ServedNode): Promise<void> {
   const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, MASKED] as const);
-  const shown = { ...config, staticPodURLHeader: Object.fromEntries(headers) };
+  const shown = {
+    ...config,
+    staticPodURL: shownUrl(config.staticPodURL),
+    staticPodURLHeader: Object.fromEntries(headers),
+  };
   await replyJson(call, { kubeletconfig: encodeConfig(shown) });
 }
 
