@@ -68,7 +68,7 @@ test("run starts beside up: its socket has another name, and both answer", async
   await node.run("up", "--detach", "--until-ready");
   const second = await startSecond(node);
   await second.said(/agent is running/);
-  assert.match(second.text, /has another name.*agent-2\.sock/);
+  assert.match(second.text, /listening on another path.*agent-2\.sock/);
   await sleep(TOGETHER_MS);
   assert.ok(second.process.running, second.text);
   assert.equal((await secure(node, SECOND.port, "/configz")).status, 200);

@@ -2,7 +2,7 @@
 // box: node test/images/registry.ts PORT. Prints `ready`.
 //
 // Names: ok/*, auth/* (basic auth user:secret), stall/* (never answers for the manifest), slow/* (bytes come
-// slowly), reset/* (closes the connection), s<code>/* (that status), and any tag or path below.
+// slowly), slow/large* (and there are many), reset/* (closes the connection), s<code>/* (that status), and any tag or path below.
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { configBytes, goArchitecture } from "../../src/cli/local-images/image-archive.ts";
@@ -17,6 +17,8 @@ const MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json";
 const CREDENTIALS = `Basic ${Buffer.from("user:secret").toString("base64")}`;
 const SLOW_CHUNK = 64 * 1024;
 const SLOW_MS = 100;
+/** Takes some three seconds when it comes slowly. */
+const LARGE_BYTES = 2 * 1024 * 1024;
 
 const blobs = new Map<string, Uint8Array>();
 const manifests = new Map<string, Blob>();
@@ -31,7 +33,8 @@ function keep(bytes: Uint8Array): Blob {
 function manifestOf(repository: string): Blob {
   const known = manifests.get(repository);
   if (known) return known;
-  const spec = testImage({ names: [`${repository}:1`], paddingBytes: 256 * 1024 });
+  const paddingBytes = repository.startsWith("slow/large") ? LARGE_BYTES : 256 * 1024;
+  const spec = testImage({ names: [`${repository}:1`], paddingBytes });
   const config = keep(configBytes(spec, goArchitecture()));
   const layers = spec.layers.map(keep);
   const describe = (type: string) => (blob: Blob) => ({

@@ -36,7 +36,7 @@ const VARIABLE: readonly (readonly [RegExp, string])[] = [
   [/^\d+ checks? passed.*\n/gm, ""],
   [/^.* node \S+: NotReady .*\n/gm, ""],
   [/^.*\b(?:ContainerCreating|Pending|Running), 0\/1 ready.*\n/gm, ""],
-  [/^.* Startup probe failed: .*\n( {21}.*\n)*/gm, ""],
+  [/^.* (?:Startup|Readiness) probe failed: .*\n( {21}.*\n)*/gm, ""],
   [/^\d{4}-\d\d-\d\d\n/gm, ""],
   [/^ {2}default\/\S+: stopped$/gm, "  default/POD: stopped"],
   [/\b\d\d:\d\d:\d\d\b/g, "TIME"],
