@@ -27,4 +27,27 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
     'return { name: "local_api_pki", path, holds, important: true }; => return { name: "local_api_pki", path, holds, important: false };':
       "whether the reserve of a full disk is used: nothing about access",
   },
+  "src/localapi/access/tokens.ts": {
+    "expirationSeconds < MIN_SECONDS => expirationSeconds <= MIN_SECONDS":
+      "it chooses between two messages, where the lifetime is not the shortest one",
+    "jti: uuidOf(random.hex(16)), => jti: uuidOf(random.hex(17)),": "a UUID takes what it needs",
+  },
+  "src/outside/tokens/tokens.ts": {
+    "if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head || !body || !signature) return; => if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head && !body || !signature) return;":
+      "an empty head names no algorithm",
+    "if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head || !body || !signature) return; => if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head || !body && !signature) return;":
+      "empty claims are no object",
+  },
+  "src/outside/net/serve/client-certificates.ts": {
+    'if (!(socket instanceof TLSSocket) || this.#authorities === undefined) return { kind: "none" }; => if (!(socket instanceof TLSSocket) && this.#authorities === undefined) return { kind: "none" };':
+      "without authorities no certificate is asked for, and with them every socket is one of TLS",
+    'if (!(socket instanceof TLSSocket) || this.#authorities === undefined) return { kind: "none" }; => if (false) return { kind: "none" };':
+      "without authorities no certificate is asked for, and with them every socket is one of TLS",
+    'if (now > notAfter) return { kind: "unverified", why: "the certificate has expired" }; => if (now >= notAfter) return { kind: "unverified", why: "the certificate has expired" };':
+      "one millisecond of the machine's clock",
+    "if (presented.authorities !== this.#authorities) { => if (true) {":
+      "judging again gives the same verdict, later",
+    "return { der, notAfter: 0 as WallMs, doubt: messageOf(error), authorities }; => return { der, notAfter: 1 as WallMs, doubt: messageOf(error), authorities };":
+      "a certificate in doubt is refused before its end is looked at",
+  },
 };

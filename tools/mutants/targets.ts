@@ -37,5 +37,8 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/outside/x509/pem.ts": [X509],
   "src/outside/host/files/beneath.ts": ["src/outside/host/files/beneath.test.ts"],
   "src/outside/host/files/resolve-beneath.ts": ["src/outside/host/files/resolve-beneath.test.ts"],
-  "src/outside/host/files/change-beneath.ts": ["src/subsystems/logs/rotate-log.test.ts"],
+  "src/outside/host/files/change-beneath.ts": [
+    "src/subsystems/logs/rotate-log.test.ts",
+    "test/contracts/host-contract.test.ts",
+  ],
 };
