@@ -41,6 +41,8 @@ export class EvictionNode {
   /** The pods as the runtime measured their layers last, and when; without, it measures when asked. */
   layers: { readonly atMs: WallMs; readonly pods: readonly TestPod[] } | undefined;
   hasUnobservedPods = false;
+  /** What happens while pods are measured. */
+  whileMeasuring = () => {};
   /** Evicted pods stay for ever. */
   stuck = false;
   broken = false;
@@ -54,7 +56,11 @@ export class EvictionNode {
         measureNode: async () => this.#measure(),
         hasUnobservedPods: () => this.hasUnobservedPods,
         candidates: () => this.pods.map(candidateOf),
-        measurePods: async ({ disks }) => this.#usages(disks ? "pods and disks" : "pods"),
+        measurePods: async ({ disks }) => {
+          const usages = this.#usages(disks ? "pods and disks" : "pods");
+          this.whileMeasuring();
+          return usages;
+        },
         remeasurePods: async ({ layers }) => {
           assert.ok(layers);
           return this.#usages("disks again");

@@ -34,6 +34,19 @@ test("memory runs out: one pod goes with its reason, its neighbours stay, the co
   await node.leave();
 });
 
+test("a pod that ends while pods are measured is not evicted, and nobody in its place", async () => {
+  const node = new EvictionNode();
+  node.pods = [...FIVE];
+  node.memoryUsedMi = 120;
+  node.whileMeasuring = () => {
+    node.pods = FIVE.filter(({ name }) => name !== "hog");
+  };
+  await node.clock.advance(30_000);
+  assert.equal(node.measured.length, 1);
+  assert.deepEqual(node.orders, []);
+  await node.leave();
+});
+
 test("a full disk: what nobody uses goes first, and when that is enough no pod goes", async () => {
   const node = new EvictionNode();
   node.pods = [{ name: "web", volumeMi: 100 }];

@@ -238,7 +238,7 @@ export class Eviction {
       return [];
     }
     const { candidate } = victim.ranked;
-    // Reclaiming took a while: the pod may have ended meanwhile, which changes what there is.
+    // Measuring pods took a while: this one may have ended meanwhile, and what it used is free.
     if (!ports.candidates().some(({ uid }) => uid === candidate.uid)) return [];
     this.#observeAge(round.plan);
     this.#evictVictim(latest, victim);
