@@ -3,7 +3,7 @@ import type { PodUid } from "../../src/api/pod-identity.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { ContainerStats, ImageFilesystems } from "../../src/outside/cri/cri.ts";
+import type { ContainerLayer, ImageFilesystems } from "../../src/outside/cri/cri.ts";
 import { type MeasuredPod, Stats, type StatsDeps } from "../../src/subsystems/stats/stats.ts";
 import { FAKE_FACTS, FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
@@ -58,7 +58,7 @@ const PODS: readonly MeasuredPod[] = [
 const LAYER = {
   attributes: { id: ID },
   writableLayer: { timestamp: 0n, usedBytes: { value: 700n }, inodesUsed: { value: 7n } },
-} as unknown as ContainerStats;
+} as unknown as ContainerLayer;
 
 const NONE_WAITED = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
 /** Pressure where the kernel counts none. */

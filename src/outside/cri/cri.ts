@@ -4,11 +4,11 @@
  * simulation brings a fake, and both pass `test/contracts/runtime-contract.ts`.
  */
 import type { WallMs } from "../../kit/clock.ts";
+import type { ContainerLayer } from "./decode-layers.ts";
 import type {
   Container,
   ContainerConfig,
   ContainerFilter,
-  ContainerStats,
   ContainerStatus,
   DeepPartial,
   FilesystemUsage,
@@ -23,11 +23,11 @@ import type {
   VersionResponse,
 } from "./generated/api.ts";
 
+export type { ContainerLayer } from "./decode-layers.ts";
 export type {
   Container,
   ContainerConfig,
   ContainerFilter,
-  ContainerStats,
   ContainerStatus,
   DeepPartial,
   FilesystemUsage,
@@ -120,8 +120,8 @@ export interface RuntimeService {
     signal: AbortSignal,
   ): Promise<readonly Container[]>;
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus>;
-  /** Usage of all containers; of it the agent needs only the writable layers. */
-  listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
+  /** Of the usage of all containers only the writable layers, which is all that the agent takes from it. */
+  listContainerStats(signal: AbortSignal): Promise<readonly ContainerLayer[]>;
   /** Resolves with the id of the new container. */
   createContainer(
     sandboxId: string,

@@ -4,6 +4,7 @@ import type { GrpcChannel } from "../grpc/channel.ts";
 import { type CallTerms, type CriCaller, criCaller } from "./call.ts";
 import { containerdEvents } from "./containerd-events.ts";
 import type { ExecResult, RuntimeEvent, RuntimeService, SandboxCalls } from "./cri.ts";
+import { decodeLayers } from "./decode-layers.ts";
 import type { ContainerStatus } from "./generated/api.ts";
 import {
   AttachRequest,
@@ -23,6 +24,7 @@ import {
 } from "./generated/api.ts";
 
 const METHODS = RuntimeServiceDefinition.methods;
+const LIST_LAYERS = { ...METHODS.listContainerStats, responseType: { decode: decodeLayers } };
 
 /** CRI version that the agent sends in Version requests (kubelet's own constant). */
 const KUBE_API_VERSION = "0.1.0";
@@ -110,8 +112,7 @@ function containerCalls(cri: CriCaller, timeoutMs: number): ContainerCalls {
       );
       return present<ContainerStatus>(answer.status, `status of container ${containerId}`);
     },
-    listContainerStats: async (signal) =>
-      (await cri.call(METHODS.listContainerStats, { filter: undefined }, signal)).stats,
+    listContainerStats: (signal) => cri.call(LIST_LAYERS, { filter: undefined }, signal),
     createContainer: async (podSandboxId, config, sandboxConfig, signal) => {
       const request = CreateContainerRequest.fromPartial({ podSandboxId, config, sandboxConfig });
       return (await cri.call(METHODS.createContainer, request, signal)).containerId;

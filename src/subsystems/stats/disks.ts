@@ -4,7 +4,7 @@ import { isOutside } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
-import type { ContainerStats, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
+import type { ContainerLayer, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
 import { Latest } from "./latest.ts";
@@ -15,7 +15,7 @@ import { measuredVolumes } from "./volumes.ts";
 export interface DisksDeps {
   readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTrees"> };
   readonly runtime: {
-    listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
+    listContainerStats(signal: AbortSignal): Promise<readonly ContainerLayer[]>;
     filesystems(signal: AbortSignal): Promise<ImageFilesystems>;
   };
   readonly clock: Clock;
