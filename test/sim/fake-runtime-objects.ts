@@ -192,11 +192,22 @@ export function containerStatus(container: FakeContainer): ContainerStatus {
   return ContainerStatus.fromPartial({ ...listed, ...ended, stopSignal: signalled });
 }
 
-export function containerStats({ id }: FakeContainer, layerBytes: number): ContainerStats {
-  return ContainerStats.fromPartial({
-    attributes: { id },
-    writableLayer: { usedBytes: { value: BigInt(layerBytes) }, inodesUsed: { value: 2n } },
-  });
+/** Usage of containers, whose layers were measured at `timestamp`, in nanoseconds since the epoch. */
+export function containerStats(
+  containers: readonly FakeContainer[],
+  layerBytes: (container: FakeContainer) => number,
+  timestamp: bigint,
+): readonly ContainerStats[] {
+  return containers.map((container) =>
+    ContainerStats.fromPartial({
+      attributes: { id: container.id },
+      writableLayer: {
+        timestamp,
+        usedBytes: { value: BigInt(layerBytes(container)) },
+        inodesUsed: { value: 2n },
+      },
+    }),
+  );
 }
 
 export const VERSION = {

@@ -206,7 +206,7 @@ export class FakeRuntime implements ContainerRuntime {
         this.#call("containerStatus", signal, () => containerStatus(this.#container(id))),
       listContainerStats: (signal) =>
         this.#call("listContainerStats", signal, () =>
-          [...this.containers.values()].map((one) => containerStats(one, this.layerBytes(one))),
+          containerStats([...this.containers.values()], this.layerBytes, this.#nanos()),
         ),
       createContainer: (sandboxId, config, _sandbox, signal) =>
         this.#call("createContainer", signal, () => this.#create(this.#sandbox(sandboxId), config)),

@@ -62,6 +62,22 @@ test("storage of chosen pods: as young as it is wanted, forgotten with its pod",
   assert.deepEqual(await volumeBytes(["u1"]), [before], "nothing is known of before it was gone");
 });
 
+test("a layer that the runtime has not measured yet has no recent time", async () => {
+  const { stats, runtime } = await statsWorld(1);
+  const timeOfLayer = async () => {
+    const storage = await stats.storageOf(new Set(["u1"]), -1);
+    return storage.get("u1")?.containers[0]?.rootfs?.atMs;
+  };
+  assert.equal(await timeOfLayer(), 0);
+  const { listContainerStats } = runtime;
+  runtime.listContainerStats = async (signal) =>
+    (await listContainerStats(signal)).map(({ attributes, writableLayer }) => ({
+      attributes,
+      writableLayer: writableLayer && { ...writableLayer, timestamp: 5_000_000n },
+    }));
+  assert.equal(await timeOfLayer(), 5);
+});
+
 test("storage of chosen pods: file systems as a whole are not measured for it", async () => {
   const { stats, host, asked } = await statsWorld(1);
   const disks: string[] = [];

@@ -34,6 +34,11 @@ export interface DisksOptions {
 
 /** Maximum age of everything but volumes. */
 const MAX_AGE_MS = 10_000;
+/**
+ * Time of a layer that the runtime reports without a time. containerd does so, with nothing used, until it has measured
+ * the layer for the first time.
+ */
+const NOT_MEASURED = 0 as WallMs;
 /** Most files counted in one volume or folder of logs. */
 const MAX_ENTRIES = 1_000_000;
 /** A call waits this long for sizes of folders; what takes longer is in the result of a later call. */
@@ -204,11 +209,12 @@ export class Disks {
   }
 
   async #measureLayers(): Promise<ReadonlyMap<string, FsFigures>> {
-    const { clock, runtime, signal } = this.#deps;
-    const atMs = clock.wall();
+    const { runtime, signal } = this.#deps;
     const stats = await this.#tolerant("layers of the runtime", runtime.listContainerStats(signal));
     const layers = (stats ?? []).flatMap(({ attributes, writableLayer }) =>
-      attributes && writableLayer ? [[attributes.id, usedOf(writableLayer, atMs)] as const] : [],
+      attributes && writableLayer
+        ? [[attributes.id, usedOf(writableLayer, NOT_MEASURED)] as const]
+        : [],
     );
     return new Map(layers);
   }
