@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { METRICS, UNSERVED_METRICS } from "../../src/api/metrics/metrics.ts";
 import { parseDocumented } from "../support/documented-metrics.ts";
 import { type PageMetric, parseMetrics, parseSamples } from "../support/metric-page.ts";
+import { MIXIN, MIXIN_CLAIMS } from "./mixin.vectors.ts";
 import { type ServedWorld, startWorld } from "./world.ts";
 
 const DOCUMENTED = parseDocumented(
@@ -12,13 +13,18 @@ const DOCUMENTED = parseDocumented(
 );
 const PATHS = ["/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis"] as const;
 
+/** As many as dashboards are tried with. */
+const PODS = 20;
+
 let world: ServedWorld;
 let pages: ReadonlyMap<string, ReadonlyMap<string, PageMetric>>;
 
 before(async () => {
   world = await startWorld({ cluster: true, config: { showHiddenMetricsForVersion: "1.35" } });
-  await world.run("web", { kind: "sleep" });
-  await world.untilPhase("web", "Running");
+  const volumes = [{ name: "data", emptyDir: {} }];
+  const names = Array.from({ length: PODS }, (_, i) => `web-${i}`);
+  for (const name of names) await world.run(name, { kind: "sleep" }, { volumes });
+  for (const name of names) await world.untilPhase(name, "Running");
   await world.local("/healthz");
   const read = new Map<string, ReadonlyMap<string, PageMetric>>();
   for (const path of PATHS) read.set(path, parseMetrics((await world.local(path)).body));
@@ -100,4 +106,29 @@ test("work on pods, listings and requests are counted by the agent that does the
     "registered_metrics_total",
   ])
     assert.ok(sum(name) > 0, name);
+});
+
+test("every alert and panel of kubernetes-mixin about kubelets finds its series", async () => {
+  const samples = parseSamples((await world.local("/metrics")).body);
+  const missing = Object.entries(MIXIN).flatMap(([expression, queried]) =>
+    queried
+      .filter(({ name, labels = {} }) => {
+        const patterns = Object.entries(labels).map(
+          ([label, pattern]) => [label, new RegExp(`^(${pattern})$`)] as const,
+        );
+        return !samples.some(
+          (sample) =>
+            sample.name === name &&
+            patterns.every(([label, pattern]) => pattern.test(sample.labels[label] ?? "")),
+        );
+      })
+      .map(({ name }) => `${expression}: ${name}`),
+  );
+  assert.deepEqual(missing, []);
+  const metrics = pages.get("/metrics");
+  for (const { name, labels = {} } of Object.values(MIXIN_CLAIMS).flat()) {
+    assert.ok(metrics?.has(name), name);
+    const known: readonly string[] = METRICS[name as keyof typeof METRICS].labels;
+    assert.deepEqual(Object.keys(labels).sort(), [...known].sort(), name);
+  }
 });

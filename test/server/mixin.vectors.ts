@@ -1,0 +1,108 @@
+// What the kubelet rules of kubernetes-mixin ask, as data: each alert, recording rule or panel with the series that its
+// expression needs. Written from its alerts/kubelet, alerts/storage_alerts, rules/kubelet and dashboards/kubelet.
+
+/** A series that an expression asks for; each value is a pattern for the whole label. */
+export interface QueriedSeries {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+const series = (name: string, labels?: QueriedSeries["labels"]): QueriedSeries =>
+  labels ? { name, labels } : { name };
+
+const OPERATION = { operation_type: ".+" };
+const CLAIM = { namespace: ".+", persistentvolumeclaim: ".+" };
+
+/** Expressions of `/metrics`, by their name. */
+export const MIXIN: Readonly<Record<string, readonly QueriedSeries[]>> = {
+  "rule node_quantile:kubelet_pleg_relist_duration_seconds:histogram_quantile": [
+    series("kubelet_pleg_relist_duration_seconds_bucket", { le: ".+" }),
+    series("kubelet_node_name", { node: ".+" }),
+  ],
+  "alert KubeletTooManyPods": [
+    series("kubelet_running_pods"),
+    series("kubelet_node_name", { node: ".+" }),
+  ],
+  "alert KubeletPodStartUpLatencyHigh": [
+    series("kubelet_pod_worker_duration_seconds_bucket", { ...OPERATION, le: ".+" }),
+    series("kubelet_node_name", { node: ".+" }),
+  ],
+  "alert KubeletClientCertificateExpiration": [
+    series("kubelet_certificate_manager_client_ttl_seconds"),
+  ],
+  "alert KubeletServerCertificateExpiration": [
+    series("kubelet_certificate_manager_server_ttl_seconds"),
+  ],
+  "alert KubeletClientCertificateRenewalErrors": [
+    series("kubelet_certificate_manager_client_expiration_renew_errors"),
+  ],
+  "alert KubeletServerCertificateRenewalErrors": [series("kubelet_server_expiration_renew_errors")],
+  "panel Running Kubelets": [series("kubelet_node_name", { node: ".+" })],
+  "panel Running Pods": [series("kubelet_running_pods")],
+  "panel Running Containers": [
+    series("kubelet_running_containers", { container_state: "running" }),
+  ],
+  "panel Actual Volume Count": [
+    series("volume_manager_total_volumes", { state: "actual_state_of_world", plugin_name: ".+" }),
+  ],
+  "panel Desired Volume Count": [
+    series("volume_manager_total_volumes", { state: "desired_state_of_world", plugin_name: ".+" }),
+  ],
+  "panel Operation Rate": [series("kubelet_runtime_operations_total", OPERATION)],
+  "panel Operation Duration 99th quantile": [
+    series("kubelet_runtime_operations_duration_seconds_bucket", { ...OPERATION, le: ".+" }),
+  ],
+  "panel Pod Start Rate": [
+    series("kubelet_pod_start_duration_seconds_count"),
+    series("kubelet_pod_worker_duration_seconds_count", OPERATION),
+  ],
+  "panel Pod Start Duration": [
+    series("kubelet_pod_start_duration_seconds_bucket", { le: ".+" }),
+    series("kubelet_pod_worker_duration_seconds_bucket", { ...OPERATION, le: ".+" }),
+  ],
+  "panel Storage Operation Rate": [
+    series("storage_operation_duration_seconds_count", {
+      operation_name: ".+",
+      volume_plugin: ".+",
+    }),
+  ],
+  "panel Storage Operation Duration 99th quantile": [
+    series("storage_operation_duration_seconds_bucket", { operation_name: ".+", le: ".+" }),
+  ],
+  "panel Cgroup manager operation rate": [
+    series("kubelet_cgroup_manager_duration_seconds_count", OPERATION),
+  ],
+  "panel Cgroup manager 99th quantile": [
+    series("kubelet_cgroup_manager_duration_seconds_bucket", { ...OPERATION, le: ".+" }),
+  ],
+  "panel PLEG relist rate": [series("kubelet_pleg_relist_duration_seconds_count")],
+  "panel PLEG relist interval": [
+    series("kubelet_pleg_relist_interval_seconds_bucket", { le: ".+" }),
+  ],
+  "panel PLEG relist duration": [
+    series("kubelet_pleg_relist_duration_seconds_bucket", { le: ".+" }),
+  ],
+  "panel RPC rate": [
+    series("rest_client_requests_total", { code: "2..", method: ".+", host: ".+" }),
+  ],
+  "panel Request duration 99th quantile": [
+    series("rest_client_request_duration_seconds_bucket", { verb: ".+", le: ".+" }),
+  ],
+  "panel Memory": [series("process_resident_memory_bytes")],
+  "panel CPU usage": [series("process_cpu_seconds_total")],
+  "panel Goroutines": [series("go_goroutines")],
+};
+
+/** Expressions about claims; there is nothing to find while no pod has one. */
+export const MIXIN_CLAIMS: Readonly<Record<string, readonly QueriedSeries[]>> = {
+  "alert KubePersistentVolumeFillingUp": [
+    series("kubelet_volume_stats_available_bytes", CLAIM),
+    series("kubelet_volume_stats_capacity_bytes", CLAIM),
+    series("kubelet_volume_stats_used_bytes", CLAIM),
+  ],
+  "alert KubePersistentVolumeInodesFillingUp": [
+    series("kubelet_volume_stats_inodes_free", CLAIM),
+    series("kubelet_volume_stats_inodes", CLAIM),
+    series("kubelet_volume_stats_inodes_used", CLAIM),
+  ],
+};
