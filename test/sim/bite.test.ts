@@ -28,7 +28,7 @@ const GUARDS: readonly Guard[] = [
   },
   {
     name: "what probes found out holds over a restart",
-    file: "src/pipeline/pods/record.ts",
+    file: "src/pipeline/pods/transition.ts",
     line: "probes: from.probes ?? {},",
     without: "probes: {},",
   },

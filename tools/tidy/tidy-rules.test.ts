@@ -327,6 +327,7 @@ test("dead: files that only tests use, and circles that nobody enters", () => {
     "src/kit/tested.ts is used by nobody",
     "src/kit/one.ts is used by nobody",
     "src/kit/two.ts is used by nobody",
+    "src/kit/two.ts:1 closes a circle of imports: src/kit/one.ts > src/kit/two.ts > src/kit/one.ts",
   ]);
 });
 

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { archiveBase } from "../debian-suite.mjs";
 import { checkBlocking, checkParallel } from "./blocking.ts";
+import { checkCircles } from "./circles.ts";
 import { checkFolders } from "./folders.ts";
 import {
   checkEdge,
@@ -47,6 +48,7 @@ export function findViolations(tree: Tree): Violation[] {
     found.push(...checkBlocking(file, tree.moduleRules), ...checkParallel(file, tree.moduleRules));
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
+  found.push(...checkCircles(sources, resolveImport));
   found.push(...unusedPackages(sources, tree.imported), ...checkFolders(sources.keys()));
   found.push(...checkTwice([...sources.values()].filter(({ path }) => !isGenerated(path))));
   found.push(...checkOwnCode(tree.files));

@@ -19,8 +19,27 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { SpanOptions } from "../../kit/tracing/tracing.ts";
-import type { ExportingTracer, TracedProcess, TracingOptions } from "./tracing.ts";
+import type { SpanOptions, Tracer } from "../../kit/tracing/tracing.ts";
+
+/** Where spans go and which are recorded (`tracing` of KubeletConfiguration). */
+export interface TracingOptions {
+  /** `host:port` of an OTLP collector over gRPC without TLS; default localhost:4317. */
+  readonly endpoint?: string;
+  /** Traces recorded of a million that begin here; those that a caller records are recorded in any case. Default 0. */
+  readonly samplingRatePerMillion?: number;
+}
+
+/** What spans say of the process. */
+export interface TracedProcess {
+  readonly nodeName: string;
+  readonly version: string;
+}
+
+/** A tracer whose spans are exported. */
+export interface ExportingTracer extends Tracer {
+  /** Sends what is left, within a bounded time, and ends. */
+  close(): Promise<void>;
+}
 
 const DEFAULT_ENDPOINT = "localhost:4317";
 const MILLION = 1_000_000;

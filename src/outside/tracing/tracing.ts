@@ -4,27 +4,9 @@
  * a bounded queue of spans and holds up nothing.
  */
 import type { Log } from "../../kit/log.ts";
-import type { Tracer } from "../../kit/tracing/tracing.ts";
+import type { ExportingTracer, TracedProcess, TracingOptions } from "./otlp.ts";
 
-/** Where spans go and which are recorded (`tracing` of KubeletConfiguration). */
-export interface TracingOptions {
-  /** `host:port` of an OTLP collector over gRPC without TLS; default localhost:4317. */
-  readonly endpoint?: string;
-  /** Traces recorded of a million that begin here; those that a caller records are recorded in any case. Default 0. */
-  readonly samplingRatePerMillion?: number;
-}
-
-/** What spans say of the process. */
-export interface TracedProcess {
-  readonly nodeName: string;
-  readonly version: string;
-}
-
-/** A tracer whose spans are exported. */
-export interface ExportingTracer extends Tracer {
-  /** Sends what is left, within a bounded time, and ends. */
-  close(): Promise<void>;
-}
+export type { ExportingTracer, TracedProcess, TracingOptions } from "./otlp.ts";
 
 /** Whether tracing is configured at all. */
 export function isTracing(options: TracingOptions): boolean {

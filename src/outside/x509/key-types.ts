@@ -1,6 +1,13 @@
 import { generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
-import type { KeyPair } from "./x509.ts";
+
+/** A private key with its public half. */
+export interface KeyPair {
+  /** SEC 1 or PKCS #8, PEM. */
+  readonly privateKeyPem: string;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Uint8Array;
+}
 
 const generate = promisify(generateKeyPair);
 

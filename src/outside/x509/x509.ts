@@ -32,6 +32,7 @@ import {
   readDer,
   TAG,
 } from "./der.ts";
+import type { KeyPair } from "./key-types.ts";
 import {
   type AlternativeNames,
   type CertificateSubject,
@@ -48,16 +49,8 @@ import {
   readCsr,
 } from "./read-certificate.ts";
 
-export { generateKeyOfType, isKeyType, type KeyType } from "./key-types.ts";
+export { generateKeyOfType, isKeyType, type KeyPair, type KeyType } from "./key-types.ts";
 export type { AlternativeNames, CertificateFacts, CertificateSubject, CertificateUsage };
-
-/** A private key with its public half. */
-export interface KeyPair {
-  /** SEC 1 or PKCS #8, PEM. */
-  readonly privateKeyPem: string;
-  /** SubjectPublicKeyInfo, DER. */
-  readonly publicKey: Uint8Array;
-}
 
 /** Contents of a certificate to sign. */
 export interface CertificateTemplate {

@@ -3,13 +3,7 @@ import type { PodStatus } from "../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../api/observation.ts";
 import { latestAttempt } from "./observed.ts";
 import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./plan/restart.ts";
-import type { PodRecord } from "./record.ts";
-
-/**
- * Exit codes by name of regular containers that ran and that the runtime knows nothing of any more: removed
- * behind our back, or lost with the runtime's own notes. They have ended, whatever became of them.
- */
-export type LostContainers = Readonly<Record<string, number>>;
+import type { LostContainers, PodRecord } from "./record.ts";
 
 /** What is lost when `now` is seen after what the record holds. */
 export function lostSince({ pod, observed, tracked }: PodRecord, now: Observation): LostContainers {

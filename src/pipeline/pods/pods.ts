@@ -26,7 +26,6 @@ import { factOf } from "./pod-fact.ts";
 import type { RecordedPodDeps } from "./ports.ts";
 import {
   NOTHING_OBSERVED,
-  newRecord,
   type PodOrigin,
   type PodRecord,
   type TerminationCause,
@@ -34,6 +33,7 @@ import {
 import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { keptResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
+import { newRecord } from "./transition.ts";
 import { knownBefore, nameOf, UnobservedPods } from "./unobserved-pods.ts";
 
 /** The desired state of one pod, as its source has it. */

@@ -8,8 +8,6 @@ import type { EvictionCause } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-import type { LostContainers } from "./lost-containers.ts";
-import { inRounds } from "./plan/rounds.ts";
 
 /** Why a pod is being ended. */
 export type TerminationCause =
@@ -142,6 +140,12 @@ export interface Retries {
   readonly failures: Readonly<Record<string, StepFailure>>;
 }
 
+/**
+ * Exit codes by name of regular containers that ran and that the runtime knows nothing of any more: removed
+ * behind our back, or lost with the runtime's own notes. They have ended, whatever became of them.
+ */
+export type LostContainers = Readonly<Record<string, number>>;
+
 /** Known facts about containers that the runtime does not tell. */
 export interface TrackedContainers {
   /** Results of probes by container name. */
@@ -207,47 +211,8 @@ export const STEP_TEARDOWN = "#teardown";
 /** What is seen of a pod that never ran. */
 export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], containers: [] };
 
-/** What a record begins with. */
-export interface NewRecord {
-  readonly uid: PodUid;
-  readonly pod: IdentifiedPod;
-  /** As its source has it, where that is not `pod`. */
-  readonly desired?: IdentifiedPod;
-  /** Where its change in place stands, when it was not just begun. */
-  readonly resize?: PodResize;
-  readonly source: PodOrigin;
-  readonly observed: Observation;
-  readonly startedAt: WallMs;
-  /** Whether this agent may have made things for the pod in a previous run. */
-  readonly mayHavePrerequisites: boolean;
-  /** The probe results known by then. */
-  readonly probes?: TrackedContainers["probes"];
-  /** Containers that had run by then and are gone from the runtime. */
-  readonly lost?: LostContainers;
-}
-
 /** A pod whose containers and cgroup have the resources of its spec. */
 export function asSpecified(pod: IdentifiedPod): ActuatedPod {
   const allocation = allocationOf(pod);
   return { ...allocation, group: allocation };
-}
-
-/** The first record of a pod. */
-export function newRecord(from: NewRecord): PodRecord {
-  const prerequisite: PrerequisiteState = from.mayHavePrerequisites ? "unknown" : "absent";
-  return {
-    uid: from.uid,
-    startedAt: from.startedAt,
-    pod: from.pod,
-    desired: { pod: from.desired ?? from.pod, source: from.source, removed: false },
-    resize: from.resize ?? { actuated: asSpecified(from.pod) },
-    life: { kind: "waiting" },
-    admission: { kind: "undecided" },
-    prerequisites: { directories: prerequisite, cgroup: prerequisite, volumes: prerequisite },
-    observed: inRounds(from.pod, from.observed),
-    sync: { freshness: "fresh", actedAt: from.observed.asOf, degraded: undefined },
-    retries: { backoff: {}, failures: {} },
-    tracked: { probes: from.probes ?? {}, replaced: [], lost: from.lost ?? {} },
-    lastPlan: { waits: {}, standing: [], progress: {} },
-  };
 }

@@ -1,10 +1,10 @@
 // pure
 
-import type { Observation } from "../../api/observation.ts";
+import type { Observation, PodUid } from "../../api/observation.ts";
 import { allocationOf, withAllocation } from "../../api/pod/allocation.ts";
 import { graceSecondsOf } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { MonotonicMs } from "../../kit/clock.ts";
+import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
@@ -15,8 +15,13 @@ import { cannotGoOn } from "./plan/plan-sandbox.ts";
 import { findSpecContainer } from "./plan/restart.ts";
 import { inRounds } from "./plan/rounds.ts";
 import {
+  asSpecified,
+  type LostContainers,
   type PodLife,
+  type PodOrigin,
   type PodRecord,
+  type PodResize,
+  type PrerequisiteState,
   type Prerequisites,
   type ProbeVerdicts,
   type Retries,
@@ -27,6 +32,45 @@ import {
 } from "./record.ts";
 import { requestedResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
+
+/** What a record begins with. */
+export interface NewRecord {
+  readonly uid: PodUid;
+  readonly pod: IdentifiedPod;
+  /** As its source has it, where that is not `pod`. */
+  readonly desired?: IdentifiedPod;
+  /** Where its change in place stands, when it was not just begun. */
+  readonly resize?: PodResize;
+  readonly source: PodOrigin;
+  readonly observed: Observation;
+  readonly startedAt: WallMs;
+  /** Whether this agent may have made things for the pod in a previous run. */
+  readonly mayHavePrerequisites: boolean;
+  /** The probe results known by then. */
+  readonly probes?: TrackedContainers["probes"];
+  /** Containers that had run by then and are gone from the runtime. */
+  readonly lost?: LostContainers;
+}
+
+/** The first record of a pod. */
+export function newRecord(from: NewRecord): PodRecord {
+  const prerequisite: PrerequisiteState = from.mayHavePrerequisites ? "unknown" : "absent";
+  return {
+    uid: from.uid,
+    startedAt: from.startedAt,
+    pod: from.pod,
+    desired: { pod: from.desired ?? from.pod, source: from.source, removed: false },
+    resize: from.resize ?? { actuated: asSpecified(from.pod) },
+    life: { kind: "waiting" },
+    admission: { kind: "undecided" },
+    prerequisites: { directories: prerequisite, cgroup: prerequisite, volumes: prerequisite },
+    observed: inRounds(from.pod, from.observed),
+    sync: { freshness: "fresh", actedAt: from.observed.asOf, degraded: undefined },
+    retries: { backoff: {}, failures: {} },
+    tracked: { probes: from.probes ?? {}, replaced: [], lost: from.lost ?? {} },
+    lastPlan: { waits: {}, standing: [], progress: {} },
+  };
+}
 
 type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
 

@@ -4,7 +4,8 @@ import { podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { NOTHING_OBSERVED, newRecord, type PodOrigin, type PodRecord } from "./record.ts";
+import { NOTHING_OBSERVED, type PodOrigin, type PodRecord } from "./record.ts";
+import { newRecord } from "./transition.ts";
 
 /** What a previous run of the agent knew of a pod. */
 export interface KnownBefore {

@@ -25,8 +25,8 @@ import { containerReference, nodeReference, podReference } from "./make-event.ts
 import { type EventPolicy, type EventRules, eventRules } from "./policy.ts";
 import { Recorder } from "./recorder.ts";
 import { ReferenceSink } from "./reference-sink.ts";
-import { type LostEvents, Sink } from "./sink.ts";
-import { Spool } from "./spool.ts";
+import { Sink } from "./sink.ts";
+import { type LostEvents, Spool } from "./spool.ts";
 
 export type { EventHandler } from "./broadcaster.ts";
 export type { EventPatch } from "./correlate.ts";

@@ -11,7 +11,7 @@ import { type EventApi, faultOf, judgeFault } from "./event-api.ts";
 import type { Fate } from "./history-lines.ts";
 import { Outbox, type OutboxEntry } from "./outbox.ts";
 import { REFERENCE } from "./policy.ts";
-import type { Spool } from "./spool.ts";
+import type { LostEvents, Spool } from "./spool.ts";
 import { writeEvent } from "./write-event.ts";
 
 /** Bounds of a sink. */
@@ -34,16 +34,6 @@ export interface SinkDeps {
   readonly onFate: (event: CoreEvent, fate: Fate) => void;
   /** Called once everything has arrived after some waiting events were dropped. */
   readonly onCaughtUp: (lost: LostEvents) => void;
-}
-
-/** Events lost while the API server was unreachable. */
-export interface LostEvents {
-  /** Time of the first and of the last of them, RFC 3339. */
-  readonly from: string;
-  readonly to: string;
-  readonly count: number;
-  /** Reasons of the events, most frequent first. */
-  readonly reasons: readonly (readonly [reason: string, count: number])[];
 }
 
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };

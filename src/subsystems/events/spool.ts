@@ -5,7 +5,16 @@ import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { EventWrite } from "./event-api.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";
-import type { LostEvents } from "./sink.ts";
+
+/** Events lost while the API server was unreachable. */
+export interface LostEvents {
+  /** Time of the first and of the last of them, RFC 3339. */
+  readonly from: string;
+  readonly to: string;
+  readonly count: number;
+  /** Reasons of the events, most frequent first. */
+  readonly reasons: readonly (readonly [reason: string, count: number])[];
+}
 
 /** Where the waiting events are. */
 export interface SpoolOptions {

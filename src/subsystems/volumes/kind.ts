@@ -3,7 +3,7 @@ import type { PersistentVolume, Volume } from "../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import type {
   KubeObject,
@@ -13,15 +13,6 @@ import type {
 } from "../../outside/kube/kube.ts";
 import type { LocalVolumes } from "./local-volumes.ts";
 import type { PodCertificateSource } from "./pod-certificates/pod-certificates.ts";
-
-/** The step of making a volume that failed, as the Go kubelet's events name it. */
-export interface VolumeStep {
-  /** `MountVolume.SetUp` */
-  readonly step: string;
-  /** The volume's own name: of a claim its persistent volume's. With the last of the reasons a resource claim's. */
-  readonly volume: string;
-  readonly reason: "FailedMount" | "FailedMapVolume" | "FailedPrepareDynamicResources";
-}
 
 /** Events about a volume beside a failed set-up. */
 export type VolumeEvent =
@@ -35,20 +26,6 @@ export type VolumeEvent =
       readonly reason: "FailedMountOnFilesystemMismatch";
       readonly message: string;
     };
-
-/** A volume that could not be made, with the step that failed. */
-export class VolumeStepError extends OutsideError {
-  readonly at: VolumeStep;
-
-  constructor(at: VolumeStep, cause: unknown) {
-    const code = isOutside(cause) ? cause.code : "precondition";
-    super(code, messageOf(cause), { cause });
-    this.at = at;
-  }
-}
-
-/** A persistent volume that cannot be had as it is asked for. */
-export const wrong = (message: string): OutsideError => new OutsideError("precondition", message);
 
 /** Dependencies of volume kinds. */
 export interface KindDeps {

@@ -2,7 +2,7 @@ import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/limits/turns.ts";
 import type { GroupOwnership, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
-import { VolumeStepError, wrong } from "./kind.ts";
+import { VolumeStepError, wrong } from "./volume-step.ts";
 
 const FOLDER_MODE = 0o750;
 

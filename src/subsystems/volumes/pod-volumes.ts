@@ -5,17 +5,11 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { MountedClaim } from "./claim-stats.ts";
-import {
-  type KindDeps,
-  type MadeVolume,
-  type VolumeKind,
-  type VolumeRequest,
-  type VolumeStep,
-  VolumeStepError,
-} from "./kind.ts";
+import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "./kind.ts";
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { volumeKindOf } from "./kinds.ts";
 import type { CountedVolume, VolumeMeasures } from "./volume-measures.ts";
+import { type VolumeStep, VolumeStepError } from "./volume-step.ts";
 
 /** Dependencies of one pod's volumes beside those of volume kinds. */
 export interface PodVolumesDeps extends KindDeps {

@@ -26,7 +26,7 @@ import {
   terminationLogMount,
   terminationLogPath,
 } from "./container-files.ts";
-import type { MadeVolume, VolumeEvent, VolumeStep } from "./kind.ts";
+import type { MadeVolume, VolumeEvent } from "./kind.ts";
 import { LocalVolumes } from "./local-volumes.ts";
 import { type PlannedDevice, planDevices } from "./plan-devices.ts";
 import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
@@ -34,6 +34,7 @@ import { type PodCertificateSource, PodCertificates } from "./pod-certificates/p
 import { PodVolumes } from "./pod-volumes.ts";
 import { tearDown } from "./teardown.ts";
 import { UNMEASURED, type VolumeMeasures, volumeMeasures } from "./volume-measures.ts";
+import type { VolumeStep } from "./volume-step.ts";
 
 export type { MadeVolume, MountFeatures, PodCertificateSource, VolumeEvent };
 export { PodCertificates };

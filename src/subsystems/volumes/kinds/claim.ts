@@ -13,8 +13,8 @@ import {
   namespaceOf,
   type VolumeKind,
   type VolumeRequest,
-  wrong,
 } from "../kind.ts";
+import { wrong } from "../volume-step.ts";
 import { checkMode, setUpPersistentVolume } from "./persistent-volume.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";

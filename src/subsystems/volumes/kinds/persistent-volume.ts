@@ -3,14 +3,8 @@ import { matchesNodeSelector } from "../../../api/node/node-selector.ts";
 import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { messageOf } from "../../../kit/errors.ts";
-import {
-  type KindDeps,
-  type MadeVolume,
-  type VolumeRequest,
-  type VolumeStep,
-  VolumeStepError,
-  wrong,
-} from "../kind.ts";
+import type { KindDeps, MadeVolume, VolumeRequest } from "../kind.ts";
+import { type VolumeStep, VolumeStepError, wrong } from "../volume-step.ts";
 import { checkHostPath } from "./host-path.ts";
 
 const DEFAULT_FS_TYPE = "ext4";

@@ -1,0 +1,24 @@
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
+
+/** The step of making a volume that failed, as the Go kubelet's events name it. */
+export interface VolumeStep {
+  /** `MountVolume.SetUp` */
+  readonly step: string;
+  /** The volume's own name: of a claim its persistent volume's. With the last of the reasons a resource claim's. */
+  readonly volume: string;
+  readonly reason: "FailedMount" | "FailedMapVolume" | "FailedPrepareDynamicResources";
+}
+
+/** A volume that could not be made, with the step that failed. */
+export class VolumeStepError extends OutsideError {
+  readonly at: VolumeStep;
+
+  constructor(at: VolumeStep, cause: unknown) {
+    const code = isOutside(cause) ? cause.code : "precondition";
+    super(code, messageOf(cause), { cause });
+    this.at = at;
+  }
+}
+
+/** A persistent volume that cannot be had as it is asked for. */
+export const wrong = (message: string): OutsideError => new OutsideError("precondition", message);
