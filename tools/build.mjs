@@ -2,7 +2,15 @@
 // modules lazily), dist/library.js (ESM, packages stay imports) and dist/types.
 //   node tools/build.mjs [--types]
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -11,6 +19,7 @@ const ROOT = join(import.meta.dirname, "..");
 const PROGRAM = join(ROOT, "src/main.ts");
 const FILE_WORKER = join(ROOT, "src/outside/host/worker/main.ts");
 const LIBRARY = join(ROOT, "src/library.ts");
+const PAGE = join(ROOT, "src/page");
 const DIST = join(ROOT, "dist");
 /** Native code cannot live in a bundle; it is loaded when it is installed. */
 const NATIVE = ["koffi"];
@@ -35,6 +44,7 @@ export async function buildAll({ types = false, say = console.error } = {}) {
   if (existsSync(PROGRAM)) await buildProgram(say);
   else say("build: src/main.ts does not exist, no dist/nodelet.cjs");
   await buildFileWorker(say);
+  await buildPage(say);
   if (!existsSync(LIBRARY)) return say("build: src/library.ts does not exist, no dist/library.js");
   await buildLibrary(say);
   if (types) emitTypes(say);
@@ -97,6 +107,26 @@ async function buildFileWorker(say) {
     define: { "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
   });
   say("build: dist/file-worker.cjs");
+}
+
+/** The page of the node: what a browser loads. */
+async function buildPage(say) {
+  const folder = join(DIST, "page");
+  await build({
+    absWorkingDir: ROOT,
+    bundle: true,
+    platform: "browser",
+    target: ["es2023", "chrome123", "firefox120", "safari17.5"],
+    format: "esm",
+    minify: true,
+    charset: "utf8",
+    legalComments: "none",
+    logLevel: "warning",
+    entryPoints: [join(PAGE, "app.ts"), join(PAGE, "app.css")],
+    outdir: folder,
+  });
+  for (const name of ["index.html", "icon.svg"]) copyFileSync(join(PAGE, name), join(folder, name));
+  say(`build: dist/page, ${Math.round(statSync(join(folder, "app.js")).size / 1024)} KiB`);
 }
 
 /** The library; `bundled` takes packages into it, for those who install it without any. */

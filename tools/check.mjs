@@ -23,6 +23,11 @@ const types = (...options) => ({
   name: "types",
   argv: [join(BIN, "typescript/bin/tsc"), "-p", ".", ...options],
 });
+/** The page runs in browsers, which have other globals. */
+const pageTypes = {
+  name: "types of the page",
+  argv: [join(BIN, "typescript/bin/tsc"), "-p", "src/page"],
+};
 const tests = (name, ...args) => ({
   name,
   argv: [join(ROOT, "tools/run-tests.mjs"), "--quiet", "--only", ...args],
@@ -31,11 +36,18 @@ const structure = tests("structure", "tidy");
 
 /** The steps, one after the other unless `together`. */
 function plan(args) {
-  if (args.includes("--static")) return { steps: [format("."), types()] };
+  if (args.includes("--static")) return { steps: [format("."), types(), pageTypes] };
   if (args.includes("--changed")) return { steps: stepsOfChange(changedFiles()), together: true };
   const unit = tests("unit tests", "unit");
   return {
-    steps: [format("."), types(), structure, unit, tests(`simulation, ${SEEDS} seeds`, "sim")],
+    steps: [
+      format("."),
+      types(),
+      pageTypes,
+      structure,
+      unit,
+      tests(`simulation, ${SEEDS} seeds`, "sim"),
+    ],
   };
 }
 

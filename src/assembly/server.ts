@@ -62,6 +62,7 @@ export async function assembleServer(
     log,
     scope,
     ...(outside.tracer ? { tracer: outside.tracer } : {}),
+    random: outside.random,
     ...asked,
   });
 }

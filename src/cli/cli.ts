@@ -18,6 +18,7 @@ import { addGetCommand } from "./commands/get/get.ts";
 import { addHardenCommand } from "./commands/harden.ts";
 import { addImagesCommand } from "./commands/images/images.ts";
 import { addLogsCommand } from "./commands/logs.ts";
+import { addPageCommand } from "./commands/page.ts";
 import { addPlanCommand } from "./commands/plan/plan.ts";
 import { addProbesCommand } from "./commands/probes.ts";
 import { addRecordCommand } from "./commands/record/record.ts";
@@ -110,6 +111,7 @@ export function buildProgram(context: CliContext): Command {
   addWhyCommand(program, context);
   addEventsCommand(program, context);
   addProbesCommand(program, context);
+  addPageCommand(program, context);
   addPlanCommand(program, context);
   addRecordCommand(program, context);
   addReplayCommand(program, context);

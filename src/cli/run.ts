@@ -10,6 +10,7 @@ import {
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
 import { parseFlags } from "../config/flags/flags.ts";
 import { flagsInForce } from "../config/flags/flags-in-force.ts";
+import { parsePageAddress } from "../config/flags/page-address.ts";
 import { validateNodeAddresses } from "../config/flags/validate-flags.ts";
 import { reportIdleSettings } from "../config/idle-report.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
@@ -30,6 +31,7 @@ import { imageOptions } from "./image-options.ts";
 import { lockAgentFile } from "./lock-file.ts";
 import { tightenNodeFiles } from "./node-files.ts";
 import { startOwnApi } from "./own-api.ts";
+import { readPackageFile } from "./package-root.ts";
 import { agentSocket, otherAgentSockets } from "./socket.ts";
 import {
   KUBERNETES_VERSION,
@@ -163,9 +165,19 @@ async function agentOptions(
       socketPath: agentSocket(process.env),
       otherSocketPaths: otherAgentSockets(process.env),
       flags: flagsInForce(flags, config),
+      ...pageOptions(flags),
       versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
     },
   };
+}
+
+/** The page of the node, where it is to be served. */
+function pageOptions({
+  page,
+}: LoadedConfig["flags"]): Pick<NonNullable<AgentOptions["server"]>, "page"> {
+  const address = parsePageAddress(page);
+  if (address === undefined) return {};
+  return { page: { address, readAsset: async (name) => readPackageFile(`dist/page/${name}`) } };
 }
 
 function probeSettings({ keepProbeLeftovers, fineProbeRate }: LoadedConfig["flags"]) {

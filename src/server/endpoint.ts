@@ -7,7 +7,12 @@ import {
   type RequestTarget,
   type RoutedRequest,
 } from "../outside/serving.ts";
-import { ALL_AUTHENTICATED, type Authenticator, type Identity } from "./access/authenticate.ts";
+import {
+  ALL_AUTHENTICATED,
+  ANONYMOUS,
+  type Authenticator,
+  type Identity,
+} from "./access/authenticate.ts";
 import { type Authorizer, decideAccess } from "./access/authorize.ts";
 import { type Handler, type ServedRoute, TEXT_HEADERS } from "./call.ts";
 import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
@@ -75,9 +80,15 @@ export class EndpointService implements RequestService<Match, Identity> {
   async admit({ exchange, target, route: match }: KubeletRequest): Promise<Identity> {
     const { admission, log } = this.#options;
     if (admission.kind === "everybody") return admission.identity;
+    const access = match.kind === "found" ? match.route.access : UNKNOWN_ACCESS;
+    if (access === "anybody") return ANONYMOUS;
     const { authenticator, authorizer, nodeName } = admission;
     const { client, headers, method, peer, signal } = exchange;
-    const credentials = { client, bearerToken: bearerTokenOf(headers["authorization"]) };
+    const credentials = {
+      client,
+      bearerToken: bearerTokenOf(headers["authorization"]),
+      cookie: headers["cookie"],
+    };
     const who = await authenticator.authenticate(credentials, signal);
     if (who.kind !== "identity") {
       if (who.kind === "refused")
@@ -86,7 +97,6 @@ export class EndpointService implements RequestService<Match, Identity> {
     }
     const { identity } = who;
     if (identity.groups.includes(ALL_AUTHENTICATED)) exchange.authenticated();
-    const access = match.kind === "found" ? match.route.access : UNKNOWN_ACCESS;
     const path = target?.path ?? "";
     const question = { identity, access, method, path, nodeName };
     const answer = await decideAccess(question, authorizer, signal);

@@ -1,8 +1,11 @@
 // pure
 import type { RequestTarget } from "../outside/serving.ts";
 
-/** Where a route can be asked: the HTTPS port, the read-only port, the health port, the agent's own socket. */
-export type Endpoint = "secure" | "readOnly" | "health" | "local";
+/**
+ * Where a route can be asked: the HTTPS port, the read-only port, the health port, the agent's own socket, the page
+ * of the node.
+ */
+export type Endpoint = "secure" | "readOnly" | "health" | "local" | "page";
 
 /** What a caller must be allowed to do; one of `subresources` of the node is enough. */
 export interface RouteAccess {
@@ -21,7 +24,8 @@ export interface Route<Handler> {
   /** `GET` answers `HEAD` too. */
   readonly methods: readonly string[];
   readonly endpoints: readonly Endpoint[];
-  readonly access: RouteAccess;
+  /** `anybody`: the route itself proves who asks. */
+  readonly access: RouteAccess | "anybody";
   /** Answers for as long as the caller likes. */
   readonly longRunning?: boolean;
   /** The caller may switch protocols. */

@@ -10,6 +10,7 @@ import type { Clock, MonotonicMs } from "../kit/clock.ts";
 import { isOutside, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import { MetricsRegistry } from "../kit/metrics.ts";
+import type { Random } from "../kit/random.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import { noTracer, type Tracer } from "../kit/tracing/tracing.ts";
 import type { Files } from "../outside/host/host.ts";
@@ -29,10 +30,13 @@ import {
 } from "./access/authenticate.ts";
 import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
 import type { Delegated } from "./access/delegated.ts";
+import { PageSessions, sessionAuthenticator } from "./access/page-sessions.ts";
 import { ownCertificateFile, ServingCertificate } from "./access/serving-certificate.ts";
 import { exposeAgent } from "./agent-metrics.ts";
+import type { ServedRoute } from "./call.ts";
 import { type CallerAdmission, EndpointService } from "./endpoint.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
+import { nodePageRoutes, type PageOptions } from "./page/page-routes.ts";
 import { healthChecks } from "./routes/health.ts";
 import { kubeletRoutes } from "./routes/kubelet-routes.ts";
 import { ownRoutes } from "./routes/own-routes.ts";
@@ -64,6 +68,8 @@ export interface ServerOptions {
   readonly flags?: Readonly<Record<string, string>>;
   /** Folder served below `/logs/`; default /var/log. */
   readonly nodeLogFolder?: string;
+  /** The page of the node, with the certificate and the rights of the HTTPS port; none without. */
+  readonly page?: PageOptions;
 }
 
 /** Dependencies of the server. */
@@ -75,6 +81,7 @@ export interface ServerDeps {
   readonly log: Log;
   readonly tracer?: Tracer;
   readonly scope: TaskScope;
+  readonly random: Random;
   readonly delegated?: Delegated;
   /** An externally issued certificate (`serverTLSBootstrap`); until there is one, one is made. */
   readonly issued?: Reading<TlsMaterial | undefined>;
@@ -85,8 +92,8 @@ export interface RunningServer {
   readonly addresses: Readonly<Partial<Record<Endpoint, ListenAddress>>>;
 }
 
-/** Pause before the health port is tried again. */
-const HEALTH_RETRY_MS = 5_000;
+/** Pause before a port is tried again. */
+const PORT_RETRY_MS = 5_000;
 /** Folder of the node's logs (nodeLogDir). */
 const NODE_LOG_FOLDER = "/var/log";
 const NOBODY = { name: "system:anonymous", groups: ["system:unauthenticated"] };
@@ -101,29 +108,12 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { node, clock, serving } = deps;
   const { config, metrics } = node;
-  const sliMetrics = exposeOwn(node, serving);
-  const served = healthChecks({
-    clock,
-    lastListing: node.subsystems.runtime.watch.lastListing,
-    startedAt: clock.monotonic() as MonotonicMs,
-    devicePlugins: node.subsystems.devices.plugins.problem,
-    registry: node.health,
-  });
-  const checks = measuredChecks(served, sliMetrics);
   const log = deps.log.child("server");
-  const routes = [
-    ...kubeletRoutes(node, {
-      clock,
-      log,
-      checks,
-      sliMetrics,
-      countTranslated: createStreamingMetrics(metrics),
-      serving,
-      flags: options.flags ?? {},
-      nodeLogFolder: options.nodeLogFolder ?? NODE_LOG_FOLDER,
-    }),
-    ...ownRoutes(node, { clock, process: serving.process }),
-  ];
+  const page = options.page && {
+    ...options.page,
+    sessions: new PageSessions(clock, deps.random),
+  };
+  const routes = servedRoutes(options, deps, page);
   const httpMetrics = createHttpMetrics(metrics, clock);
   const serve: ServeEndpoint = (endpoint, admission, at) => {
     const own = deps.log.child("server", { endpoint });
@@ -141,17 +131,18 @@ export async function startServer(
   const addresses: Partial<Record<Endpoint, ListenAddress>> = {};
   if (options.socketPath !== undefined)
     addresses.local = await startLocal(options.socketPath, options, log, serve);
-  if (config.enableServer) {
-    addresses.secure = await startSecure(options, deps, serve);
-    if (config.readOnlyPort > 0) {
-      const at = { kind: "tcp", host: config.address, port: config.readOnlyPort } as const;
-      addresses.readOnly = (await serve("readOnly", everybody, { addresses: [at] })).address;
-    }
+  if (config.enableServer || page) {
+    const secure = await startSecure(options, deps, serve, page?.sessions);
+    if (secure) addresses.secure = secure;
+  }
+  if (config.enableServer && config.readOnlyPort > 0) {
+    const at = { kind: "tcp", host: config.address, port: config.readOnlyPort } as const;
+    addresses.readOnly = (await serve("readOnly", everybody, { addresses: [at] })).address;
   }
   if (config.healthzPort > 0) {
     const at = { kind: "tcp", host: config.healthzBindAddress, port: config.healthzPort } as const;
     addresses.health = at;
-    startHealth(deps, () => serve("health", everybody, { addresses: [at] }));
+    startRetried(deps, "health port", () => serve("health", everybody, { addresses: [at] }));
   }
   return { addresses };
 }
@@ -172,6 +163,41 @@ function exposeOwn(node: ServedNode, serving: Serving): MetricsRegistry {
     showHidden: config.showHiddenMetricsForVersion !== "",
   });
   return sliMetrics;
+}
+
+/** The page with its sessions. */
+type ServedPage = PageOptions & { readonly sessions: PageSessions };
+
+function servedRoutes(
+  options: ServerOptions,
+  deps: ServerDeps,
+  page: ServedPage | undefined,
+): readonly ServedRoute[] {
+  const { node, clock, serving } = deps;
+  const { process } = serving;
+  const sliMetrics = exposeOwn(node, serving);
+  const served = healthChecks({
+    clock,
+    lastListing: node.subsystems.runtime.watch.lastListing,
+    startedAt: clock.monotonic() as MonotonicMs,
+    devicePlugins: node.subsystems.devices.plugins.problem,
+    registry: node.health,
+  });
+  const checks = measuredChecks(served, sliMetrics);
+  return [
+    ...kubeletRoutes(node, {
+      clock,
+      log: deps.log.child("server"),
+      checks,
+      sliMetrics,
+      countTranslated: createStreamingMetrics(node.metrics),
+      serving,
+      flags: options.flags ?? {},
+      nodeLogFolder: options.nodeLogFolder ?? NODE_LOG_FOLDER,
+    }),
+    ...ownRoutes(node, { clock, process }),
+    ...(page ? nodePageRoutes(node, { clock, process, ...page }) : []),
+  ];
 }
 
 /** Starts the listener of an endpoint; it closes with the scope. */
@@ -202,26 +228,65 @@ async function startLocal(
   return address;
 }
 
-/** The HTTPS port, with certificates that are followed. */
+/** The HTTPS port and the page, with one certificate, which is followed, and one kind of rights. */
 async function startSecure(
   options: ServerOptions,
   deps: ServerDeps,
   serve: ServeEndpoint,
-): Promise<ListenAddress> {
-  const { node, files, clock, scope, delegated } = deps;
-  const { config, nodeName, addresses } = node;
-  const log = deps.log.child("server");
-  const {
-    authentication,
-    authorization,
-    tlsCertFile: certFile,
-    tlsPrivateKeyFile: keyFile,
-  } = config;
+  sessions: PageSessions | undefined,
+): Promise<ListenAddress | undefined> {
+  const { node, scope, delegated } = deps;
+  const { config, nodeName } = node;
+  const certificate = servingCertificate(options, deps);
+  const material = await certificate.load();
+  const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
+  const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
+  const tls = { material, settings };
+  const authorizer =
+    config.authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);
+  const authenticators = [certificateAuthenticator, ...(delegated?.authenticators ?? [])];
+  const admit = (authenticator: Authenticator): CallerAdmission => ({
+    kind: "checked",
+    nodeName,
+    authorizer,
+    authenticator,
+  });
+  const listeners: HttpListener[] = [];
+  if (config.enableServer) {
+    const { enabled: anonymous } = config.authentication.anonymous;
+    const provable =
+      config.authentication.x509.clientCAFile !== "" ||
+      (delegated?.authenticators ?? []).length > 0;
+    logAccess(deps.log.child("server"), { provable, anonymous, authorizer });
+    const at = { kind: "tcp", host: config.address, port: config.port } as const;
+    const admission = admit(unionOf(authenticators, anonymous));
+    listeners.push(await serve("secure", admission, { addresses: [at], tls }));
+  }
+  if (options.page && sessions) {
+    const at = { kind: "tcp", ...options.page.address } as const;
+    const admission = admit(unionOf([sessionAuthenticator(sessions), ...authenticators], false));
+    startRetried(deps, "page", async () => {
+      listeners.push(await serve("page", admission, { addresses: [at], tls }));
+    });
+  }
+  const setTls = (next: TlsMaterial) => {
+    for (const listener of listeners) listener.setTls(next);
+  };
+  scope.spawn("server certificates", "restart", (signal) =>
+    certificate.follow(material, setTls, signal),
+  );
+  return config.enableServer ? listeners[0]?.address : undefined;
+}
+
+function servingCertificate(options: ServerOptions, deps: ServerDeps): ServingCertificate {
+  const { files, clock, node, issued } = deps;
+  const { config, nodeName, addresses, state } = node;
+  const { tlsCertFile: certFile, tlsPrivateKeyFile: keyFile, authentication } = config;
   if ((certFile === "") !== (keyFile === ""))
     throw new UsageError("tlsCertFile, tlsPrivateKeyFile: one is set without the other");
   // The agent's own pair may be named, too: it is made all the same.
   const isGiven = certFile !== "" && certFile !== ownCertificateFile(options.certFolder);
-  const certificate = new ServingCertificate(
+  return new ServingCertificate(
     {
       ...(isGiven ? { given: { certFile, keyFile } } : {}),
       folder: options.certFolder,
@@ -229,32 +294,8 @@ async function startSecure(
       addresses,
       clientCaFile: authentication.x509.clientCAFile,
     },
-    { files, clock, log, state: node.state, ...(deps.issued ? { issued: deps.issued } : {}) },
+    { files, clock, log: deps.log.child("server"), state, ...(issued ? { issued } : {}) },
   );
-  const authorizer =
-    authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);
-  const admission: CallerAdmission = {
-    kind: "checked",
-    nodeName,
-    authorizer,
-    authenticator: unionOf(
-      [certificateAuthenticator, ...(delegated?.authenticators ?? [])],
-      authentication.anonymous.enabled,
-    ),
-  };
-  const material = await certificate.load();
-  const provable =
-    authentication.x509.clientCAFile !== "" || (delegated?.authenticators ?? []).length > 0;
-  logAccess(log, { provable, anonymous: authentication.anonymous.enabled, authorizer });
-  const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
-  const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
-  const at = { kind: "tcp", host: config.address, port: config.port } as const;
-  const tls = { material, settings };
-  const listener = await serve("secure", admission, { addresses: [at], tls });
-  scope.spawn("server certificates", "restart", (signal) =>
-    certificate.follow(material, (next) => listener.setTls(next), signal),
-  );
-  return listener.address;
 }
 
 /** Warns of insecure access, or of a port without any authentication method. */
@@ -272,19 +313,17 @@ function logAccess(
     });
 }
 
-/** The health port may be taken for a while, by an agent that is just leaving; the rest goes on. */
-function startHealth(deps: ServerDeps, serve: () => Promise<HttpListener>): void {
-  deps.scope.spawn("health port", "restart", async (signal) => {
+/** A port may be taken for a while, by an agent that is just leaving; the rest goes on. */
+function startRetried(deps: ServerDeps, what: string, serve: () => Promise<unknown>): void {
+  deps.scope.spawn(what, "restart", async (signal) => {
     while (!signal.aborted) {
       try {
         await serve();
         return;
       } catch (error) {
         if (!isOutside(error)) throw error;
-        deps.log.error("failed to serve the health port; will retry", {
-          error,
-        });
-        await deps.clock.sleep(HEALTH_RETRY_MS, signal).catch(() => {});
+        deps.log.error(`failed to serve the ${what}; will retry`, { error });
+        await deps.clock.sleep(PORT_RETRY_MS, signal).catch(() => {});
       }
     }
   });

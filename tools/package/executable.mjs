@@ -7,7 +7,7 @@ import { agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { nodeBinary } from "../setup/npm-step.mjs";
 
 /** What the program reads from its package. */
-const ASSETS = ["assets", "examples/hello", "dist/file-worker.cjs"];
+const ASSETS = ["assets", "examples/hello", "dist/file-worker.cjs", "dist/page"];
 
 /** Builds the executable from the staged package. */
 export function buildExecutable({ stage, work, out, version }) {

@@ -46,6 +46,6 @@ function sourceFiles(folder) {
     .flatMap((entry) => {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) return sourceFiles(path);
-      return /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts") ? [path] : [];
+      return /\.(ts|json|css|html|svg)$/.test(path) && !path.endsWith(".test.ts") ? [path] : [];
     });
 }

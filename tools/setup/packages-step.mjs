@@ -64,6 +64,7 @@ const NEEDS = [
     met: () => program("dpkg-source")() && program("patch")(),
   },
   { debian: "make", profiles: ["test"], met: program("make") },
+  { debian: "chromium", profiles: ["test"], met: program("chromium") },
   {
     debian: "debian-archive-keyring",
     profiles: ["test"],

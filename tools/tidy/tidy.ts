@@ -187,6 +187,7 @@ export function readTree(root: string): Tree {
       "src/main.ts",
       "src/library.ts",
       "src/api/metrics/metrics-docs.ts",
+      "src/page/app.ts",
       "src/config/config-docs.ts",
       "src/outside/host/worker/main.ts",
     ],

@@ -31,6 +31,7 @@ const VALUE_NAME: Readonly<Record<FlagType, string>> = {
   taints: "key=value:effect,...",
   vmodule: "pattern=level,...",
   inspector: "[=host:port]",
+  page: "[=address:port]",
   version: "version[=true|raw|vX.Y.Z]",
 };
 

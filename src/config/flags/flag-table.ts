@@ -109,6 +109,11 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     about:
       "Open Node's inspector for debuggers, on loopback only. Anyone who can reach it can do what the agent can.",
   }),
+  own("page", "page", "page", {
+    group: "Only in nodelet",
+    about:
+      "Serve the page of the node for browsers, on loopback unless an address is given; `nodelet page` prints the link.",
+  }),
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",
     about: "How often the Go kubelet's cAdvisor measures containers.",

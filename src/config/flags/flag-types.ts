@@ -24,6 +24,7 @@ export type FlagType =
   | "taints"
   | "vmodule"
   | "inspector"
+  | "page"
   | "version";
 
 /** Target of a flag: a configuration field, an option of its own, or nothing any more. */

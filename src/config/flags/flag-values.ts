@@ -10,6 +10,7 @@ import type { JsonObject } from "../tree.ts";
 import type { FlagType } from "./flag-types.ts";
 import { parseBool, parseInteger } from "./go-numbers.ts";
 import { DEFAULT_INSPECTOR } from "./inspector-address.ts";
+import { DEFAULT_PAGE } from "./page-address.ts";
 
 /** The value of a flag in file form (durations as text), or why the text is none. */
 export type FlagValue =
@@ -58,6 +59,8 @@ export function readFlagValue(
       return readTaints(text, before);
     case "inspector":
       return good(text === "true" ? DEFAULT_INSPECTOR : text);
+    case "page":
+      return good(text === "true" ? DEFAULT_PAGE : text === "false" ? "" : text);
     case "version":
       return text === "raw" || /^v\d/.test(text) ? good(text) : asText(parseBool(text));
     default:

@@ -60,6 +60,13 @@ test("flags of their own land in KubeletFlags, all others keep their defaults", 
   });
 });
 
+test("--page needs no value, is off unless given, and can be turned off", () => {
+  assert.equal(parseFlags([]).flags.page, "");
+  assert.equal(parseFlags(["--page"]).flags.page, "127.0.0.1:10270");
+  assert.equal(parseFlags(["--page", "--page=false"]).flags.page, "");
+  assert.equal(parseFlags(["--page=10.0.0.1:8443"]).flags.page, "10.0.0.1:8443");
+});
+
 test("--inspect needs no value, and is off unless given", () => {
   assert.equal(parseFlags([]).flags.inspect, "");
   assert.equal(parseFlags(["--inspect"]).flags.inspect, "127.0.0.1:9229");
@@ -302,6 +309,11 @@ const FLAG_RULES: readonly (readonly [argv: readonly string[], problems: readonl
     [/--device-allocate-timeout: Invalid value: "25h0m0s": must/],
   ],
   [["--device-allocate-timeout=-1s"], [/--device-allocate-timeout: Invalid value.*write/]],
+  [["--page=8443"], []],
+  [["--page=[::1]:8443"], []],
+  [["--page=0"], [/--page: Invalid value: "0": must be a port or address:port/]],
+  [["--page=node-1:8443"], [/--page: Invalid value/]],
+  [["--page=[127.0.0.1]:8443"], [/--page: Invalid value/]],
   [["--inspect"], []],
   [["--inspect=0"], []],
   [["--inspect=9230"], []],

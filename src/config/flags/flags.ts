@@ -208,9 +208,11 @@ class FlagReader {
 
 const IGNORED = { ok: true, value: "" } as const;
 
-/** Flags that stand for `true` when no `=value` follows. */
+/** Types of flags that stand for `true` when no `=value` follows. */
+const VALUE_OPTIONAL: readonly FlagSpec["type"][] = ["bool", "version", "inspector", "page"];
+
 function hasValueWithoutEquals(spec: FlagSpec): boolean {
-  return spec.type === "bool" || spec.type === "version" || spec.type === "inspector";
+  return VALUE_OPTIONAL.includes(spec.type);
 }
 
 function milliseconds(value: JsonValue): number {

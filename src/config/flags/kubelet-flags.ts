@@ -50,6 +50,8 @@ export interface KubeletFlags {
   readonly fineProbeRate: number;
   /** `host:port` of Node's inspector on loopback; empty for none. Only in nodelet. */
   readonly inspect: string;
+  /** `address:port` of the page of the node; empty for none. Only in nodelet. */
+  readonly page: string;
   /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
   readonly version: string;
   readonly help: boolean;
@@ -88,6 +90,7 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   keepProbeLeftovers: false,
   fineProbeRate: 200,
   inspect: "",
+  page: "",
   version: "false",
   help: false,
 };

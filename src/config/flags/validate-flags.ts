@@ -6,6 +6,7 @@ import { formatDuration } from "../duration.ts";
 import { type ConfigProblem, invalidValue, requiredValue, unsupportedValue } from "../problem.ts";
 import { parseInspectorAddress } from "./inspector-address.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
+import { DEFAULT_PAGE, parsePageAddress } from "./page-address.ts";
 
 /** Labels of the kubernetes.io family that a node may give itself. */
 const NODE_LABELS = [
@@ -44,6 +45,7 @@ export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
       : [invalidValue("--fine-probe-rate", flags.fineProbeRate, "must be at least 1")]),
     ...validateAllocateTimeout(flags.deviceAllocateTimeout),
     ...validateInspector(flags.inspect),
+    ...validatePage(flags.page),
   ];
 }
 
@@ -62,6 +64,12 @@ function validateInspector(inspect: string): readonly ConfigProblem[] {
   if (inspect === "" || parseInspectorAddress(inspect) !== undefined) return [];
   const fix = "write --inspect=127.0.0.1:9229; from elsewhere use ssh -L 9229:127.0.0.1:9229";
   return [invalidValue("--inspect", inspect, "must be a port or host:port on loopback", fix)];
+}
+
+function validatePage(page: string): readonly ConfigProblem[] {
+  if (page === "" || parsePageAddress(page) !== undefined) return [];
+  const fix = `write --page=${DEFAULT_PAGE}, or --page=false for none`;
+  return [invalidValue("--page", page, "must be a port or address:port", fix)];
 }
 
 function validateLabels({ nodeLabels }: KubeletFlags): readonly ConfigProblem[] {

@@ -16,6 +16,8 @@ export interface PresentedCredentials {
   readonly client: ClientCertificate;
   /** Of the header `Authorization: Bearer`. */
   readonly bearerToken: string | undefined;
+  /** The header `Cookie`. */
+  readonly cookie?: string | undefined;
 }
 
 /** What an authenticator makes of the credentials. */
@@ -37,7 +39,8 @@ export const ALL_AUTHENTICATED = "system:authenticated";
 /** Clients of the agent's own socket are root on the node. */
 export const LOCAL: Identity = { name: "local", groups: ["system:masters", ALL_AUTHENTICATED] };
 
-const ANONYMOUS: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+/** Who has shown nothing. */
+export const ANONYMOUS: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
 /** The user and groups of a verified client certificate: common name and organizations. */
 export const certificateAuthenticator: Authenticator = {

@@ -20,22 +20,41 @@ const WAITING_EVENTS = 1_000;
 const OVERVIEW_EVERY_MS = 250;
 const ALIVE_EVERY_MS = 15_000;
 
-/** `/nodelet/v1/changes`: everything as it is, then what becomes of it, one JSON object a line. */
+/** How lines are put on the wire. */
+export interface ChangeFraming {
+  readonly contentType: string;
+  readonly frame: (line: string) => string;
+}
+
+/** One JSON object a line. */
+export const JSON_LINES: ChangeFraming = {
+  contentType: "application/x-ndjson",
+  frame: (line) => `${line}\n`,
+};
+
+/** Server-sent events (html.spec.whatwg.org, 9.2), for browsers. */
+export const EVENT_STREAM: ChangeFraming = {
+  contentType: "text/event-stream",
+  frame: (line) => `data: ${line}\n\n`,
+};
+
+/** `/nodelet/v1/changes`: everything as it is, then what becomes of it. */
 export async function streamChanges(
   call: Call,
   node: ServedNode,
   deps: ChangesDeps,
+  { contentType, frame }: ChangeFraming = JSON_LINES,
 ): Promise<void> {
-  const headers = { "content-type": "application/x-ndjson" };
+  const headers = { "content-type": contentType, "cache-control": "no-store" };
   if (call.exchange.method === "HEAD") return call.exchange.reply(200, headers);
   const feed = new ChangeFeed(node, deps);
   const stream = call.exchange.replyStream(200, headers);
   try {
-    await stream.write(`${feed.beginning().join("\n")}\n`);
+    await stream.write(feed.beginning().map(frame).join(""));
     for (;;) {
       await feed.wait(call.signal);
       const lines = feed.take();
-      if (lines.length > 0) await stream.write(`${lines.join("\n")}\n`);
+      if (lines.length > 0) await stream.write(lines.map(frame).join(""));
     }
   } finally {
     feed.close();

@@ -211,6 +211,9 @@ function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [strin
   return selfCommand(agentNodeFlags(process.env["NODE_OPTIONS"]), [
     "run",
     ...places,
+    // First, so that the user's own choice counts.
+    `--cert-dir=${paths.agentRoot}/pki`,
+    "--page",
     ...agentFlags,
   ]);
 }

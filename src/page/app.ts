@@ -1,0 +1,29 @@
+/** The page of the node: its entry point. */
+import { h, render } from "preact";
+import { DATA } from "./requests.ts";
+import { NodeStore } from "./store.ts";
+import { PageFrame } from "./views/page.ts";
+
+const root = document.getElementById("app");
+if (root === null) throw new Error("the page has no element with the id app");
+
+let isDue = false;
+
+/** Draws once for all changes until the next frame; a page in the background draws when it is seen again. */
+function draw(): void {
+  if (isDue) return;
+  isDue = true;
+  const paint = () => {
+    isDue = false;
+    if (root !== null) render(h(PageFrame, { state: store.state }), root);
+  };
+  if (document.hidden) setTimeout(paint, 1_000);
+  else requestAnimationFrame(paint);
+}
+
+const store = new NodeStore(draw);
+draw();
+store.follow(`${DATA}changes`);
+addEventListener("hashchange", draw);
+// Ages are told in seconds.
+setInterval(draw, 5_000);

@@ -1,0 +1,105 @@
+/**
+ * What the page knows of the node: everything as it is, then each change as the agent tells it, over one stream of
+ * server-sent events.
+ */
+import type { CoreEvent, Pod } from "../api/generated/types.ts";
+import type { ShownPod } from "../api/pod/shown-pod.ts";
+import type { NodeChange, Overview } from "../cli/client/shapes.ts";
+
+/** More are dropped, oldest first. */
+const MAX_EVENTS = 1_000;
+
+/** State of the connection to the agent. */
+export type Connection = "connecting" | "live" | "lost" | "refused";
+
+/** What is shown. */
+export interface ShownNode {
+  readonly connection: Connection;
+  readonly overview: Overview | undefined;
+  /** By UID. */
+  readonly pods: ReadonlyMap<string, ShownPod>;
+  /** Oldest first. */
+  readonly events: readonly CoreEvent[];
+}
+
+/** The latest state, and who wants to be told of changes. */
+export class NodeStore {
+  #connection: Connection = "connecting";
+  #overview: Overview | undefined;
+  readonly #pods = new Map<string, ShownPod>();
+  #events: CoreEvent[] = [];
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** The state now; its maps and lists are not to be changed. */
+  get state(): ShownNode {
+    return {
+      connection: this.#connection,
+      overview: this.#overview,
+      pods: this.#pods,
+      events: this.#events,
+    };
+  }
+
+  /** Follows the node until the page is closed. A stream that breaks is opened again by the browser. */
+  follow(url: string): void {
+    const source = new EventSource(url);
+    source.onopen = () => this.#begin();
+    source.onmessage = ({ data }: MessageEvent<string>) =>
+      this.take(JSON.parse(data) as NodeChange);
+    source.onerror = () =>
+      this.#setConnection(source.readyState === EventSource.CLOSED ? "refused" : "lost");
+  }
+
+  /** Takes a change over. */
+  take(change: NodeChange): void {
+    switch (change.kind) {
+      case "overview":
+        this.#overview = change.overview;
+        break;
+      case "pod":
+        this.#pods.set(uidOf(change.pod), change.pod);
+        break;
+      case "podGone":
+        this.#pods.delete(change.uid);
+        break;
+      case "event":
+        this.#addEvent(change.event);
+        break;
+      case "synced":
+        this.#connection = "live";
+        break;
+      default:
+        return;
+    }
+    this.#onChange();
+  }
+
+  /** The agent tells everything anew. */
+  #begin(): void {
+    this.#pods.clear();
+    this.#events = [];
+  }
+
+  /** An event that is counted again replaces what it was. */
+  #addEvent(event: CoreEvent): void {
+    const { namespace, name } = event.metadata;
+    const others = this.#events.filter(
+      ({ metadata }) => metadata.name !== name || metadata.namespace !== namespace,
+    );
+    this.#events = [...others, event].slice(-MAX_EVENTS);
+  }
+
+  #setConnection(connection: Connection): void {
+    this.#connection = connection;
+    this.#onChange();
+  }
+}
+
+/** The UID of a pod. */
+export function uidOf(pod: Pod): string {
+  return pod.metadata?.uid ?? "";
+}

@@ -1,0 +1,72 @@
+/** Devices and the pods that have them. */
+import { type ComponentChild, h } from "preact";
+import type { DeviceReport } from "../../cli/client/shapes.ts";
+import { useData } from "../requests.ts";
+import { AnswerBox } from "./answer.ts";
+import { podHref } from "./pods.ts";
+import { Table, type TableColumn } from "./table.ts";
+
+const EVERY_MS = 5_000;
+
+type Resource = DeviceReport["resources"][number];
+type Device = Resource["devices"][number];
+
+const COLUMNS: readonly TableColumn<Device>[] = [
+  { title: "Device", value: ({ id }) => id },
+  {
+    title: "Health",
+    value: ({ health }) => health,
+    style: ({ health }) => (health === "healthy" ? "green" : "red"),
+  },
+  { title: "NUMA", value: ({ numaNodes }) => numaNodes.join(", ") },
+  {
+    title: "Owner",
+    value: ({ owner }) =>
+      owner === undefined
+        ? h("span", { class: "dim" }, "free")
+        : h(
+            "a",
+            { href: podHref(owner.namespace, owner.name) },
+            `${owner.namespace}/${owner.name}`,
+          ),
+  },
+];
+
+/** The view of devices. */
+export function DevicesTab(): ComponentChild {
+  const answer = useData<DeviceReport>("devices", EVERY_MS);
+  return h(AnswerBox<DeviceReport>, {
+    answer,
+    show: ({ resources, notes }) => [
+      resources.length === 0 && h("p", { class: "empty" }, "No device plugin has registered."),
+      ...resources.map((each) => h(ResourceSection, { key: each.resource, resource: each })),
+      notes.length > 0 &&
+        h(
+          "ul",
+          null,
+          notes.map((note) => h("li", { key: note }, note)),
+        ),
+    ],
+  });
+}
+
+function ResourceSection({ resource }: { readonly resource: Resource }): ComponentChild {
+  const { counts, plugin, devices } = resource;
+  return h(
+    "section",
+    null,
+    h("h2", null, resource.resource),
+    h(
+      "p",
+      null,
+      `Plugin ${plugin}; ${counts.free} free, ${counts.owned} allocated, ${counts.unusable} unusable`,
+    ),
+    h(Table<Device>, {
+      caption: `Devices of ${resource.resource}`,
+      columns: COLUMNS,
+      rows: devices,
+      keyOf: ({ id }) => id,
+      empty: "No devices.",
+    }),
+  );
+}

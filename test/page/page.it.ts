@@ -1,0 +1,230 @@
+// The page of the node in a real browser: what it shows, how fast, who may see it, and that everybody can use it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { after, before, test } from "node:test";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+
+const PORT = 10270;
+const WAIT_MS = 60_000;
+
+let node: NodeBox;
+let browser: Browser;
+let origin = "";
+const stops: (() => unknown)[] = [];
+
+/** A port of this machine's loopback that leads to the page inside the box. */
+async function forwarded(): Promise<number> {
+  const path = await node.box.forward(PORT, "127.0.0.1");
+  const server = createServer((socket) => {
+    const inside = connect(path);
+    socket.pipe(inside).pipe(socket);
+    for (const each of [socket, inside]) each.on("error", () => socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  stops.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+before(async () => {
+  node = await bareMachine();
+  const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  origin = `https://127.0.0.1:${await forwarded()}`;
+  browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  for (const stop of stops) stop();
+  await node?.[Symbol.asyncDispose]();
+});
+
+/** A browser without anything of earlier ones; the certificate is the agent's own. */
+async function freshContext(): Promise<BrowserContext> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true });
+  context.setDefaultTimeout(WAIT_MS);
+  return context;
+}
+
+/** The link of `nodelet page`, as it is reached from here. */
+async function link(): Promise<string> {
+  const url = new URL((await node.run("page")).trim());
+  assert.equal(url.origin, `https://127.0.0.1:${PORT}`);
+  return `${origin}${url.pathname}${url.search}`;
+}
+
+/** The page, open, with the problems that the browser found in it. */
+async function openPage(context: BrowserContext): Promise<{ page: Page; problems: string[] }> {
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(`${message.text()} ${message.location().url}`);
+  });
+  page.on("pageerror", (error) => problems.push(error.message));
+  await page.goto(await link());
+  await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+  return { page, problems };
+}
+
+test("without a session everything is refused, and a link opens one session", async () => {
+  const context = await freshContext();
+  for (const path of ["/page/", "/page/app.js", "/page/data/overview", "/page/data/changes"]) {
+    const { status } = await outcomeOf(context, path);
+    assert.equal(status, 401, path);
+  }
+  const url = await link();
+  const page = await context.newPage();
+  await page.goto(url);
+  assert.equal(page.url(), `${origin}/page/`, "the ticket does not stay in the address");
+  const [cookie] = await context.cookies();
+  assert.deepEqual(
+    [cookie?.httpOnly, cookie?.secure, cookie?.sameSite, cookie?.path],
+    [true, true, "Strict", "/page"],
+  );
+  const other = await freshContext();
+  const again = await (await other.newPage()).goto(url);
+  assert.equal(again?.status(), 401, "a used link opens nothing");
+  await context.close();
+  await other.close();
+});
+
+async function outcomeOf(
+  context: BrowserContext,
+  path: string,
+  method = "GET",
+): Promise<{ status: number; headers: Record<string, string> }> {
+  const answer = await context.request.fetch(`${origin}${path}`, { method });
+  return { status: answer.status(), headers: answer.headers() };
+}
+
+test("a session reads and changes nothing", async () => {
+  const context = await freshContext();
+  await openPage(context);
+  assert.equal((await outcomeOf(context, "/page/data/overview")).status, 200);
+  for (const path of [
+    "/page/data/images/gc",
+    "/page/data/cgroups/repair",
+    "/page/data/page/tickets",
+  ])
+    assert.equal((await outcomeOf(context, path, "POST")).status, 404, path);
+  for (const path of ["/pods", "/exec/default/a/b", "/nodelet/v1/pods", "/metrics"])
+    assert.equal((await outcomeOf(context, path)).status, 401, `${path}: no cookie goes there`);
+  const { headers } = await outcomeOf(context, "/page/");
+  assert.match(headers["content-security-policy"] ?? "", /default-src 'none'/);
+  assert.doesNotMatch(headers["content-security-policy"] ?? "", /unsafe/);
+  await context.close();
+});
+
+test("every view shows the node, without a problem, within 150 KB", async () => {
+  const context = await freshContext();
+  const { page, problems } = await openPage(context);
+  await page.getByRole("link", { name: /^hello-/ }).click();
+  await page.getByRole("img", { name: /entries from/ }).waitFor();
+  await page.getByText("Started web.", { exact: true }).waitFor();
+  await page
+    .getByRole("img", { name: /success: .* attempts/ })
+    .first()
+    .waitFor();
+  await picture(page);
+  const views: readonly (readonly [view: string, shown: RegExp])[] = [
+    ["Events", /Started/],
+    ["Probes", /readiness httpGet/],
+    ["Images", /localhost\/nodelet\/hello:1/],
+    ["Devices", /No device plugin has registered/],
+    ["Cgroups", /kubepods/],
+    ["Node", /memory\.available/],
+    ["Pods", /Running/],
+  ];
+  for (const [view, shown] of views) {
+    await page.getByRole("navigation").getByRole("link", { name: view }).click();
+    await page.getByRole("main").getByText(shown).first().waitFor();
+  }
+  const sizes = await page.evaluate(() =>
+    performance
+      .getEntriesByType("resource")
+      .filter(({ name }) => /app\.(js|css)$/.test(name))
+      .map((entry) => (entry as PerformanceResourceTiming).decodedBodySize),
+  );
+  assert.equal(sizes.length, 2);
+  const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+  assert.ok(total < 150_000, `${total} bytes`);
+  assert.deepEqual(problems, []);
+  await context.close();
+});
+
+/** The picture in the documentation, made anew on request: NODELET_PICTURES=docs. */
+async function picture(page: Page): Promise<void> {
+  const folder = process.env["NODELET_PICTURES"];
+  if (folder === undefined) return;
+  await page.setViewportSize({ width: 1100, height: 760 });
+  await page.screenshot({ path: `${folder}/page.png` });
+}
+
+test("what happens to a pod is on the page without a reload", async () => {
+  const context = await freshContext();
+  const { page } = await openPage(context);
+  const manifest = "/etc/nodelet/manifests/late.yaml";
+  const pod = `apiVersion: v1
+kind: Pod
+metadata: {name: late}
+spec:
+  containers: [{name: main, image: "localhost/nodelet/missing:1", imagePullPolicy: Never}]
+`;
+  await node.box.exec(["sh", "-c", `cat >${manifest}`], { stdin: pod });
+  const row = page.getByRole("row").filter({ hasText: /late-/ });
+  await row.getByText("ErrImageNeverPull").first().waitFor();
+  await node.box.run(["rm", manifest]);
+  await row.waitFor({ state: "detached" });
+  await context.close();
+});
+
+test("axe finds no fault in any view, light and dark, and the keyboard reaches all of them", async () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  for (const colorScheme of ["light", "dark"] as const) {
+    const context = await browser.newContext({
+      ignoreHTTPSErrors: true,
+      bypassCSP: true,
+      colorScheme,
+    });
+    const { page } = await openPage(context);
+    await page.addScriptTag({ content: axe });
+    for (const view of ["pods", "events", "probes", "images", "devices", "cgroups", "node"]) {
+      await page.goto(`${origin}/page/#/${view}`);
+      await page.getByRole("main").locator("table, .tree, .empty").first().waitFor();
+      const found = await page.evaluate(async () => {
+        const { violations } = await (
+          globalThis as unknown as {
+            axe: {
+              run(): Promise<{
+                violations: readonly {
+                  id: string;
+                  impact: string;
+                  nodes: readonly { html: string }[];
+                }[];
+              }>;
+            };
+          }
+        ).axe.run();
+        return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
+      });
+      assert.deepEqual(found, [], `${colorScheme} ${view}`);
+    }
+    await context.close();
+  }
+  const context = await freshContext();
+  const { page } = await openPage(context);
+  const reached = new Set<string>();
+  for (let presses = 0; presses < 12; presses += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate<string>('document.activeElement?.textContent ?? ""'));
+  }
+  for (const name of ["Skip to content", "Pods", "Events", "Probes", "Images", "Node"])
+    assert.ok(reached.has(name), `${name} of ${[...reached].join(", ")}`);
+  await context.close();
+});
