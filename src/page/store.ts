@@ -22,6 +22,11 @@ export interface ShownNode {
   readonly events: readonly CoreEvent[];
 }
 
+/** What every view is given. */
+export interface ViewProps {
+  readonly state: ShownNode;
+}
+
 /** The latest state, and who wants to be told of changes. */
 export class NodeStore {
   #connection: Connection = "connecting";

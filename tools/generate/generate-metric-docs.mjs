@@ -25,7 +25,7 @@ const holding = (pick, pattern) => (name) =>
 const uses = (name) => {
   const family = name.replace(
     /^(container|node|pod)(_cpu_usage_seconds_total|_memory_working_set_bytes|_swap_usage_bytes)$/,
-    "${of}$2",
+    `\${of}$2`,
   );
   const quoted = [name, family].map((each) => each.replaceAll(/[$.*+?^{}()|[\]\\]/g, "\\$&"));
   return new RegExp(

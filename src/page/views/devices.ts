@@ -3,7 +3,7 @@ import { type ComponentChild, h } from "preact";
 import type { DeviceReport } from "../../cli/client/shapes.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";
-import { podHref } from "./pods.ts";
+import { podHref } from "./links.ts";
 import { Table, type TableColumn } from "./table.ts";
 
 const EVERY_MS = 5_000;

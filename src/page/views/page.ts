@@ -1,7 +1,7 @@
 /** The frame of the page: what node this is, how it does, and what is to be seen of it. */
 import { type ComponentChild, h } from "preact";
 import { humanDuration } from "../../api/text/human-duration.ts";
-import type { Connection, ShownNode } from "../store.ts";
+import type { Connection, ViewProps } from "../store.ts";
 import { CgroupsTab } from "./cgroups.ts";
 import { DevicesTab } from "./devices.ts";
 import { EventsTab } from "./events.ts";
@@ -10,11 +10,6 @@ import { NodeTab } from "./node.ts";
 import { PodTab } from "./pod.ts";
 import { PodsTab } from "./pods.ts";
 import { ProbesTab } from "./probes.ts";
-
-/** What every view is given. */
-export interface ViewProps {
-  readonly state: ShownNode;
-}
 
 type View = (props: ViewProps) => ComponentChild;
 

@@ -1,7 +1,8 @@
 /** All pods, with what is wrong with each. */
 import { type ComponentChild, h } from "preact";
 import { type PodRow, podRow } from "../../cli/render/tables/pod-row.ts";
-import type { ViewProps } from "./page.ts";
+import type { ViewProps } from "../store.ts";
+import { podHref } from "./links.ts";
 import { Table, type TableColumn } from "./table.ts";
 
 const COLUMNS: readonly TableColumn<PodRow>[] = [
@@ -16,11 +17,6 @@ const COLUMNS: readonly TableColumn<PodRow>[] = [
   { title: "Age", value: ({ age }) => age, align: "right" },
   { title: "Why", value: ({ why }) => why },
 ];
-
-/** The address of a pod's view. */
-export function podHref(namespace: string, name: string): string {
-  return `#/pod/${encodeURIComponent(`${namespace}/${name}`)}`;
-}
 
 /** The view of all pods; those that need attention first. */
 export function PodsTab({ state }: ViewProps): ComponentChild {
