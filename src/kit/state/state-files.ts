@@ -11,25 +11,8 @@ import { isOutside, messageOf, OutsideError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { MetricsRegistry } from "../metrics.ts";
 import type { TaskScope } from "../scope.ts";
+import type { StatePort } from "./state-port.ts";
 import type { StateReserve } from "./state-reserve.ts";
-
-/** File operations used; implemented by `Files` of the outside. */
-export interface StatePort {
-  readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
-  writeAtomic(path: string, content: string | Uint8Array, mode: number): Promise<void>;
-  append(path: string, text: string, mode: number): Promise<void>;
-  makeDirectory(path: string, mode: number): Promise<void>;
-  list(
-    path: string,
-  ): Promise<readonly { readonly name: string; readonly kind: string }[] | undefined>;
-  facts(
-    path: string,
-  ): Promise<
-    { readonly kind: string; readonly sizeBytes: number; readonly modifiedMs: number } | undefined
-  >;
-  remove(path: string): Promise<void>;
-  rename(from: string, to: string): Promise<void>;
-}
 
 /** A file or folder that the agent keeps for itself. */
 export interface StateFile {
@@ -251,9 +234,14 @@ export class StateFiles {
     await this.#change(file, () => this.#deps.files.writeAtomic(file.path, content, mode));
   }
 
-  /** Adds to the end, as `write`. */
-  async append(file: StateFile, text: string, mode: number): Promise<void> {
-    await this.#change(file, () => this.#deps.files.append(file.path, text, mode));
+  /** Adds to the end, as `write`; with `sync` it survives a power cut. */
+  async append(
+    file: StateFile,
+    text: string,
+    mode: number,
+    options?: { readonly sync?: boolean },
+  ): Promise<void> {
+    await this.#change(file, () => this.#deps.files.append(file.path, text, mode, options));
   }
 
   /** Removes the file, as `write`. */

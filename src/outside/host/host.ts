@@ -86,8 +86,13 @@ export interface Files {
   readTail(path: string, maxBytes: number): Promise<string | undefined>;
   /** Replaces the file in one step: temporary file beside it, fsync, rename. */
   writeAtomic(path: string, content: string | Uint8Array, mode: number): Promise<void>;
-  /** Adds `text` to the end of the file, which is made with `mode` when missing. */
-  append(path: string, text: string, mode: number): Promise<void>;
+  /** Adds `text` to the end of the file, which is made with `mode` when missing; it survives a power cut with `sync`. */
+  append(
+    path: string,
+    text: string,
+    mode: number,
+    options?: { readonly sync?: boolean },
+  ): Promise<void>;
   /** Makes the folder and those above it; an existing one gets `mode` too. */
   makeDirectory(path: string, mode: number): Promise<void>;
   /** Makes several folders in their order, each as `makeDirectory` does, in one request to a worker. */

@@ -20,6 +20,7 @@ import type { FileEntry, FileFacts, FileKind, Files, FileTrees } from "../host.t
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountTableReader } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
+import { AppendFiles } from "./append-files.ts";
 import { O_PATH } from "./beneath.ts";
 import { changeBeneath, listBeneath } from "./change-beneath.ts";
 import { measureTrees } from "./measure-tree.ts";
@@ -31,8 +32,6 @@ const READ_CHUNK_BYTES = 64 * 1024;
 
 /** Permission bits with set-id and sticky. */
 const MODE_BITS = 0o7777;
-
-const CREATE_ATTEMPTS = 5;
 
 /** Dependencies of files; `onProgress` is called after each step of a walk. */
 export interface FilesDeps extends DirectoryWatchDeps {
@@ -54,10 +53,8 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
     );
   return {
     readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
+    ...changesOfFiles(),
     readTail: (path, maxBytes) => guarded("read", path, () => readTail(path, maxBytes)),
-    writeAtomic: (path, content, mode) =>
-      guarded("write", path, () => writeAtomic(path, content, mode)),
-    append: (path, text, mode) => guarded("append to", path, () => append(path, text, mode)),
     makeDirectory,
     makeDirectories: async (folders) => {
       for (const { path, mode } of folders) await makeDirectory(path, mode);
@@ -69,7 +66,6 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
       for (const path of paths) all.push(await facts(path));
       return all;
     },
-    remove: (path) => guarded("remove", path, () => remove(path)),
     measureTrees: (paths, limits, signal) =>
       measureTrees(paths, { ...limits, mounts, onProgress }, signal),
     removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
@@ -80,8 +76,31 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
       guarded("change", `${root}/${relativePath}`, () =>
         changeBeneath(root, relativePath, changes),
       ),
-    rename: (from, to) => guarded("rename", `${from} to ${to}`, () => rename(from, to), from),
     watchDirectory: (path, onChange, signal) => watchDirectory(deps, path, onChange, signal),
+  };
+}
+
+/** What adds to files, and what lets names lead to other files than those that are open to be added to. */
+function changesOfFiles(): Pick<Files, "append" | "writeAtomic" | "remove" | "rename"> {
+  const appended = new AppendFiles();
+  const release = (...paths: readonly string[]) => {
+    for (const path of paths) appended.release(path);
+  };
+  return {
+    append: (path, text, mode, options) =>
+      guarded("append to", path, () => appended.append(path, text, mode, options?.sync)),
+    writeAtomic: (path, content, mode) => {
+      release(path);
+      return guarded("write", path, () => writeAtomic(path, content, mode));
+    },
+    remove: (path) => {
+      release(path);
+      return guarded("remove", path, () => remove(path));
+    },
+    rename: (from, to) => {
+      release(from, to);
+      return guarded("rename", `${from} to ${to}`, () => rename(from, to), from);
+    },
   };
 }
 
@@ -242,30 +261,6 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
-  }
-}
-
-async function append(path: string, text: string, mode: number): Promise<void> {
-  const handle = await openToAppend(path, mode);
-  try {
-    await handle.writeFile(text);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function openToAppend(path: string, mode: number): Promise<FileHandle> {
-  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK;
-  for (let attempt = 1; ; attempt += 1) {
-    const existing = await orMissing(() => open(path, flags));
-    if (existing !== undefined) return existing;
-    try {
-      const made = await open(path, flags | constants.O_CREAT | constants.O_EXCL, mode);
-      if (isMasked(mode)) await made.chmod(mode);
-      return made;
-    } catch (thrown) {
-      if (errnoOf(thrown) !== "EEXIST" || attempt >= CREATE_ATTEMPTS) throw thrown;
-    }
   }
 }
 

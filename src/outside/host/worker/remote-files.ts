@@ -17,7 +17,7 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     readText: (path, options) => run("files.readText", [path, options], [path]),
     readTail: (path, maxBytes) => run("files.readTail", [path, maxBytes], [path]),
     writeAtomic: (path, content, mode) => run("files.writeAtomic", [path, content, mode], [path]),
-    append: (path, text, mode) => run("files.append", [path, text, mode], [path]),
+    append: (path, text, mode, options) => run("files.append", [path, text, mode, options], [path]),
     makeDirectory: (path, mode) => run("files.makeDirectory", [path, mode], [path]),
     makeDirectories: (folders) => makeDirectories(run, folders),
     list: (path) => run("files.list", [path], [path]),
