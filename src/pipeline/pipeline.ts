@@ -93,7 +93,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const { outside, scope, state } = deps;
   const { clock, random, log, tracer } = outside;
   const statuses = openStatuses(options, deps);
-  const ledger = new AllocationLedger(options.ledger, { state });
+  const ledger = new AllocationLedger(options.ledger, { state, clock });
   const { podFacts, news } = deps;
   const decisions = decisionPort(deps.journal);
   const measures = measurePort({ metrics: deps.metrics, clock });
@@ -211,6 +211,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
     deps.runtime.watch.health.subscribe(() => pods.replan()),
   );
   deps.scope.defer("statuses", () => statuses.flush());
+  deps.scope.defer("allocations", () => ledger.flush());
 }
 
 /** Pause before the runtime is listed again after it could not be at start. */

@@ -28,9 +28,10 @@ const [OLD, NEW] = [podOf("1", "4"), podOf("2", "8")];
 const filesOf = (fault: Fault = () => undefined) =>
   new FakeFiles({ wall: () => 0 as WallMs, fault });
 
-async function open(files: FakeFiles): Promise<AllocationLedger> {
+async function open(files: FakeFiles, clock = new SimClock()): Promise<AllocationLedger> {
   const ledger = new AllocationLedger(PATHS, {
-    state: new StateFiles({ files, clock: new SimClock(), log: silentLog }),
+    state: new StateFiles({ files, clock, log: silentLog }),
+    clock,
   });
   await ledger.open();
   return ledger;
@@ -105,4 +106,32 @@ test("a file that cannot be trusted is as good as none", async () => {
   const ledger = await open(files);
   assert.equal(ledger.asAllocated(OLD), OLD);
   assert.deepEqual(has(ledger), ["2", "8", "2", "8"]);
+});
+
+test("admit, actuate, forget: what may be lost is written together, and at the latest with the end of the agent", async () => {
+  const writes: string[] = [];
+  const files = filesOf((operation, path) => {
+    if (operation === "writeAtomic") writes.push(path);
+    return undefined;
+  });
+  const clock = new SimClock();
+  const ledger = await open(files, clock);
+  const pods = Array.from({ length: 50 }, (_, i) =>
+    identifyPod({ ...OLD, metadata: { ...OLD.metadata, uid: `p${i}` } }),
+  );
+  for (const pod of pods) {
+    ledger.admit(pod);
+    await ledger.actuate(pod, "c", { requests: { cpu: "1" } });
+    await clock.advance(1);
+  }
+  await clock.advance(100);
+  assert.deepEqual(writes.toSorted(), ["/a", "/b"]);
+  ledger.forget("p0");
+  await ledger.flush();
+  assert.equal(writes.length, 4);
+  const again = await open(files);
+  assert.equal(again.allocated("p0"), undefined);
+  assert.ok(again.allocated("p49"));
+  await clock.advance(1_000);
+  assert.equal(writes.length, 4, "what was written is not written again");
 });

@@ -16,6 +16,7 @@ import {
   withAllocation,
 } from "../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { Clock } from "../../kit/clock.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
@@ -29,11 +30,14 @@ export interface LedgerPaths {
 /** Dependencies for keeping them. */
 export interface LedgerDeps {
   readonly state: StateFiles;
+  readonly clock: Pick<Clock, "alarm">;
 }
 
 const MODE = 0o600;
 /** Largest file that is read back. */
 const MAX_BYTES = 16 * 1024 * 1024;
+/** A file is written as a whole: what may be lost waits so long for more, so that many new pods are few writes. */
+const JOIN_MS = 100;
 
 /** Allocations of one kind, written as a whole; changes that come meanwhile share the next write. */
 class KeptAllocations {
@@ -44,6 +48,8 @@ class KeptAllocations {
   readonly #deps: LedgerDeps;
   readonly #writes = new SerialQueue();
   #queued: Promise<void> | undefined;
+  /** Begins the write that waits for more; absent while none waits. */
+  #cancelLater: (() => void) | undefined;
 
   constructor(file: StateFile, deps: LedgerDeps) {
     this.#file = file;
@@ -64,6 +70,8 @@ class KeptAllocations {
   write(): Promise<void> {
     this.#queued ??= this.#writes.run(() => {
       this.#queued = undefined;
+      this.#cancelLater?.();
+      this.#cancelLater = undefined;
       const text = encodeAllocations(this.all, this.groups);
       return this.#deps.state.write(this.#file, text, MODE);
     });
@@ -73,6 +81,17 @@ class KeptAllocations {
   /** As `write`, for what may be lost: a failure is only reported, by the state files. */
   async writeSoon(): Promise<void> {
     await this.write().catch(() => {});
+  }
+
+  /** As `writeSoon`, together with what comes within a moment. */
+  writeLater(): void {
+    this.#cancelLater ??= this.#deps.clock.alarm(JOIN_MS, () => void this.writeSoon());
+  }
+
+  /** Resolves when nothing waits to be written. */
+  async flush(): Promise<void> {
+    const waits = this.#cancelLater !== undefined || this.#queued !== undefined;
+    if (waits) await this.writeSoon();
   }
 }
 
@@ -146,7 +165,7 @@ export class AllocationLedger {
     const uid = pod.metadata.uid;
     if (this.#allocated.all.has(uid)) return;
     this.#allocated.all.set(uid, allocationOf(pod));
-    void this.#allocated.writeSoon();
+    this.#allocated.writeLater();
   }
 
   /** A container has, or is about to get, these resources. Resolves once that is on disk where it matters. */
@@ -161,9 +180,9 @@ export class AllocationLedger {
     if (before && isSameResources(before, resources)) return;
     const containers = { ...known?.containers, [container]: resources };
     this.#actuated.all.set(uid, { ...this.#ownOf(pod, known), containers });
-    const written = this.#actuated.writeSoon();
     // Without a record a container has what its pod was given: nothing is lost by a crash then.
-    if (before) await written;
+    if (before) await this.#actuated.writeSoon();
+    else this.#actuated.writeLater();
   }
 
   /** The pod's group, and the pod as a whole, have what the pod was given by `allocation`. */
@@ -179,8 +198,13 @@ export class AllocationLedger {
   /** Forgets a pod that is gone for good. */
   forget(uid: string): void {
     this.#actuated.groups.delete(uid);
-    if (this.#allocated.all.delete(uid)) void this.#allocated.writeSoon();
-    if (this.#actuated.all.delete(uid)) void this.#actuated.writeSoon();
+    if (this.#allocated.all.delete(uid)) this.#allocated.writeLater();
+    if (this.#actuated.all.delete(uid)) this.#actuated.writeLater();
+  }
+
+  /** Resolves when everything is on disk, or could not be written. */
+  async flush(): Promise<void> {
+    await Promise.all([this.#allocated.flush(), this.#actuated.flush()]);
   }
 
   /** Drops pods that no longer exist. */
