@@ -53,7 +53,7 @@ export async function assembleRuntime(
 
 /** The resolvers that pods can get; what exceeds the limits in the node's own is reported at once, and when it changes. */
 async function openResolver(
-  { options, outside: { host } }: Foundation,
+  { options, outside: { host, clock } }: Foundation,
   events: Events,
 ): Promise<Resolver> {
   const { clusterDNS: servers, clusterDomain: domain, resolvConf } = options.config;
@@ -61,6 +61,7 @@ async function openResolver(
     { servers, domain, resolvConf, nodeIps: host.addresses() },
     {
       files: host.files,
+      clock,
       recordFailure: (message) =>
         events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
     },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
+import type { MonotonicMs } from "../../kit/clock.ts";
 import { dnsFaults, noResolver, parseResolvConf, podDns, resolvConfFault } from "./dns.ts";
 import { Resolver } from "./resolver.ts";
 import type { PodDns } from "./sandbox-config.ts";
@@ -87,22 +88,39 @@ for (const [searches, kept, fault] of SEARCHES)
     else assert.equal(found, undefined);
   });
 
-test("Resolver reads the present file, and reports a problem once", async () => {
+test("Resolver reads the present file at most ten times a second, and reports a problem once", async () => {
   let text: string | undefined = "nameserver 192.0.2.1";
+  let reads = 0;
+  let now = 0;
   const said: string[] = [];
   const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };
   const deps = {
-    files: { readText: async () => text },
+    files: {
+      readText: async () => {
+        reads += 1;
+        return text;
+      },
+    },
+    clock: { monotonic: () => now as MonotonicMs },
     recordFailure: (message: string) => said.push(message),
   };
   const resolver = new Resolver({ ...options, resolvConf: "/r" }, deps);
-  assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.1"]);
+  const readLater = () => {
+    now += 100;
+    return resolver.read();
+  };
+  const atOnce = await Promise.all([resolver.read(), resolver.read(), resolver.read()]);
+  for (const { host } of atOnce) assert.deepEqual(host.servers, ["192.0.2.1"]);
   text = "nameserver 192.0.2.2";
+  now += 99;
+  assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.1"]);
+  assert.equal(reads, 1);
+  now += 1;
   assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.2"]);
   text = undefined;
-  assert.deepEqual((await resolver.read()).host, dns({}));
+  assert.deepEqual((await readLater()).host, dns({}));
   const bad = `search ${long("a", 254)}`;
-  for (text of [bad, bad, "", bad]) await resolver.read();
+  for (text of [bad, bad, "", bad]) await readLater();
   assert.equal(said.length, 2);
   const none = new Resolver({ ...options, resolvConf: "" }, deps);
   assert.deepEqual((await none.read()).host, dns({ servers: ["127.0.0.1"], searches: ["."] }));
