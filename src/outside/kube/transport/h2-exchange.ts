@@ -176,9 +176,15 @@ class Call {
     this.#cancelDeadline();
     this.#forget();
     this.#release();
-    if (this.#stream.destroyed) return;
+    if (this.#stream.destroyed || this.#isOver()) return;
     this.#stream.close(constants.NGHTTP2_CANCEL);
     this.#stream.destroy();
+  }
+
+  /** Whether both sides have said all: such a stream closes by itself, and a reset would be one more frame. */
+  #isOver(): boolean {
+    const { readableEnded, writableFinished, rstCode } = this.#stream;
+    return readableEnded && writableFinished && rstCode === constants.NGHTTP2_NO_ERROR;
   }
 
   #deadline(ms: number): () => void {
