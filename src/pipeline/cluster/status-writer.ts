@@ -1,5 +1,4 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
-import type { PodStatus } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import {
@@ -24,6 +23,7 @@ import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
 import { ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
 import { type QueueMeasures, queueMeasures } from "./queue-measures.ts";
+import { type StatusEntry as Entry, isUnchanged } from "./status-entry.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
@@ -48,32 +48,6 @@ const RETRY = { initialMs: 200, maxMs: 10_000 };
 const JOIN_MS = 250;
 /** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
 const FULL_PASS_MS = 10_000;
-
-/** What is to be brought to the API of one pod. */
-interface Entry {
-  readonly uid: PodUid;
-  pod: IdentifiedPod;
-  status: PodStatus;
-  /** Nothing of it runs or is held any more. */
-  finished: boolean;
-  /** The API was asked to let it go; what finalizers keep is not asked for again. */
-  released: boolean;
-  /** Something is to be written. */
-  dirty: boolean;
-  busy: boolean;
-  /** Order of becoming dirty. */
-  since: number;
-  failures: number;
-  notBefore: MonotonicMs;
-  /** Until when it waits for more to be written (`JOIN_MS`), unless it is urgent. */
-  joinUntil: MonotonicMs;
-  /** When the status that is not yet written came. */
-  changedAt: MonotonicMs;
-  /** Why the last request came to nothing, until one succeeds. */
-  problem?: string;
-  /** Our status as it was last brought there, and what the API made of it. */
-  written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
-}
 
 type Step =
   | {
@@ -369,8 +343,13 @@ export class StatusWriter {
     this.#passedAt = this.#deps.clock.monotonic();
     const unwritten: UnwrittenStatus[] = [];
     for (const entry of this.#entries.values()) {
+      const { status, finished } = entry;
+      const compared = { target: this.#targetOf(entry), status, finished };
+      if (isUnchanged(entry.settled, compared)) continue;
       const step = this.#step(entry);
       const reason = this.#whyUnwritten(entry, step);
+      if (!step && reason === undefined) entry.settled = compared;
+      else delete entry.settled;
       if (reason !== undefined) unwritten.push({ uid: entry.uid, pod: entry.pod, reason });
       if (step && !entry.dirty && !entry.busy) this.#touch(entry);
     }

@@ -1,0 +1,49 @@
+// pure
+import type { PodStatus } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { MonotonicMs } from "../../kit/clock.ts";
+
+/** What is to be brought to the API of one pod. */
+export interface StatusEntry {
+  readonly uid: PodUid;
+  pod: IdentifiedPod;
+  status: PodStatus;
+  /** Nothing of it runs or is held any more. */
+  finished: boolean;
+  /** The API was asked to let it go; what finalizers keep is not asked for again. */
+  released: boolean;
+  /** Something is to be written. */
+  dirty: boolean;
+  busy: boolean;
+  /** Order of becoming dirty. */
+  since: number;
+  failures: number;
+  notBefore: MonotonicMs;
+  /** Until when it waits for more to be written (`JOIN_MS`), unless it is urgent. */
+  joinUntil: MonotonicMs;
+  /** When the status that is not yet written came. */
+  changedAt: MonotonicMs;
+  /** Why the last request came to nothing, until one succeeds. */
+  problem?: string;
+  /** Our status as it was last brought there, and what the API made of it. */
+  written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
+  /** What was compared in a full pass in which nothing was to be done: as long as it is the same, nothing is. */
+  settled?: Compared;
+}
+
+/** All that a full pass compares of one pod; objects are never changed, only replaced. */
+export interface Compared {
+  readonly target: IdentifiedPod | undefined;
+  readonly status: PodStatus;
+  readonly finished: boolean;
+}
+
+/** Whether what was compared is the same still; an object that differs is another one. */
+export function isUnchanged(before: Compared | undefined, now: Compared): boolean {
+  return (
+    before?.target === now.target &&
+    before?.status === now.status &&
+    before.finished === now.finished
+  );
+}
