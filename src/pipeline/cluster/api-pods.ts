@@ -39,6 +39,8 @@ export class ApiPods implements PodSource {
   readonly #nodeName: string;
   readonly #deps: ApiPodsDeps;
   readonly #latest = new Map<string, IdentifiedPod>();
+  /** UIDs of `#latest` by full name: mostly one, more while a pod is replaced. */
+  readonly #uidsOf = new Map<string, ReadonlySet<string>>();
   /** Wishes already passed on, by UID. */
   readonly #desired = new Map<string, IdentifiedPod>();
   readonly #listeners = new Set<(pod: IdentifiedPod) => void>();
@@ -136,10 +138,13 @@ export class ApiPods implements PodSource {
   #set(pod: IdentifiedPod, sink: PodSink): void {
     const { uid } = pod.metadata;
     // An object of the same name that was recreated: word of the end of the first may have been missed.
-    for (const [other, known] of this.#latest)
-      if (other !== uid && podFullName(known) === podFullName(pod) && !isNewer(known, pod))
-        this.#drop(known, sink);
+    const fullName = podFullName(pod);
+    for (const other of this.#uidsOf.get(fullName) ?? []) {
+      const known = this.#latest.get(other);
+      if (other !== uid && known && !isNewer(known, pod)) this.#drop(known, sink);
+    }
     const known = this.#latest.get(uid);
+    if (!known) this.#uidsOf.set(fullName, new Set([...(this.#uidsOf.get(fullName) ?? []), uid]));
     if (!known || isNewer(pod, known)) this.#latest.set(uid, pod);
     const desired = this.#desired.get(uid);
     if (!isMirrorPod(pod) && !(desired && isSameDesired(desired, pod))) {
@@ -152,6 +157,10 @@ export class ApiPods implements PodSource {
   #drop(pod: IdentifiedPod, sink: PodSink): void {
     const { uid } = pod.metadata;
     this.#latest.delete(uid);
+    const fullName = podFullName(pod);
+    const others = [...(this.#uidsOf.get(fullName) ?? [])].filter((each) => each !== uid);
+    if (others.length > 0) this.#uidsOf.set(fullName, new Set(others));
+    else this.#uidsOf.delete(fullName);
     this.#desired.delete(uid);
     if (!isMirrorPod(pod)) sink.drop(uid, pod.metadata?.deletionGracePeriodSeconds);
     this.#notify(pod);
