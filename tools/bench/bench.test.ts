@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { resolve } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { benchConfig, kubeletArgv, readVersion } from "./kubelet.ts";
 import { parseBenchOptions, UsageProblem } from "./options.ts";
 import { benchPod } from "./pods.ts";
-import { busyTicksOf, cpuTicksOf, memoryOf, processFigures } from "./process-figures.ts";
+import { busyTicksOf, cpuTicksOf, memoryOf, processFigures, wakingsOf } from "./process-figures.ts";
 import { missedTargets, renderReport } from "./report.ts";
 import type { BenchResult, Round } from "./result.ts";
 import { median, quantile, spread } from "./statistics.ts";
@@ -173,14 +174,22 @@ test("busyTicksOf leaves out idle, waiting and guests", () => {
   assert.throws(() => busyTicksOf("intr 1"), /not as expected/);
 });
 
-test("processFigures sees this very process work", () => {
+test("wakingsOf counts what the kernel calls voluntary context switches", () => {
+  const switches = "voluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t4\n";
+  assert.equal(wakingsOf(`Name:\tnodelet\n${switches}`), 17);
+  assert.equal(wakingsOf("Name:\tnodelet\n"), 0);
+});
+
+test("processFigures sees this very process work", async () => {
   const before = processFigures(process.pid);
   const own = process.cpuUsage();
   const used = () => process.cpuUsage(own).user + process.cpuUsage(own).system;
   while (used() < 50_000) Math.sqrt(used());
+  for (let i = 0; i < 10; i += 1) await sleep(2);
   const after = processFigures(process.pid);
   assert.ok(after.cpuMs - before.cpuMs >= 40, `${after.cpuMs - before.cpuMs} ms`);
   assert.ok(after.rssMib > after.anonymousMib && after.anonymousMib > 1);
+  assert.ok(after.wakings - before.wakings >= 10, `${after.wakings - before.wakings} wakings`);
 });
 
 /** A round with the given figures; the floor is 100 ms for one pod, 1000 ms for the last of many. */
@@ -209,8 +218,16 @@ function aRound(figures: {
     single: { pods: Array(7).fill(times(single)), stoppedMs: Array(7).fill(2100) },
     together: { pods: many.map(times), startCpuMs: 500, stoppedMs: many, stopCpuMs: 250 },
     steady: [
-      { pods: 0, seconds, cpuMilli: 4, elsewhereCores, rssMib: 80, anonymousMib: 30 },
-      { pods, seconds: seconds / 2, cpuMilli: 6, elsewhereCores, rssMib: 90, anonymousMib: 40 },
+      { pods: 0, seconds, cpuMilli: 4, wakings: 3, elsewhereCores, rssMib: 80, anonymousMib: 30 },
+      {
+        pods,
+        seconds: seconds / 2,
+        cpuMilli: 6,
+        wakings: 5,
+        elsewhereCores,
+        rssMib: 90,
+        anonymousMib: 40,
+      },
     ],
     probing: undefined,
   };

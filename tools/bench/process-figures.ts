@@ -7,6 +7,8 @@ export interface ProcessFigures {
   /** Resident memory of the process, and what its children have beside it that they share with nobody. */
   readonly rssMib: number;
   readonly anonymousMib: number;
+  /** How often a thread of them gave up its CPU to wait for something, since the threads that live were started. */
+  readonly wakings: number;
 }
 
 /** Unit of times in /proc/<pid>/stat; the same on every Linux since 2.6. */
@@ -14,7 +16,7 @@ const TICK_MS = 10;
 
 /** Reads the figures of a process of this machine and of its children; throws when it is gone. */
 export function processFigures(pid: number): ProcessFigures {
-  const { cpuMs, rssMib, anonymousMib } = figuresOf(pid);
+  const { cpuMs, rssMib, anonymousMib, wakings } = figuresOf(pid);
   const children = childrenOf(pid).flatMap((child) => {
     try {
       return [figuresOf(child)];
@@ -27,6 +29,7 @@ export function processFigures(pid: number): ProcessFigures {
     cpuMs: cpuMs + sum(children.map((child) => child.cpuMs)),
     rssMib: rssMib + sum(children.map((child) => child.privateMib)),
     anonymousMib: anonymousMib + sum(children.map((child) => child.anonymousMib)),
+    wakings: wakings + sum(children.map((child) => child.wakings)),
   };
 }
 
@@ -60,21 +63,31 @@ function figuresOf(pid: number): ProcessFigures & { readonly privateMib: number 
   // The first counts threads that ended, the second is exact to the nanosecond.
   const own = Math.max(ticks.own * TICK_MS, threadsMs(pid));
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-  return { cpuMs: own + ticks.children * TICK_MS, ...memoryOf(rollup) };
+  const wakings = sumOfThreads(pid, "status", wakingsOf);
+  return { cpuMs: own + ticks.children * TICK_MS, ...memoryOf(rollup), wakings };
 }
 
 /** What the threads that live have used; 0 where the kernel does not keep it. */
 function threadsMs(pid: number): number {
+  return sumOfThreads(pid, "schedstat", (text) => Number(text.split(" ")[0]) / 1e6);
+}
+
+/** The sum of a number that each thread has in a file of its own. */
+function sumOfThreads(pid: number, file: string, read: (text: string) => number): number {
   let total = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
     try {
-      const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8");
-      total += Number(text.split(" ")[0]) / 1e6;
+      total += read(readFileSync(`/proc/${pid}/task/${thread}/${file}`, "utf8"));
     } catch {
       // It ended meanwhile.
     }
   }
   return total;
+}
+
+/** Voluntary context switches from the text of /proc/<pid>/status; 0 where the kernel does not count them. */
+export function wakingsOf(status: string): number {
+  return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? 0);
 }
 
 /** Ticks from utime and stime, and from cutime and cstime; the name before them may hold blanks and brackets. */

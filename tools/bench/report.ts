@@ -141,6 +141,7 @@ function restLines({ pods, probes }: BenchResult["options"]): readonly Line[] {
 function steadyLines(name: string, of: (round: Round) => Steady | undefined): Line[] {
   return [
     { name: `${name}: CPU, thousandths of a core`, agent: (round) => of(round)?.cpuMilli },
+    { name: `${name}: wakings of its threads in a second`, agent: (round) => of(round)?.wakings },
     { name: `${name}: resident memory, MiB`, agent: (round) => of(round)?.rssMib },
     { name: `${name}: anonymous memory, MiB`, agent: (round) => of(round)?.anonymousMib },
   ];

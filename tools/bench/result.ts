@@ -79,6 +79,8 @@ export interface Steady {
   readonly seconds: number;
   /** Thousandths of a core. */
   readonly cpuMilli: number;
+  /** Wakings of its threads in a second. */
+  readonly wakings: number;
   /** Cores in use by all else on the machine. */
   readonly elsewhereCores: number;
   /** At the end of the window. */

@@ -18,6 +18,7 @@ export async function watchAgent(
     pods,
     seconds: elapsedMs / 1000,
     cpuMilli: (ownMs / elapsedMs) * 1000,
+    wakings: ((after.wakings - before.wakings) / elapsedMs) * 1000,
     elsewhereCores: Math.max(0, allAfter - allBefore - ownMs) / elapsedMs,
     rssMib: after.rssMib,
     anonymousMib: after.anonymousMib,

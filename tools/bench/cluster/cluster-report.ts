@@ -104,6 +104,7 @@ function groupLines(of: (round: ClusterRound) => PodGroup): readonly Line[] {
 function steadyLines(of: (round: ClusterRound) => Steady | undefined): readonly Line[] {
   return [
     { name: "at rest: CPU, thousandths of a core", figure: (round) => of(round)?.cpuMilli },
+    { name: "at rest: wakings of its threads in a second", figure: (round) => of(round)?.wakings },
     { name: "at rest: resident memory, MiB", figure: (round) => of(round)?.rssMib },
     { name: "at rest: anonymous memory, MiB", figure: (round) => of(round)?.anonymousMib },
   ];

@@ -89,6 +89,7 @@ function aRound(scale: number, pods = 50): ClusterRound {
     pods,
     seconds: 15,
     cpuMilli: 60 * scale,
+    wakings: 10 * scale,
     elsewhereCores: 0.1,
     rssMib: 100 * scale,
     anonymousMib: 40 * scale,
