@@ -3,9 +3,11 @@ import { test } from "node:test";
 import type { ObservedContainer, ObservedSandbox } from "../../api/observation.ts";
 import { newestContainerFirst, newestSandboxFirst } from "./newest-first.ts";
 
-type Made = readonly [name: string, count: number, createdAtMs: number];
-const container = ([name, restartCount, createdAtMs]: Made) =>
-  ({ name, restartCount, createdAtMs }) as ObservedContainer;
+type Made = readonly [name: string, count: number, createdAtMs: number, sandboxId?: string];
+const container = ([name, restartCount, createdAtMs, sandboxId = "second"]: Made) =>
+  ({ name, restartCount, createdAtMs, sandboxId }) as ObservedContainer;
+/** Newest first. */
+const SANDBOXES = [{ id: "second" }, { id: "first" }];
 
 for (const [what, given, expected] of [
   ["nothing", [], []],
@@ -49,6 +51,19 @@ for (const [what, given, expected] of [
     ],
   ],
   [
+    "a count that began anew in a new sandbox",
+    [
+      ["a", 3, 100, "first"],
+      ["a", 0, 200, "second"],
+      ["a", 4, 150, "gone"],
+    ],
+    [
+      ["a", 0, 200, "second"],
+      ["a", 3, 100, "first"],
+      ["a", 4, 150, "gone"],
+    ],
+  ],
+  [
     "equal counts by time",
     [
       ["a", 0, 1],
@@ -61,7 +76,10 @@ for (const [what, given, expected] of [
   ],
 ] as const satisfies readonly (readonly [string, readonly Made[], readonly Made[]])[])
   test(`newestContainerFirst: ${what}`, () =>
-    assert.deepEqual(newestContainerFirst(given.map(container)), expected.map(container)));
+    assert.deepEqual(
+      newestContainerFirst(given.map(container), SANDBOXES),
+      expected.map(container),
+    ));
 
 test("newestSandboxFirst: by number, then by time", () => {
   const sandbox = (attempt: number, createdAtMs: number) =>

@@ -9,16 +9,22 @@ export function newestSandboxFirst(
 }
 
 /**
- * Containers of a pod, newest first. Of one name the restart count decides, whatever the times say: where the clock was
- * set back, a container was created before the one that it follows. Between names it is the time.
+ * Containers of a pod, newest first. Of one name it is first their sandbox that decides, then the restart count, whatever
+ * the times say: where the clock was set back, a container was created before the one that it follows. The sandbox comes
+ * first because a count can begin anew in a new one. Between names it is the time.
+ * `sandboxes` are those of the pod, newest first; a container without any of them is older than all others.
  */
 export function newestContainerFirst(
   containers: readonly ObservedContainer[],
+  sandboxes: readonly Pick<ObservedSandbox, "id">[],
 ): readonly ObservedContainer[] {
+  const places = new Map(sandboxes.map(({ id }, place) => [id, place]));
+  const placeOf = ({ sandboxId }: ObservedContainer) => places.get(sandboxId) ?? sandboxes.length;
   const byTime = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
   const byName = new Map<string, ObservedContainer[]>();
   for (const container of byTime)
     byName.set(container.name, [...(byName.get(container.name) ?? []), container]);
-  for (const attempts of byName.values()) attempts.sort((a, b) => b.restartCount - a.restartCount);
+  for (const attempts of byName.values())
+    attempts.sort((a, b) => placeOf(a) - placeOf(b) || b.restartCount - a.restartCount);
   return byTime.flatMap(({ name }) => byName.get(name)?.shift() ?? []);
 }

@@ -215,10 +215,11 @@ export class Observer {
       inParallel(lists.sandboxes, STATUS_CALLS, (listed) => this.#sandbox(listed, signal)),
       inParallel(lists.containers, STATUS_CALLS, (listed) => this.#container(listed, signal)),
     ]);
+    const newest = newestSandboxFirst(present(sandboxes));
     return {
       asOf: lists.asOf,
-      sandboxes: newestSandboxFirst(present(sandboxes)),
-      containers: newestContainerFirst(present(containers)),
+      sandboxes: newest,
+      containers: newestContainerFirst(present(containers), newest),
     };
   }
 
