@@ -218,10 +218,9 @@ async function clean(ledger: HostLedger, { request, host, removal }: Parts): Pro
   const { restored, kept } = restoreKernel(ledger.sysctls, host);
   removal.removed.push(...restored);
   removal.kept.push(...kept);
-  if (ledger.runtime?.kind === "own") {
-    await removeBridge(BRIDGE);
-    await removeChains(ledger.chainsBefore);
-  }
+  const ownRuntime = ledger.runtime?.kind === "own";
+  if (ownRuntime) await removeBridge(BRIDGE);
+  await removeChains(ledger.chainsBefore, ownRuntime ? "agent and CNI plugins" : "agent");
   removeFiles(paths, ledger, removal, purge);
   removeLinks(ledger, removal);
   const keptImages = request.images ? [] : ledger.userImages;

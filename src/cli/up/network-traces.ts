@@ -40,7 +40,10 @@ function splitWords(line: string): readonly string[] {
 }
 
 /** Names that the CNI plugins give their chains, and the agent its own (`makeIPTablesUtilChains`). */
-const OUR_CHAIN = /^(CNI-.*|KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY))$/;
+const CHAINS = {
+  agent: /^KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY)$/,
+  "agent and CNI plugins": /^(CNI-.*|KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY))$/,
+} as const;
 
 interface Table {
   readonly program: (typeof PROGRAMS)[number];
@@ -60,17 +63,24 @@ export async function ownChains(): Promise<readonly string[]> {
   const found: string[] = [];
   for (const table of ALL_TABLES)
     for (const { kind, chain } of await rulesOf(table))
-      if (kind === "chain" && OUR_CHAIN.test(chain)) found.push(shown(table, chain));
+      if (kind === "chain" && CHAINS["agent and CNI plugins"].test(chain))
+        found.push(shown(table, chain));
   return found;
 }
 
-/** Removes such chains that were not there before, with the rules that lead to them. */
-export async function removeChains(before: readonly string[]): Promise<void> {
+/**
+ * Removes such chains that were not there before, with the rules that lead to them. Where others use the containerd, too,
+ * new chains of CNI plugins may be theirs: then only those `of` the agent go.
+ */
+export async function removeChains(
+  before: readonly string[],
+  of: keyof typeof CHAINS,
+): Promise<void> {
   const known = new Set(before);
   for (const table of ALL_TABLES) {
     const rules = await rulesOf(table);
     const fresh = rules
-      .filter(({ kind, chain }) => kind === "chain" && OUR_CHAIN.test(chain))
+      .filter(({ kind, chain }) => kind === "chain" && CHAINS[of].test(chain))
       .map(({ chain }) => chain)
       .filter((chain) => !known.has(shown(table, chain)));
     for (const { kind, target, words } of rules) {
