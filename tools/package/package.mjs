@@ -9,11 +9,12 @@ import { parseArgs } from "node:util";
 import { ROOT } from "../setup/root.mjs";
 import { writeBillOfMaterials } from "./bill-of-materials.mjs";
 import { commitTime } from "./commit-time.mjs";
+import { buildDebianPackage } from "./debian.mjs";
 import { buildExecutable } from "./executable.mjs";
 import { packForNpm } from "./npm-archive.mjs";
 import { manifest, stagePackage } from "./stage.mjs";
 
-const KINDS = { npm: packForNpm, executable: buildExecutable };
+const KINDS = { npm: packForNpm, deb: buildDebianPackage, executable: buildExecutable };
 
 const USAGE = `usage: npm run package [-- --out FOLDER] [${Object.keys(KINDS).join("|")} …]`;
 
