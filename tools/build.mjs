@@ -88,7 +88,7 @@ export async function bundledInputs() {
     format: "esm",
     external: NATIVE,
   };
-  const programs = [programOptions(), library].map((options) =>
+  const programs = [programOptions(), library, pageOptions(DIST)].map((options) =>
     build({ ...options, write: false, metafile: true, sourcemap: false }),
   );
   const results = await Promise.all(programs);
@@ -109,10 +109,8 @@ async function buildFileWorker(say) {
   say("build: dist/file-worker.cjs");
 }
 
-/** The page of the node: what a browser loads. */
-async function buildPage(say) {
-  const folder = join(DIST, "page");
-  await build({
+function pageOptions(folder) {
+  return {
     absWorkingDir: ROOT,
     bundle: true,
     platform: "browser",
@@ -124,7 +122,13 @@ async function buildPage(say) {
     logLevel: "warning",
     entryPoints: [join(PAGE, "app.ts"), join(PAGE, "app.css")],
     outdir: folder,
-  });
+  };
+}
+
+/** The page of the node: what a browser loads. */
+async function buildPage(say) {
+  const folder = join(DIST, "page");
+  await build(pageOptions(folder));
   for (const name of ["index.html", "icon.svg"]) copyFileSync(join(PAGE, name), join(folder, name));
   say(`build: dist/page, ${Math.round(statSync(join(folder, "app.js")).size / 1024)} KiB`);
 }
