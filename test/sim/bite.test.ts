@@ -37,8 +37,6 @@ const GUARDS: readonly Guard[] = [
     file: "src/subsystems/probes/verdict.ts",
     line: `return rules.kind === "readiness"`,
     without: `return rules.kind !== undefined`,
-    // Only a listing while a pod's containers start shows it: about one history in three hundred.
-    first: 601,
   },
   {
     name: "a damaged state file does not stop the start",
