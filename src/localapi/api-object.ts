@@ -2,11 +2,33 @@
 import type { ObjectMeta } from "../api/generated/types.ts";
 import { isTree, type Tree } from "../kit/json.ts";
 
-/** Any object of the API: what it is, its metadata, and fields that its kind knows. */
+/** Metadata with a name. */
+export type NamedMeta = ObjectMeta & { readonly name: string };
+
+/** An object of the API as it is stored: type, metadata with a name, and the fields of its kind. */
 export interface ApiObject extends Tree {
   readonly apiVersion: string;
   readonly kind: string;
+  readonly metadata: NamedMeta;
+}
+
+/** An object as clients send it; one that is to be created may leave its name to the server. */
+export interface ObjectDraft extends Tree {
+  readonly apiVersion: string;
+  readonly kind: string;
   readonly metadata: ObjectMeta;
+}
+
+/** The value as an object of the API, or the reason why it is none. */
+export function parseApiObject(value: unknown): ApiObject | string {
+  if (!isTree(value)) return "it is not an object";
+  const { metadata, kind, apiVersion } = value;
+  if (!isTree(metadata)) return "it has no metadata";
+  if (typeof kind !== "string" || typeof apiVersion !== "string")
+    return "it has no kind or apiVersion";
+  const { name } = metadata;
+  if (typeof name !== "string" || name === "") return "it has no name";
+  return { ...value, apiVersion, kind, metadata: { ...metadata, name } };
 }
 
 /** The value as an object; an empty one in place of anything else. */
@@ -25,6 +47,6 @@ export function without(tree: Tree, ...names: readonly string[]): Tree {
 }
 
 /** `namespace/name`, or `/name` for what belongs to no namespace; sorts as the API's lists do. */
-export function keyOf({ namespace = "", name = "" }: ObjectMeta): string {
+export function keyOf({ namespace = "", name }: NamedMeta): string {
   return `${namespace}/${name}`;
 }

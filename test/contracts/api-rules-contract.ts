@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { AdminRequest } from "../kube/admin.ts";
 import {
+  APPLY,
   Examination,
   type ExaminationOptions,
   type Json,
@@ -11,6 +12,9 @@ import {
   ROOT,
   STRATEGIC,
 } from "./api-examination.ts";
+
+const NAMELESS =
+  /^the name of the object \(.+ based on URL\) was undeterminable: name must be provided$/;
 
 /** Registers the suite. */
 export function apiRulesContract(options: ExaminationOptions): void {
@@ -226,6 +230,8 @@ export function apiRulesContract(options: ExaminationOptions): void {
   });
 
   on.examine("names, kinds and paths that do not fit are refused", async () => {
+    const kept = on.fresh("map");
+    await on.must("POST", MAPS, { metadata: { name: kept } });
     const vectors: readonly (readonly [AdminRequest, number, RegExp])[] = [
       [
         { method: "POST", path: MAPS, body: { metadata: {} } },
@@ -250,6 +256,33 @@ export function apiRulesContract(options: ExaminationOptions): void {
         { method: "PUT", path: `${MAPS}/x`, body: { metadata: { name: "y" } } },
         400,
         /does not match the name on the URL/,
+      ],
+      [{ method: "PUT", path: `${MAPS}/x`, body: { data: {} } }, 400, NAMELESS],
+      [{ method: "PUT", path: `${MAPS}/x`, body: { metadata: { name: "" } } }, 400, NAMELESS],
+      [
+        { method: "PUT", path: `${PODS}/x/status`, body: { metadata: { generateName: "x" } } },
+        400,
+        NAMELESS,
+      ],
+      [
+        {
+          method: "PATCH",
+          path: `${MAPS}/${kept}`,
+          contentType: MERGE_PATCH,
+          body: { metadata: { name: null } },
+        },
+        400,
+        NAMELESS,
+      ],
+      [
+        {
+          method: "PATCH",
+          path: `${MAPS}/x?fieldManager=test`,
+          contentType: APPLY,
+          body: { apiVersion: "v1", kind: "ConfigMap", data: {} },
+        },
+        400,
+        NAMELESS,
       ],
       [{ method: "GET", path: `${MAPS}/none` }, 404, /configmaps "none" not found/],
       [{ method: "GET", path: "/api/v1/nonsense" }, 404, /./],

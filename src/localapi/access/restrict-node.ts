@@ -4,7 +4,7 @@
  * certificates in its own name (NodeRestriction).
  */
 import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ObjectDraft } from "../api-object.ts";
 import { NODE_KIND, POD_CERTIFICATE_REQUEST_KIND, POD_KIND } from "../kinds/catalog.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
 import { forbiddenRequest, type StatusError } from "../status-error.ts";
@@ -22,7 +22,7 @@ function nodeOf({ user }: ObjectRequest): string | undefined {
 /** Why a node may not write this object; undefined when it may, or when no node asks. */
 export function nodeRestriction(
   request: ObjectRequest,
-  object: ApiObject,
+  object: ObjectDraft,
   isNew: boolean,
 ): StatusError | undefined {
   const node = nodeOf(request);

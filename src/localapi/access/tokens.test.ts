@@ -103,7 +103,7 @@ for (const [kind, key, object] of [
 ] as const)
   test(`a token that is bound to a ${kind} ends with it`, () => {
     const { deps, kept } = scene();
-    const { name = "", uid = "" } = object.metadata;
+    const { name, uid = "" } = object.metadata;
     const request = (boundUid: string) => ({
       spec: { audiences: [], boundObjectRef: { kind, name, uid: boundUid } },
     });

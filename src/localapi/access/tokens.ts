@@ -47,7 +47,7 @@ export function issueToken(
     expirationSeconds = DEFAULT_SECONDS,
     boundObjectRef,
   } = request.spec ?? {};
-  const { name = "", namespace = "", uid = "" } = account.metadata;
+  const { name, namespace = "", uid = "" } = account.metadata;
   if (expirationSeconds < MIN_SECONDS || expirationSeconds > MAX_SECONDS)
     throw invalidObject({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [
       {

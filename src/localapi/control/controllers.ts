@@ -38,7 +38,7 @@ export function stepsForEach(
       return stepsOf(object);
     } catch (error) {
       const { kind, metadata } = object;
-      const name = [metadata.namespace ?? [], metadata.name ?? ""].flat().join("/");
+      const name = [metadata.namespace ?? [], metadata.name].flat().join("/");
       if (!failedObjects.has(object))
         log.warn("controller skips an invalid object", {
           kind,

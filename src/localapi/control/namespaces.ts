@@ -52,7 +52,7 @@ export function namespaceController(core: ObjectsCore, authorityPem: string): Co
     everyMs: EVERY_MS,
     plan: () =>
       stepsForEach(core, store.list(NAMESPACE_KIND.collection), (namespace) => {
-        const name = namespace.metadata.name ?? "";
+        const name = namespace.metadata.name;
         if (namespace.metadata.deletionTimestamp !== undefined)
           return emptyingSteps(core, namespace, name);
         return furnishingSteps(core, name, authorityPem);
@@ -99,7 +99,7 @@ function emptyingSteps(core: ObjectsCore, namespace: ApiObject, name: string): (
   return left
     .filter(({ object }) => object.metadata.deletionTimestamp === undefined)
     .map(({ kind, object }) => () => {
-      const request = ownRequest(kind, name, object.metadata.name ?? "");
+      const request = ownRequest(kind, name, object.metadata.name);
       removeObject(core, request, object, {});
     });
 }

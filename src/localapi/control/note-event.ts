@@ -18,7 +18,7 @@ export function noteEvent(
   { apiVersion, kind, metadata }: ApiObject,
   { type, reason, message, component }: EventNote,
 ): void {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
+  const { namespace = "", name, uid = "", resourceVersion = "" } = metadata;
   const now = rfc3339(core.clock.wall());
   // Events are namespaced: those about objects that are not are in `default`, as in a cluster.
   const eventNamespace = namespace === "" ? "default" : namespace;

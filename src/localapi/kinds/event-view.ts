@@ -1,7 +1,7 @@
 // pure
 /** Events of `events.k8s.io` are the core group's with other names for some fields. */
 import type { CoreEvent, EventsEvent } from "../../api/generated/types.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, ObjectDraft } from "../api-object.ts";
 
 function present(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
@@ -36,7 +36,7 @@ export function showEvent(kept: ApiObject): ApiObject {
 }
 
 /** An event of `events.k8s.io` as it is kept. */
-export function keepEvent(shown: ApiObject): ApiObject {
+export function keepEvent(shown: ObjectDraft): ObjectDraft {
   const event = shown as unknown as EventsEvent;
   return {
     apiVersion: "v1",

@@ -2,7 +2,7 @@
 /** Properties of a kind of objects for the server. */
 import type { Problems } from "../../api/validation/fields.ts";
 import type { Tree } from "../../kit/json.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, ObjectDraft } from "../api-object.ts";
 
 /** A column of `kubectl get`. */
 export interface PrintedColumn {
@@ -77,7 +77,7 @@ export interface Kind {
   /** Between what is kept and what this resource shows. */
   readonly view?: {
     readonly show: (kept: ApiObject) => ApiObject;
-    readonly keep: (shown: ApiObject) => ApiObject;
+    readonly keep: (shown: ObjectDraft) => ObjectDraft;
   };
 }
 

@@ -131,7 +131,7 @@ export const NAMESPACE_RULES: KindRules = {
       ...object.metadata,
       labels: {
         ...object.metadata.labels,
-        "kubernetes.io/metadata.name": object.metadata.name ?? "",
+        "kubernetes.io/metadata.name": object.metadata.name,
       },
     },
     spec: { finalizers: ["kubernetes"] },
@@ -139,7 +139,7 @@ export const NAMESPACE_RULES: KindRules = {
   }),
   // Finalizers are taken off through `finalize`.
   keep: (now, before) => ({ ...now, spec: as<Namespace>(before).spec }),
-  validate: ({ metadata: { name = "" } }) =>
+  validate: ({ metadata: { name } }) =>
     dns1123LabelFaults(name).map((fault) => invalid("metadata.name", name, fault)),
 };
 
@@ -180,7 +180,7 @@ export const PRIORITY_CLASS_RULES: KindRules = {
   }),
   validate: (object) => {
     const { value = 0 } = as<PriorityClass>(object);
-    const name = object.metadata.name ?? "";
+    const name = object.metadata.name;
     if (name.startsWith("system-")) return [];
     return value > HIGHEST_USER_PRIORITY
       ? [

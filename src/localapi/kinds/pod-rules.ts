@@ -174,10 +174,9 @@ export const POD_RULES: KindRules = {
   complete: (object) => objectOf(defaultPod(podOf(object))),
   begin,
   keep: (now, before) => {
-    const { metadata, spec } = podOf(now);
-    const changed = !isSame(spec, podOf(before).spec);
+    const changed = !isSame(podOf(now).spec, podOf(before).spec);
     const generation = (before.metadata.generation ?? 1) + (changed ? 1 : 0);
-    return { ...now, metadata: { ...metadata, generation } };
+    return { ...now, metadata: { ...now.metadata, generation } };
   },
   keepStatus: (now, before) => objectOf(withQosClass(podOf(now), podOf(before))),
   validate: (object) => validatePod(podOf(object), { isNew: object.metadata.uid === undefined }),

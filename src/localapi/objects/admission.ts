@@ -71,7 +71,7 @@ function withDefaultClass(core: ObjectsCore, object: ApiObject): ApiObject {
 }
 
 function refuse(object: ApiObject, why: string) {
-  return forbiddenRequest(POD_KIND, object.metadata.name ?? "", why);
+  return forbiddenRequest(POD_KIND, object.metadata.name, why);
 }
 
 function accountOf(

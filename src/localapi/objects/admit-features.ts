@@ -16,12 +16,12 @@ export function admitChange(
   change: { readonly before: ApiObject; readonly now: ApiObject },
 ): void {
   if (kind !== POD_KIND || (subresource !== "" && subresource !== "resize")) return;
-  const { metadata, spec } = change.now as unknown as Pod;
+  const { spec } = change.now as unknown as Pod;
+  const { name, generation } = change.now.metadata;
   const nodeName = spec?.nodeName ?? "";
-  if (nodeName === "" || change.before.metadata.generation === metadata?.generation) return;
+  if (nodeName === "" || change.before.metadata.generation === generation) return;
   const needed = featuresForUpdate(change.before as unknown as Pod, change.now as unknown as Pod);
   if (needed.length === 0) return;
-  const name = metadata?.name ?? "";
   const node = core.store.get(NODE_KIND.collection, `/${nodeName}`) as unknown as Node | undefined;
   if (!node) throw forbiddenRequest(POD_KIND, name, `node "${nodeName}" not found`);
   const missing = missingFeatures(needed, node.status?.declaredFeatures ?? []);

@@ -19,7 +19,7 @@ export function admitPodCertificate(
   object: ApiObject,
 ): void {
   const { kind, namespace } = request;
-  const name = object.metadata.name ?? "";
+  const name = object.metadata.name;
   const { spec } = object as unknown as PodCertificateRequest;
   const fault = csrFault(spec.stubPKCS10Request);
   if (fault !== undefined)

@@ -1,6 +1,6 @@
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type ApiObject, keyOf, type ObjectDraft } from "../api-object.ts";
 import { NAMESPACE_KIND } from "../kinds/catalog.ts";
 import { afterUpdate, type Writer } from "../patch/managed-fields.ts";
 import { structShape } from "../schema/shapes.ts";
@@ -13,8 +13,8 @@ import {
 } from "../status-error.ts";
 import { admitNew } from "./admission.ts";
 import type { ObjectsCore } from "./core.ts";
-import { generatedName, NAMELESS, placed, sharedProblems, uuidOf } from "./metadata.ts";
-import type { ObjectRequest } from "./object-request.ts";
+import { checkPlace, generatedName, NAMELESS, placed, sharedProblems, uuidOf } from "./metadata.ts";
+import { type ObjectRequest, storeKeyOf } from "./object-request.ts";
 
 /** How often a generated name is drawn again when it is taken. */
 const NAME_DRAWS = 8;
@@ -26,17 +26,17 @@ const NAME_DRAWS = 8;
 export function createObject(
   core: ObjectsCore,
   request: ObjectRequest,
-  given: ApiObject,
+  given: ObjectDraft,
 ): ApiObject {
   const { kind } = request;
   if ((given.metadata.resourceVersion ?? "") !== "")
     throw badRequest("resourceVersion should not be set on objects to be created");
-  const named = withName(core, request, placed(given, request));
+  checkPlace(given, request);
+  const named = placed(withName(core, request, given), request);
   if (kind.namespaced) checkNamespace(core, request);
   const begun = beginObject(core, request, named);
-  const name = begun.metadata.name ?? "";
-  if (core.store.get(kind.collection, `${begun.metadata.namespace ?? ""}/${name}`))
-    throw alreadyExists(kind, name);
+  if (core.store.get(kind.collection, keyOf(begun.metadata)))
+    throw alreadyExists(kind, begun.metadata.name);
   return request.dryRun ? begun : core.store.put(kind.collection, begun);
 }
 
@@ -51,7 +51,7 @@ export function beginObject(
   const admitted = admitNew(core, request, begin(complete(named)));
   const problems = [...sharedProblems(kind, admitted), ...(validate?.(admitted) ?? [])];
   if (problems.length > 0)
-    throw invalidObject(kind, admitted.metadata.name ?? "", withoutRepetition(problems));
+    throw invalidObject(kind, admitted.metadata.name, withoutRepetition(problems));
   request.warnings.push(...(kind.rules.warn?.(admitted) ?? []));
   const made = { ...admitted, metadata: { ...admitted.metadata, ...birth(core) } };
   const writer = writerOf(core, request);
@@ -86,8 +86,9 @@ export function writerOf(core: ObjectsCore, { manager, kind, subresource }: Obje
   };
 }
 
-function withName(core: ObjectsCore, request: ObjectRequest, object: ApiObject): ApiObject {
-  const { kind, name: wanted } = request;
+/** The object with its name, which is drawn when only a prefix is given, and without what the server sets. */
+function withName(core: ObjectsCore, request: ObjectRequest, object: ObjectDraft): ApiObject {
+  const { kind } = request;
   const {
     name = "",
     generateName = "",
@@ -99,20 +100,16 @@ function withName(core: ObjectsCore, request: ObjectRequest, object: ApiObject):
     uid: ______,
     ...metadata
   } = object.metadata;
-  if (name !== "" && wanted !== "" && name !== wanted)
-    throw badRequest(
-      `the name of the object (${name}) does not match the name on the URL (${wanted})`,
-    );
   const at = (own: string): ApiObject => ({
     ...object,
     metadata: { ...metadata, name: own, ...(generateName === "" ? {} : { generateName }) },
   });
-  const given = name === "" ? wanted : name;
-  if (given !== "") return at(given);
+  if (name !== "") return at(name);
   if (generateName === "") throw invalidObject(kind, "", NAMELESS);
   for (let draws = 0; draws < NAME_DRAWS; draws += 1) {
     const drawn = generatedName(generateName, () => core.random.next());
-    if (!core.store.get(kind.collection, `${metadata.namespace ?? ""}/${drawn}`)) return at(drawn);
+    const key = storeKeyOf({ ...request, name: drawn });
+    if (!core.store.get(kind.collection, key)) return at(drawn);
   }
   throw alreadyExists(kind, generateName);
 }

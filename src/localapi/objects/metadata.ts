@@ -4,7 +4,7 @@ import { required } from "../../api/decode/field-problem.ts";
 import type { ObjectMeta } from "../../api/generated/types.ts";
 import type { Problems } from "../../api/validation/fields.ts";
 import { metadataProblems } from "../../api/validation/metadata.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, NamedMeta, ObjectDraft } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { badRequest, conflict, MODIFIED } from "../status-error.ts";
 import type { ObjectRequest } from "./object-request.ts";
@@ -49,33 +49,46 @@ export function sharedProblems(kind: Kind, { metadata }: ApiObject): Problems {
 /** What is wrong when neither a name nor a prefix is given. */
 export const NAMELESS: Problems = [required("metadata.name", "name or generateName is required")];
 
-/** The namespace of a new or changed object; that of the path holds. Throws `StatusError`. */
-export function placed(object: ApiObject, { kind, namespace }: ObjectRequest): ApiObject {
-  const { namespace: given = "", ...metadata } = object.metadata;
-  if (!kind.namespaced) return given === "" ? { ...object, metadata } : object;
-  if (given !== "" && given !== namespace)
+/** Refuses an object whose namespace is not that of the path. Throws `StatusError` BadRequest. */
+export function checkPlace(
+  { metadata: { namespace: given = "" } }: ObjectDraft,
+  { kind, namespace }: ObjectRequest,
+): void {
+  if (kind.namespaced && given !== "" && given !== namespace)
     throw badRequest(
       `the namespace of the provided object does not match the namespace sent on the request`,
     );
-  return { ...object, metadata: { ...metadata, namespace } };
 }
 
-/** The name in an object must be that of the path, where there is one. Throws `StatusError`. */
-export function checkName(
-  { metadata: { name: given = "" } }: ApiObject,
-  { name }: ObjectRequest,
-): void {
-  if (given !== "" && given !== name)
+/** The object in the namespace of the path. Throws as `checkPlace`. */
+export function placed(object: ApiObject, request: ObjectRequest): ApiObject {
+  checkPlace(object, request);
+  const { namespace: given = "", ...metadata } = object.metadata;
+  if (!request.kind.namespaced) return given === "" ? { ...object, metadata } : object;
+  return { ...object, metadata: { ...metadata, namespace: request.namespace } };
+}
+
+/**
+ * The object with the name that it must have, which is that of the path. Throws `StatusError` BadRequest with the
+ * texts of the API server's `checkName`.
+ */
+export function withPathName(object: ObjectDraft, { name }: ObjectRequest): ApiObject {
+  const { name: given = "" } = object.metadata;
+  if (given === "")
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  if (given !== name)
     throw badRequest(
       `the name of the object (${given}) does not match the name on the URL (${name})`,
     );
+  return { ...object, metadata: { ...object.metadata, name } };
 }
 
-/** Checks that name, UID and version of an update match the stored object. Throws `StatusError`. */
+/** Checks that UID and version of an update match the stored object. Throws `StatusError` Conflict. */
 export function checkSame(now: ApiObject, before: ApiObject, request: ObjectRequest): void {
   const { kind, name } = request;
   const { uid, resourceVersion } = now.metadata;
-  checkName(now, request);
   if (uid !== undefined && uid !== "" && uid !== before.metadata.uid)
     throw conflict(
       kind,
@@ -89,7 +102,7 @@ export function checkSame(now: ApiObject, before: ApiObject, request: ObjectRequ
 }
 
 /** Metadata after an update: what only the server sets stays as it was. */
-export function keptMetadata(now: ObjectMeta, before: ObjectMeta): ObjectMeta {
+export function keptMetadata(now: NamedMeta, before: NamedMeta): NamedMeta {
   const {
     generation: _,
     deletionTimestamp: __,
@@ -100,7 +113,7 @@ export function keptMetadata(now: ObjectMeta, before: ObjectMeta): ObjectMeta {
   const { generation, deletionTimestamp, deletionGracePeriodSeconds } = before;
   return {
     ...rest,
-    ...copied("name", before),
+    name: before.name,
     ...copied("namespace", before),
     ...copied("uid", before),
     ...copied("creationTimestamp", before),

@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../api/generated/types.ts";
 import type { Tree } from "../../kit/json.ts";
 import { isTree, mergePatch } from "../../kit/json.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type ApiObject, type ObjectDraft, without } from "../api-object.ts";
 import { applyJsonPatch, PatchFault } from "../patch/json-patch.ts";
 import { type ApplyConflict, applyConfiguration, shownPath } from "../patch/managed-fields.ts";
 import { applyStrategicPatch } from "../patch/strategic-merge.ts";
@@ -10,8 +10,9 @@ import { badRequest, StatusError } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import { shown } from "./core.ts";
 import { createObject, typeOf, writerOf } from "./create.ts";
+import { withPathName } from "./metadata.ts";
 import { type ObjectRequest, storeKeyOf } from "./object-request.ts";
-import { readObject } from "./read-body.ts";
+import { readNamedObject, readObject } from "./read-body.ts";
 import { updateObject } from "./update.ts";
 
 /** A patch in one of the ways the API knows. */
@@ -29,7 +30,7 @@ export function patchObject(
 ): ApiObject {
   const { kind } = request;
   const patched = patchedJson(shown(kind, before), patch, structShape(kind.type));
-  return updateObject(core, request, { before, now: readObject(patched, request) });
+  return updateObject(core, request, { before, now: readNamedObject(patched, request) });
 }
 
 function patchedJson(value: ApiObject, { type, body }: PatchRequest, shape: SchemaShape): unknown {
@@ -61,16 +62,15 @@ function needTree(body: unknown): Tree {
 }
 
 /** What of an applied configuration belongs to the place it is applied to. */
-function appliedPart(configuration: ApiObject, { kind, subresource }: ObjectRequest): ApiObject {
-  const { status, ...rest } = configuration as ApiObject & { readonly status?: unknown };
-  if (subresource !== "status") return kind.hasStatus ? (rest as ApiObject) : configuration;
-  const { apiVersion, metadata } = configuration;
-  return {
-    apiVersion,
-    kind: configuration.kind,
-    metadata,
-    ...(status === undefined ? {} : { status }),
-  };
+function appliedPart(
+  configuration: ObjectDraft,
+  { kind, subresource }: ObjectRequest,
+): ObjectDraft {
+  const { apiVersion, metadata, status } = configuration;
+  const common = { apiVersion, kind: configuration.kind, metadata };
+  if (subresource !== "status")
+    return kind.hasStatus ? { ...without(configuration, "status"), ...common } : configuration;
+  return { ...common, ...(status === undefined ? {} : { status }) };
 }
 
 /**
@@ -93,7 +93,11 @@ export function applyObject(
   const shape = structShape(typeOf(request));
   const by = { writer: writerOf(core, request), force };
   if (!before) {
-    const made = createObject(core, { ...request, dryRun: true }, configuration);
+    const made = createObject(
+      core,
+      { ...request, dryRun: true },
+      withPathName(configuration, request),
+    );
     const bare = { ...made, metadata: { ...made.metadata, managedFields: [] } };
     const applied = applyConfiguration(bare, configuration, by, shape);
     if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, request);
@@ -106,7 +110,7 @@ export function applyObject(
   const applied = applyConfiguration(before, configuration, by, shape);
   if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, request);
   const { managedFields: entries = [] } = applied.object.metadata;
-  const now = readObject({ ...applied.object }, { ...request, fieldValidation: "Ignore" });
+  const now = readNamedObject(applied.object, { ...request, fieldValidation: "Ignore" });
   const asked = configuration.metadata.resourceVersion;
   const versioned = asked === undefined ? {} : { resourceVersion: asked };
   const wanted = { ...now, metadata: { ...now.metadata, ...versioned, managedFields: entries } };

@@ -5,13 +5,14 @@ import { type FieldProblem, formatProblem } from "../../api/decode/field-problem
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Tree } from "../../kit/json.ts";
 import { isTree } from "../../kit/json.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, ObjectDraft } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";
+import { withPathName } from "./metadata.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
 /** The JSON of a body as an object of the order's kind. Throws `StatusError` BadRequest. */
-export function readObject(json: unknown, request: ObjectRequest): ApiObject {
+export function readObject(json: unknown, request: ObjectRequest): ObjectDraft {
   const { kind } = request;
   if (!isTree(json)) throw badRequest(`the body is not a valid ${kind.kind}`);
   checkType(json, kind);
@@ -21,9 +22,14 @@ export function readObject(json: unknown, request: ObjectRequest): ApiObject {
     ...(value as unknown as Tree),
     apiVersion: apiVersionOf(kind),
     kind: kind.kind,
-    metadata: (value as unknown as ApiObject).metadata ?? {},
+    metadata: (value as unknown as Partial<ObjectDraft>).metadata ?? {},
   };
   return kind.view ? kind.view.keep(typed) : typed;
+}
+
+/** The same for an object that exists: it bears the name of the path. Throws as `readObject` and `withPathName`. */
+export function readNamedObject(json: unknown, request: ObjectRequest): ApiObject {
+  return withPathName(readObject(json, request), request);
 }
 
 function checkType(json: Tree, kind: Kind): void {

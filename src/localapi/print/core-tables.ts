@@ -46,7 +46,7 @@ export const POD_TABLE: ObjectTable = {
     wideColumn("Readiness Gates"),
   ],
   cells: (object, now) => {
-    const { metadata, spec, status } = as<Pod>(object);
+    const { spec, status } = as<Pod>(object);
     const summary = summarizePod(as<Pod>(object));
     const { restarts, lastRestartMs } = summary;
     const ago = lastRestartMs === undefined ? "" : ` (${humanDuration(now - lastRestartMs)} ago)`;
@@ -55,7 +55,7 @@ export const POD_TABLE: ObjectTable = {
       status?.conditions?.some((each) => each.type === conditionType && each.status === "True"),
     );
     return [
-      metadata?.name ?? "",
+      object.metadata.name,
       `${summary.ready}/${summary.total}`,
       summary.reason,
       restarts === 0 ? "0" : `${restarts}${ago}`,
@@ -83,15 +83,15 @@ export const NODE_TABLE: ObjectTable = {
     wideColumn("Container-Runtime"),
   ],
   cells: (object, now) => {
-    const { metadata, status } = as<Node>(object);
+    const { status } = as<Node>(object);
     const facts = status?.nodeInfo;
     const known = (text: string | undefined) => (text ? text : "<unknown>");
     const addressOf = (type: string) =>
       orNone(status?.addresses?.find((each) => each.type === type)?.address);
     return [
-      metadata?.name ?? "",
+      object.metadata.name,
       nodeStatus(as<Node>(object)),
-      nodeRoles(metadata?.labels ?? {}),
+      nodeRoles(object.metadata.labels ?? {}),
       ageOf(object, now),
       facts?.kubeletVersion ?? "",
       addressOf("InternalIP"),
@@ -123,8 +123,8 @@ function nodeRoles(labels: Readonly<Record<string, string>>): string {
 export const NAMESPACE_TABLE: ObjectTable = {
   columns: [NAME, column("Status"), AGE],
   cells: (object, now) => {
-    const { metadata, status } = as<Namespace>(object);
-    return [metadata?.name ?? "", status?.phase ?? "", ageOf(object, now)];
+    const { status } = as<Namespace>(object);
+    return [object.metadata.name, status?.phase ?? "", ageOf(object, now)];
   },
 };
 
@@ -160,7 +160,7 @@ export const EVENT_TABLE: ObjectTable = {
       (event.message ?? "").trim(),
       age(first ?? undefined, now),
       String(count === 0 ? 1 : count),
-      object.metadata.name ?? "",
+      object.metadata.name,
     ];
   },
 };
@@ -171,7 +171,7 @@ export const CONFIG_MAP_TABLE: ObjectTable = {
   cells: (object, now) => {
     const { data = {}, binaryData = {} } = as<ConfigMap>(object);
     const count = Object.keys(data).length + Object.keys(binaryData).length;
-    return [object.metadata.name ?? "", String(count), ageOf(object, now)];
+    return [object.metadata.name, String(count), ageOf(object, now)];
   },
 };
 
@@ -181,7 +181,7 @@ export const SECRET_TABLE: ObjectTable = {
   cells: (object, now) => {
     const { type = "", data = {} } = as<Secret>(object);
     const count = String(Object.keys(data).length);
-    return [object.metadata.name ?? "", type, count, ageOf(object, now)];
+    return [object.metadata.name, type, count, ageOf(object, now)];
   },
 };
 
@@ -190,7 +190,7 @@ export const SERVICE_ACCOUNT_TABLE: ObjectTable = {
   columns: [NAME, column("Secrets"), AGE],
   cells: (object, now) => {
     const count = as<ServiceAccount>(object).secrets?.length ?? 0;
-    return [object.metadata.name ?? "", String(count), ageOf(object, now)];
+    return [object.metadata.name, String(count), ageOf(object, now)];
   },
 };
 
@@ -224,7 +224,7 @@ export const VOLUME_TABLE: ObjectTable = {
     const claim = spec?.claimRef;
     const phase = status?.phase ?? "";
     return [
-      object.metadata.name ?? "",
+      object.metadata.name,
       spec?.capacity?.["storage"] ?? "",
       modesText(spec?.accessModes),
       spec?.persistentVolumeReclaimPolicy ?? "",
@@ -257,7 +257,7 @@ export const CLAIM_TABLE: ObjectTable = {
     const bound = (spec?.volumeName ?? "") !== "";
     const phase = status?.phase ?? "";
     return [
-      object.metadata.name ?? "",
+      object.metadata.name,
       object.metadata.deletionTimestamp === undefined ? phase : "Terminating",
       spec?.volumeName ?? "",
       bound ? (status?.capacity?.["storage"] ?? "") : "",
@@ -289,7 +289,7 @@ export const SERVICE_TABLE: ObjectTable = {
         : `${port}:${nodePort}/${protocol}`,
     );
     return [
-      object.metadata.name ?? "",
+      object.metadata.name,
       spec?.type ?? "",
       orNone(spec?.clusterIP),
       orNone(spec?.externalIPs?.join(",")),

@@ -21,7 +21,7 @@ const as = <T>(object: ApiObject): T => object as unknown as T;
 export const LEASE_TABLE: ObjectTable = {
   columns: [NAME, column("Holder"), AGE],
   cells: (object, now) => [
-    object.metadata.name ?? "",
+    object.metadata.name,
     as<Lease>(object).spec?.holderIdentity ?? "",
     ageOf(object, now),
   ],
@@ -31,7 +31,7 @@ export const LEASE_TABLE: ObjectTable = {
 export const RUNTIME_CLASS_TABLE: ObjectTable = {
   columns: [NAME, column("Handler"), AGE],
   cells: (object, now) => [
-    object.metadata.name ?? "",
+    object.metadata.name,
     as<RuntimeClass>(object).handler,
     ageOf(object, now),
   ],
@@ -43,7 +43,7 @@ export const PRIORITY_CLASS_TABLE: ObjectTable = {
   cells: (object, now) => {
     const { value, globalDefault = false, preemptionPolicy } = as<PriorityClass>(object);
     return [
-      object.metadata.name ?? "",
+      object.metadata.name,
       String(value),
       String(globalDefault),
       ageOf(object, now),
@@ -73,7 +73,7 @@ export const SIGNING_REQUEST_TABLE: ObjectTable = {
       ...((status?.certificate ?? "") === "" ? [] : ["Issued"]),
     ];
     return [
-      object.metadata.name ?? "",
+      object.metadata.name,
       ageOf(object, now),
       orNone(spec.signerName),
       spec.username ?? "",
@@ -89,7 +89,7 @@ export const POD_CERTIFICATE_TABLE: ObjectTable = {
   cells: (object, now) => {
     const { spec, status } = as<PodCertificateRequest>(object);
     return [
-      object.metadata.name ?? "",
+      object.metadata.name,
       spec.podName,
       spec.signerName,
       status?.conditions?.[0]?.type ?? "Pending",
@@ -113,7 +113,7 @@ export const STORAGE_CLASS_TABLE: ObjectTable = {
       as<StorageClass>(object);
     const isDefault = object.metadata.annotations?.[DEFAULT_CLASS] === "true";
     return [
-      `${object.metadata.name ?? ""}${isDefault ? " (default)" : ""}`,
+      `${object.metadata.name}${isDefault ? " (default)" : ""}`,
       provisioner,
       reclaimPolicy ?? "Delete",
       volumeBindingMode ?? "Immediate",
@@ -127,7 +127,7 @@ export const STORAGE_CLASS_TABLE: ObjectTable = {
 export const CSI_NODE_TABLE: ObjectTable = {
   columns: [NAME, column("Drivers"), AGE],
   cells: (object, now) => [
-    object.metadata.name ?? "",
+    object.metadata.name,
     String(as<CSINode>(object).spec.drivers.length),
     ageOf(object, now),
   ],

@@ -7,10 +7,9 @@ import type { ApiObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { findObject } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
-import { checkName } from "../objects/metadata.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
 import { applyObject, type PatchRequest, patchObject } from "../objects/patch.ts";
-import { readObject } from "../objects/read-body.ts";
+import { readNamedObject, readObject } from "../objects/read-body.ts";
 import { removeObject } from "../objects/remove.ts";
 import { updateObject } from "../objects/update.ts";
 import { badRequest, invalidObject, unsupportedMediaType } from "../status-error.ts";
@@ -105,8 +104,7 @@ export async function replyCreate(call: ResourceCall, kind: Kind): Promise<void>
 export async function replyUpdate(call: ResourceCall, kind: Kind): Promise<void> {
   const { core } = call.deps;
   const request = requestOfCall(call, kind);
-  const now = readObject(await needBody(call), request);
-  checkName(now, request);
+  const now = readNamedObject(await needBody(call), request);
   const before = findObject(core, request);
   refuseForeignNode(request, before);
   await replyKept(call, request, updateObject(core, request, { before, now }));
@@ -154,7 +152,7 @@ export async function replyDelete(call: ResourceCall, kind: Kind): Promise<void>
   const { object, gone } = removeObject(core, request, before, options);
   if (!gone || kind.plural === "pods") return await replyKept(call, request, object);
   await core.store.settled();
-  const { name = "", uid = "" } = object.metadata;
+  const { name, uid = "" } = object.metadata;
   const { group, plural } = kind;
   const details = { name, ...(group === "" ? {} : { group }), kind: plural, uid };
   await replyObject(call.exchange, 200, {
@@ -175,7 +173,7 @@ export async function replyDeleteCollection(call: ResourceCall, kind: Kind): Pro
   const selects = selectorOf(kind, at, query);
   const found = core.store.list(kind.collection).filter(selects);
   const removed = found.map((before) => {
-    const { name = "", namespace = "" } = before.metadata;
+    const { name, namespace = "" } = before.metadata;
     return removeObject(core, { ...request, name, namespace }, before, options).object;
   });
   await core.store.settled();

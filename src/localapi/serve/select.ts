@@ -58,7 +58,7 @@ function isSelectable({ namespaced, selectable }: Kind, field: string): boolean 
 }
 
 function selectableOf({ selectable }: Kind, object: ApiObject, field: string): string {
-  if (field === "metadata.name") return object.metadata.name ?? "";
+  if (field === "metadata.name") return object.metadata.name;
   if (field === "metadata.namespace") return object.metadata.namespace ?? "";
   return selectable[field]?.(object) ?? "";
 }

@@ -8,7 +8,7 @@ import { NAMESPACE_KIND, POD_KIND, SERVICE_ACCOUNT_KIND } from "../kinds/catalog
 import type { Kind } from "../kinds/kind.ts";
 import { findObject, type ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
-import { readObject } from "../objects/read-body.ts";
+import { readNamedObject } from "../objects/read-body.ts";
 import { removeObject } from "../objects/remove.ts";
 import { updateObject } from "../objects/update.ts";
 import { badRequest, conflict, methodNotAllowed, objectNotFound } from "../status-error.ts";
@@ -73,7 +73,7 @@ async function replyEphemeral(call: ResourceCall): Promise<void> {
   const wanted = isOld
     ? { ...before, spec: { ...treeOf(before["spec"]), ephemeralContainers } }
     : body;
-  const object = updateObject(core, request, { before, now: readObject(wanted, request) });
+  const object = updateObject(core, request, { before, now: readNamedObject(wanted, request) });
   if (!isOld) return await replyKept(call, request, object);
   await core.store.settled();
   await replyObject(call.exchange, 200, { ...body, metadata: object.metadata });
@@ -161,7 +161,7 @@ async function replyToken(call: ResourceCall): Promise<void> {
 async function replyFinalize(call: ResourceCall): Promise<void> {
   const request = requestOfCall(call, NAMESPACE_KIND);
   const { core } = call.deps;
-  const body = readObject(await needBody(call), request);
+  const body = readNamedObject(await needBody(call), request);
   const before = findObject(core, request);
   const object = finalizeNamespace(core, before, treeOf(body["spec"])["finalizers"]);
   await replyKept(call, request, object);

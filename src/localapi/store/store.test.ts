@@ -159,6 +159,10 @@ describe("ObjectStore", () => {
     "no object": ["[1]", /not an object/],
     "without metadata": ['{"apiVersion":"v1","kind":"ConfigMap"}', /no metadata/],
     "without kind": ['{"metadata":{"name":"bad","namespace":"a"}}', /no kind/],
+    "without name": [
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a"}}',
+      /no name/,
+    ],
     "of another object": [JSON.stringify(map("other", "1")), /it is of a\/other/],
   };
   for (const [what, [content, why]] of Object.entries(BROKEN)) {

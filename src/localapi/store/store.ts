@@ -7,10 +7,9 @@
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
-import { isTree } from "../../kit/json.ts";
 import type { Log } from "../../kit/log.ts";
 import type { BrokenRow, Database, RowChange, StoredRow } from "../../outside/database/database.ts";
-import { type ApiObject, keyOf } from "../api-object.ts";
+import { type ApiObject, keyOf, parseApiObject } from "../api-object.ts";
 
 /** One change: what there was, and what there is now. At least one of the two is there. */
 export interface Change {
@@ -283,20 +282,15 @@ function versionOf(text: unknown): number | undefined {
 
 /** The object of a row, or what is wrong with the row. */
 function objectOf({ key, content }: StoredRow): ApiObject | string {
-  let object: unknown;
+  let object: ApiObject | string;
   try {
-    object = JSON.parse(content);
+    object = parseApiObject(JSON.parse(content));
   } catch (error) {
     return messageOf(error);
   }
-  if (!isTree(object)) return "it is not an object";
-  const { metadata, kind, apiVersion } = object;
-  if (!isTree(metadata)) return "it has no metadata";
-  if (typeof kind !== "string" || typeof apiVersion !== "string")
-    return "it has no kind or apiVersion";
-  const found = keyOf(metadata as ApiObject["metadata"]);
-  if (found !== key) return `it is of ${found}`;
-  return object as unknown as ApiObject;
+  if (typeof object === "string") return object;
+  const found = keyOf(object.metadata);
+  return found === key ? object : `it is of ${found}`;
 }
 
 function stamped(object: ApiObject, version: number): ApiObject {

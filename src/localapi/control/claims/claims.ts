@@ -168,7 +168,7 @@ function removeFinalizer(
   before: ApiObject,
   finalizer: string,
 ): void {
-  const { namespace = "", name = "", finalizers = [] } = before.metadata;
+  const { namespace = "", name, finalizers = [] } = before.metadata;
   const left = finalizers.filter((each) => each !== finalizer);
   const now = { ...before, metadata: { ...before.metadata, finalizers: left } };
   updateObject(core, ownRequest(kind, namespace, name), { before, now });
