@@ -42,7 +42,7 @@ export interface RunningAgent extends AsyncDisposable {
   /** Whether the agent itself is well. */
   readonly health: HealthRegistry;
   readonly startedAt: WallMs;
-  /** Where it listens, when it serves. */
+  /** The server, when there is one. */
   readonly served: RunningServer | undefined;
   /** Resolves when `leave` is aborted, rejects when something the agent cannot do without has failed. */
   untilLeaving(leave: AbortSignal): Promise<void>;

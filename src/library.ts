@@ -49,9 +49,9 @@ export type { ProbesOptions } from "./subsystems/probes/probes.ts";
 export interface Agent extends AsyncDisposable {
   /** The status of every pod, and word of every change. */
   readonly statuses: Pick<Statuses, "list" | "get" | "subscribe">;
-  /** What happened on the node: the history, every event as it is recorded, and a recorder for events of your own. */
+  /** Events of the node: the history, each event as it is recorded, and a recorder for events of the embedder. */
   readonly events: Pick<Events, "list" | "read" | "addWatcher" | "recorder">;
-  /** What the agent decided, with rule and inputs, also before it was started again. */
+  /** Decisions of the agent with rule and inputs, those of previous runs included. */
   readonly decisions: Pick<Journal, "read">;
   /** Resolves when `leave` is aborted, rejects when something the agent cannot do without has failed. */
   untilLeaving(leave: AbortSignal): Promise<void>;

@@ -6,8 +6,8 @@ import { isSea } from "node:sea";
  * nothing that only the command line needs: it stays in memory for months.
  */
 async function main(argv: readonly string[]): Promise<number> {
-  // Where Node was started without `--disable-sigusr1`, it would open its inspector to everybody on this machine;
-  // with it, the signal would end us.
+  // Without `--disable-sigusr1`, Node would open its inspector to everybody on this machine at this signal;
+  // with it, the signal would end the process.
   process.on("SIGUSR1", () => {});
   if (isSea()) {
     const { becomeFileWorker, withAgentMemory } = await import("./cli/single-executable.ts");
@@ -29,10 +29,10 @@ async function main(argv: readonly string[]): Promise<number> {
   return runCli(argv);
 }
 
-/** What an agent that has left still has open ends by itself within this time, or with the process. */
+/** Time for open handles to close after the agent has left; then the process exits. */
 const EXIT_LIMIT_MS = 5_000;
 
-/** What `ps` and `pgrep` show; the arguments stay visible, which `process.title` would overwrite. */
+/** Sets the name that `ps` and `pgrep` show; the arguments stay visible, which `process.title` would overwrite. */
 function nameProcess(name: string): void {
   try {
     writeFileSync("/proc/self/comm", name);

@@ -17,7 +17,7 @@ export interface DeviceSettings {
   readonly waitMs?: number;
   /** How long a plugin's `Allocate` may take; 30 s, 0 for ever as the Go kubelet. */
   readonly allocateMs?: number;
-  /** What only init containers needed stays with the pod until it ends, as in the Go kubelet. */
+  /** Keeps devices that only init containers use with the pod until it ends, as in the Go kubelet. */
   readonly keepInitDevices?: boolean;
 }
 
@@ -60,7 +60,7 @@ export interface AgentOptions {
   };
 }
 
-/** What an embedder may add. */
+/** Extension points for embedders. */
 export interface AgentHooks {
   /** Asked after the agent's own admission rules agreed. */
   readonly admit?: Admit;
@@ -68,7 +68,7 @@ export interface AgentHooks {
   readonly sources?: readonly PodSource[];
   /** Called for every status that changed. */
   readonly onStatus?: StatusSink;
-  /** Where events are written to; without it they stay on the node. */
+  /** Destination of events beside the node's own history. */
   readonly eventApi?: EventApi;
   /** The cluster to be a node of; without it the node is on its own. */
   readonly cluster?: ClusterOptions;

@@ -6,7 +6,7 @@ import {
 } from "../node/cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** What modules ask the API server through; `cluster` is absent where the node is on its own. */
+/** API clients of modules; `cluster` is undefined on a node without a cluster. */
 export interface ApiClients extends ClientPorts {
   readonly cluster: ClusterClients | undefined;
 }

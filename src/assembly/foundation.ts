@@ -1,5 +1,5 @@
 /**
- * What is there before every module: the machine, the agent's own files, and what modules share. Facts have one
+ * Created before every module: the machine, the agent's own files, and what modules share. Facts have one
  * writer: `podFacts` the pipeline, `node` the heartbeat, `pressure` eviction, `shuttingDown` the shutdown. News have one reader: the pipeline.
  */
 import type { Node } from "../api/generated/types.ts";
@@ -27,7 +27,7 @@ import type { Outside } from "../outside/outside.ts";
 import type { PressureCondition } from "../subsystems/eviction/eviction.ts";
 import type { AgentHooks, AgentOptions } from "./agent-options.ts";
 
-/** What the agent is started with. */
+/** Arguments of the agent's start. */
 export interface AgentStart {
   readonly options: AgentOptions;
   readonly hooks: AgentHooks;
@@ -36,7 +36,7 @@ export interface AgentStart {
   readonly metrics: MetricsRegistry;
 }
 
-/** What every module is assembled from. */
+/** Shared parts that every module is assembled from. */
 export interface Foundation extends AgentStart {
   readonly startedAt: WallMs;
   /** The registry behind `/metrics/probes`. */
@@ -49,9 +49,9 @@ export interface Foundation extends AgentStart {
   /** Addresses of the node, primary first: those of its object, else those it finds. */
   readonly hostIps: Reading<readonly string[]>;
   readonly runtimeVersion: VersionResponse;
-  /** What modules may know of pods. */
+  /** Facts about pods, for all modules. */
   readonly podFacts: CellMap<PodUid, PodFact>;
-  /** What modules report about pods. */
+  /** News about pods from all modules. */
   readonly news: Topic<PodNews>;
   /** The node's own object; undefined as long as the API has none, and where there is no API server. */
   readonly node: Cell<Node | undefined>;

@@ -37,7 +37,7 @@ import type { Descriptions } from "./openapi/definitions.ts";
 import { ApiService } from "./serve/server.ts";
 import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts";
 
-/** Where the API keeps its things, and where it listens. */
+/** Paths and listening address of the local API. */
 export interface LocalApiOptions {
   /** Folder of database, keys and certificates (0700). */
   readonly folder: string;
@@ -46,7 +46,7 @@ export interface LocalApiOptions {
   readonly nodeName: string;
   /** On loopback; port 0 takes any free one. `orAnother`: so does a port that is in use. */
   readonly address: { readonly host: string; readonly port: number; readonly orAnother?: boolean };
-  /** Where the administrator's kubeconfig is written (0600). */
+  /** Path of the administrator's kubeconfig (0600). */
   readonly kubeconfigPath: string;
   /** Socket of the node's agent, for logs and connections into containers. */
   readonly agentSocket?: string;

@@ -9,7 +9,7 @@ import {
 import type { Status, StatusCause, StatusDetails } from "../api/generated/types.ts";
 import { type UnsupportedKind, unsupportedText } from "./kinds/unsupported-kinds.ts";
 
-/** What is asked for is refused; `status` goes to the client as it is. */
+/** A request is refused; `status` is sent to the client as it is. */
 export class StatusError extends Error {
   readonly status: Status;
 
@@ -153,7 +153,7 @@ export const internal = (message: string): StatusError =>
     causes: [{ message }],
   });
 
-/** What is needed is not there at the moment. */
+/** Something that the request needs is unavailable at the moment. */
 export const unavailable = (message: string): StatusError =>
   new StatusError(503, "ServiceUnavailable", message);
 

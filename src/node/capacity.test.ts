@@ -8,7 +8,7 @@ const NONE = { maxPods: 110, podsPerCore: 0, systemReserved: {}, kubeReserved: {
 
 type Reserved = Readonly<Record<"systemReserved" | "kubeReserved", Record<string, string>>>;
 
-/** What is reserved, the hard thresholds, and what is wrong with both together. */
+/** Reservations, hard thresholds, and the problem with the two together. */
 const RESERVATIONS: readonly (readonly [
   Partial<Reserved>,
   Readonly<Record<string, string>>,

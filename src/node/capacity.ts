@@ -24,7 +24,7 @@ export interface CapacityOptions {
   readonly localStorageCapacityIsolation?: boolean;
 }
 
-/** What the node has, what of it pods may use, and how many pods it takes. */
+/** Capacity and allocatable resources of the node, and the maximum number of pods. */
 export interface NodeCapacity {
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;
@@ -33,7 +33,7 @@ export interface NodeCapacity {
   readonly resetsExtended?: boolean;
 }
 
-/** What the node has, and what of it the scheduler may give away (nodestatus MachineInfo). */
+/** Computes capacity and allocatable resources (nodestatus MachineInfo). */
 export function nodeCapacity(
   facts: HostFacts,
   diskBytes: number,

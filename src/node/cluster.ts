@@ -38,7 +38,7 @@ export interface ClusterOptions {
   readonly schedulable?: boolean;
   /** `--cloud-provider=external`. */
   readonly externalCloud?: boolean;
-  /** What keeps the credentials of the transports good; runs as long as the agent. */
+  /** Renews the credentials of the transports; runs as long as the agent. */
   readonly keepFresh?: (signal: AbortSignal) => Promise<void>;
   /** The certificate that the transports show, where there is one. */
   readonly clientCertificate?: RenewedCertificate;
@@ -123,9 +123,9 @@ function objectsBy(strategy: string, deps: ObjectSourceDeps): ObjectSource {
   return new PolledObjects({ freshMs, everyMs: POLL_MS }, deps);
 }
 
-/** What subsystems are handed of the API; all but `eventApi` is absent where there is no API server. */
+/** API clients for subsystems; without an API server all but `eventApi` are absent. */
 export interface ClientPorts {
-  /** Where events are written to. */
+  /** Destination of events. */
   readonly eventApi?: EventApi;
   /** For requests of certificates. */
   readonly client?: KubeClient;
@@ -151,7 +151,7 @@ export function clientPorts(
   return { ...events, client, objects, tokens, services, runtimeClasses };
 }
 
-/** What pods may ask of the node by its object in the API; nothing as long as there is none. */
+/** Name, labels and taints of the node's object, for admission; empty without an object. */
 export function nodeAttributes(
   name: string,
   node: Node | undefined,

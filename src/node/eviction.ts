@@ -182,7 +182,7 @@ async function usagesOf(
   return new Map(pods.map((pod) => [pod.uid, usageOf(pod, storage.get(pod.uid))]));
 }
 
-/** What all pods take of disks; with `layers` those that the runtime has measured since the call, where it does in time. */
+/** Disk usage of all pods; with `layers`, measured by the runtime after the call if it answers in time. */
 async function freshStorage(
   deps: EvictionLoopDeps,
   layers: boolean,

@@ -18,7 +18,7 @@ export function lastExitLine({ result, code, status, atMs }: LastExit): string {
   return `${result} ${code} ${status} ${Math.floor(atMs / 1000)}\n`;
 }
 
-/** What a note says; `undefined` of an orderly end, and of what makes no sense. */
+/** Parses a note; `undefined` for an orderly exit and for invalid text. */
 export function parseLastExit(text: string): LastExit | undefined {
   const [, result = "", code = "", status = "", seconds = ""] = LINE.exec(text) ?? [];
   if (result === "" || result === "success") return undefined;

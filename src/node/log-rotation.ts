@@ -114,7 +114,7 @@ function runningLogs(pods: Pipeline["pods"], logs: string): RunningLog[] {
 
 /**
  * The logs that may have to be rotated: all but those that are known to be small enough, asked for in one request.
- * Where that fails, a file system does not answer, and each log is asked for alone.
+ * When that fails, a file system does not answer, and each log is measured on its own.
  */
 async function largeLogs(
   logs: readonly RunningLog[],

@@ -4,7 +4,7 @@ import { UsageError } from "../kit/errors.ts";
 import type { Host, HostFacts } from "../outside/host/host.ts";
 import { type NodeCapacity, nodeCapacity, reservationProblem } from "./capacity.ts";
 
-/** What the node has and what pods may use of it. `UsageError` when more is reserved than there is. */
+/** Measures capacity and allocatable resources. Throws `UsageError` when reservations exceed the capacity. */
 export async function measureCapacity(
   { rootFolder, config }: { readonly rootFolder: string; readonly config: KubeletConfig },
   { host }: { readonly host: Pick<Host, "diskUsage"> },

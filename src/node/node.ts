@@ -1,4 +1,4 @@
-/** What concerns the node as a whole: starts its loops. */
+/** The node as a whole: starts its loops. */
 import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";

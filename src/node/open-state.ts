@@ -4,7 +4,7 @@ import { StateFiles } from "../kit/state/state-files.ts";
 import { StateReserve } from "../kit/state/state-reserve.ts";
 import type { Outside } from "../outside/outside.ts";
 
-/** What the agent keeps for itself stands in this folder of the root folder. */
+/** The agent's own files are in this folder of the root folder. */
 const FOLDER = "nodelet";
 const ROOT_MODE = 0o750;
 const FOLDER_MODE = 0o700;

@@ -5,7 +5,7 @@ import type { TaskScope } from "../kit/scope.ts";
 import type { Journal } from "../subsystems/journal/journal.ts";
 import type { LastExit } from "./last-exit.ts";
 
-/** What is kept of the agent's life. */
+/** Facts about this run that are recorded. */
 export interface LifetimeOptions {
   readonly nodeName: string;
   /** Of nodelet; undefined where a program of somebody else's embeds it. */

@@ -5,7 +5,7 @@ import { measuredPod, Stats } from "../../subsystems/stats/stats.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** What usage is measured with. */
+/** Dependencies of usage statistics. */
 export interface StatsParts {
   readonly cri: ContainerRuntime;
   readonly cgroups: Cgroups;

@@ -1,5 +1,5 @@
 // pure
-/** Who may do what: administrators everything, the node what nodes need, others only review themselves. */
+/** Authorization: administrators may do everything, the node what nodes need, others only review themselves. */
 import type { User } from "../objects/object-request.ts";
 
 /** Attributes of a request to authorize. */
@@ -38,7 +38,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** What a node may do wherever it is (the role `system:node`, node authorizer). */
+/** Rules for every node (role `system:node`, node authorizer). */
 const OF_NODES: readonly Rule[] = [
   { group: "", resources: ["services", "nodes"], verbs: READ },
   { group: "", resources: ["pods"], verbs: [...READ, "create", "delete"] },

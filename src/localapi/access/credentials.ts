@@ -30,7 +30,7 @@ export interface ApiCredentials {
   readonly tokenKeyPem: string;
 }
 
-/** What certificates are made for. */
+/** Folder of the credentials and name of the node. */
 export interface CredentialOptions {
   readonly folder: string;
   readonly nodeName: string;
@@ -164,7 +164,7 @@ function validity(now: WallMs, lifetimeMs: number) {
   };
 }
 
-/** What was kept; undefined when there is none, or none that can be used. */
+/** Reads key and certificate; undefined when they are missing or invalid. */
 async function readIdentity(path: string, { state }: Deps): Promise<KeyAndCertificate | undefined> {
   const [certFile, keyFile] = [stateFile(`${path}.crt`), stateFile(`${path}.key`)];
   const certificatePem = await state.read(certFile, MAX_BYTES, certificateOf);

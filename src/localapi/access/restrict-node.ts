@@ -1,7 +1,7 @@
 // pure
 /**
- * What a node may do to pods: only to its own, only make mirrors of what it runs anyway, and only ask for
- * certificates in its own name (NodeRestriction).
+ * Limits nodes to their own pods, to creating mirrors of static pods, and to certificates in their own name
+ * (NodeRestriction).
  */
 import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
 import type { ObjectDraft } from "../api-object.ts";

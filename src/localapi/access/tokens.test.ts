@@ -28,7 +28,7 @@ function scene() {
     issueToken(deps, ACCOUNT, { spec: { audiences: [], expirationSeconds: 600 } }).status ?? {};
   const user = (audiences?: readonly string[]) => readToken(deps, token, audiences)?.user.name;
   const claims = deps.signer.read(token) ?? {};
-  /** Who a token is of that our key has signed with other claims. */
+  /** User of a token that our key has signed with changed claims. */
   const userWith = (changed: object) =>
     readToken(deps, deps.signer.sign({ ...claims, ...changed }))?.user;
   return { clock, kept, user, deps, claims, userWith };

@@ -101,7 +101,7 @@ function boundObject(
   return { [kind.toLowerCase()]: { name, uid: actual } };
 }
 
-/** Who a token is of, when it is believed for one of the audiences; they are given too. */
+/** User and audiences of a valid token; undefined when it is invalid or for other audiences. */
 export function readToken(
   { signer, store, clock }: TokenDeps,
   token: string,

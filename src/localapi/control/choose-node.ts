@@ -11,7 +11,7 @@ import {
 } from "../../api/pod/pod-resources.ts";
 import { UsageError } from "../../kit/errors.ts";
 
-/** Where a pod can go, or why it can go nowhere. */
+/** The node for a pod, or why no node fits. */
 export type Placement =
   | { readonly kind: "node"; readonly name: string }
   | { readonly kind: "nowhere"; readonly why: string };
@@ -97,7 +97,7 @@ const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: 
 const toleratesUnschedulable = (tolerations: readonly Toleration[]): boolean =>
   tolerations.some((own) => tolerates(own, UNSCHEDULABLE));
 
-/** What a pod on the node asks for; one whose amounts cannot be read must not keep all others away. */
+/** Resource requests of a pod on the node; none when its quantities are invalid, so that others can be scheduled. */
 function requestsOf(pod: Pod): readonly ResourceAmounts[] {
   try {
     return [podResources(asScheduled(pod)).requests];

@@ -1,4 +1,4 @@
-/** What a cluster's controllers do as far as one node needs it; each controller is one loop over the objects. */
+/** Controllers of a cluster as far as one node needs them; each is one loop over the objects. */
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { runControlLoop } from "../../kit/loops/control-loop.ts";

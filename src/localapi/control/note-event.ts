@@ -8,7 +8,7 @@ import { ownRequest } from "./controllers.ts";
 
 /** An event of a controller. */
 export interface EventNote extends EventText {
-  /** Who says it, e.g. `default-scheduler`. */
+  /** Reporting component, e.g. `default-scheduler`. */
   readonly component: string;
 }
 

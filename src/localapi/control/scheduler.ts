@@ -38,7 +38,7 @@ function isWaiting({ spec, metadata, status }: Pod): boolean {
   );
 }
 
-/** Where the pod goes; nowhere as long as it waits for claims. */
+/** Chooses a node; none while the pod waits for claims. */
 function placementOf(core: ObjectsCore, pod: Pod): Placement {
   const claims = core.store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[];
   const candidates = candidatesOf(core);

@@ -23,18 +23,18 @@ export interface ObjectTable {
   cells(object: ApiObject, now: number): Cells;
 }
 
-/** What a kind asks of its objects beyond what all have. Every part may be left out. */
+/** Rules of a kind beside those of all kinds. Every part is optional. */
 export interface KindRules {
   /** Fills in what the API fills in. Done again it changes nothing. */
   readonly complete?: (object: ApiObject) => ApiObject;
   /** Makes a new object fit to be kept, e.g. with its first status. */
   readonly begin?: (object: ApiObject) => ApiObject;
-  /** What an update cannot touch is taken from what was there before. */
+  /** Copies fields that an update cannot change from the stored object. */
   readonly keep?: (now: ApiObject, before: ApiObject) => ApiObject;
   /** Of a status that is written through its own path: what is left out and nevertheless stays. */
   readonly keepStatus?: (now: ApiObject, before: ApiObject) => ApiObject;
   readonly validate?: (object: ApiObject) => Problems;
-  /** What whoever makes a new object is warned of. */
+  /** Warnings for the client that creates the object. */
   readonly warn?: (object: ApiObject) => readonly string[];
   /** Beside `validate`, for updates. */
   readonly validateChange?: (now: ApiObject, before: ApiObject, subresource: string) => Problems;
@@ -66,7 +66,7 @@ export interface Kind {
   readonly namespaced: boolean;
   /** Name in `API_SCHEMA`. */
   readonly type: string;
-  /** Where its objects are kept; two resources may show the same objects. */
+  /** Collection of its objects in the store; two resources may share one. */
   readonly collection: string;
   readonly verbs: readonly Verb[];
   readonly hasStatus: boolean;

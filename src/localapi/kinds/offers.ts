@@ -65,7 +65,7 @@ export function subresourcesOf(kind: Kind): readonly Subresource[] {
   return [...others, ...status].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What is answered and not kept: a question, or something measured. */
+/** A resource that is answered and not stored: a review, or metrics. */
 export interface Review {
   readonly group: string;
   readonly version: string;

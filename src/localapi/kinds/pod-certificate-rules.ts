@@ -1,7 +1,7 @@
 // pure
 /**
- * What the API asks of requests for certificates of pods (ValidatePodCertificateRequest…). What is inside of
- * certificates is the signer's matter here: the agent looks whether they are about its key.
+ * Validation of requests for certificates of pods (ValidatePodCertificateRequest…). The content of certificates
+ * is left to the signer: the agent checks that they are for its key.
  */
 
 import { invalid, required, unsupported } from "../../api/decode/field-problem.ts";

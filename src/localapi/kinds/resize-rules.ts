@@ -1,5 +1,5 @@
 // pure
-/** What `pods/resize` may change, and how (validation.go ValidatePodResize, strategy.go dropNonResizeUpdates). */
+/** Rules of `pods/resize` (validation.go ValidatePodResize, strategy.go dropNonResizeUpdates). */
 
 import { type FieldProblem, forbidden, invalid } from "../../api/decode/field-problem.ts";
 import { isSame } from "../../api/decode/strategic-diff.ts";

@@ -13,7 +13,7 @@ export interface UnsupportedKind {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly namespaced: boolean;
-  /** What to do instead, as a sentence. */
+  /** Alternative for the user, as a sentence. */
   readonly instead: string;
 }
 
@@ -103,7 +103,7 @@ export function findUnsupported(
   );
 }
 
-/** What this API is, and what to do without the kind. */
+/** Says that the API is that of a single node, and what to use in place of the kind. */
 export function unsupportedText({ kind, instead }: UnsupportedKind): string {
   return `this is the API of a single node, which runs pods and has no ${kind}. ${instead} For more than one node or for controllers, join a cluster: nodelet up -- --kubeconfig=FILE`;
 }

@@ -1,4 +1,4 @@
-/** What the API adds to a new pod from other objects (admission plugins of the API server). */
+/** Fields that the API adds to new objects from other objects (admission plugins of the API server). */
 import type {
   Pod,
   PodSpec,

@@ -10,8 +10,8 @@ import type { ObjectsCore } from "./core.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
 /**
- * Whoever asks for a certificate of a pod holds the key, and means a pod, an account and a node that are
- * there and belong together (NodeRestriction). Throws `StatusError`.
+ * Checks that the client holds the key, and that pod, service account and node exist and belong together
+ * (NodeRestriction). Throws `StatusError`.
  */
 export function admitPodCertificate(
   core: ObjectsCore,

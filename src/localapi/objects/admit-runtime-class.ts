@@ -4,7 +4,7 @@ import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { PodSpec, RuntimeClass, Toleration } from "../../api/generated/types.ts";
 import { compareQuantities, parseQuantity } from "../../api/text/quantity.ts";
 
-/** What a runtime class adds to a pod, or why the pod is not taken. */
+/** Fields that a runtime class adds to a pod, or why the pod is refused. */
 export type RuntimeClassVerdict =
   | {
       readonly kind: "adds";

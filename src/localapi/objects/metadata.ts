@@ -28,7 +28,7 @@ export function uuidOf(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** What of the metadata breaks rules that all kinds share. */
+/** Validates metadata against the rules that all kinds share. */
 export function sharedProblems(kind: Kind, { metadata }: ApiObject): Problems {
   const problems = metadataProblems(metadata, "metadata");
   if (kind.namespaced) return problems;
@@ -46,7 +46,7 @@ export function sharedProblems(kind: Kind, { metadata }: ApiObject): Problems {
   ];
 }
 
-/** What is wrong when neither a name nor a prefix is given. */
+/** Problem of an object with neither a name nor a prefix for one. */
 export const NAMELESS: Problems = [required("metadata.name", "name or generateName is required")];
 
 /** Refuses an object whose namespace is not that of the path. Throws `StatusError` BadRequest. */

@@ -1,7 +1,7 @@
 // pure
 import type { Kind } from "../kinds/kind.ts";
 
-/** Who asks: a user by name, with groups. */
+/** The authenticated user of a request. */
 export interface User {
   readonly name: string;
   readonly uid?: string;
@@ -9,7 +9,7 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What is to be done with fields that a kind does not know. */
+/** Handling of fields that the kind does not have. */
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
 /** One request for objects: the part that all requests share. */

@@ -61,7 +61,7 @@ function needTree(body: unknown): Tree {
   throw badRequest("the patch is not an object");
 }
 
-/** What of an applied configuration belongs to the place it is applied to. */
+/** The part of an applied configuration that belongs to the requested subresource. */
 function appliedPart(
   configuration: ObjectDraft,
   { kind, subresource }: ObjectRequest,

@@ -45,7 +45,7 @@ function checkType(json: Tree, kind: Kind): void {
     );
 }
 
-/** What is missing is a matter of validation; what has the wrong type is refused; the unknown as asked for. */
+/** Refuses wrong types; unknown fields as `fieldValidation` says. Missing fields are left to validation. */
 function report(problems: readonly FieldProblem[], request: ObjectRequest): void {
   const { kind, fieldValidation, warnings } = request;
   const lead = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `;

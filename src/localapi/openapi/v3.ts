@@ -17,7 +17,7 @@ function pathOf(group: string, version: string): string {
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }
 
-/** Where the documents are. */
+/** Index of the OpenAPI v3 documents. */
 export function openApiV3Index(): object {
   const paths = GROUP_VERSIONS.map(({ group, version }) => {
     const path = pathOf(group, version);

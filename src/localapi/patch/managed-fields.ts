@@ -1,5 +1,5 @@
 // pure
-/** Who owns which field (`metadata.managedFields`): kept through every write, decided on by server-side apply. */
+/** Field ownership (`metadata.managedFields`): updated by every write, enforced by server-side apply. */
 
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { JsonValue, ManagedFieldsEntry, ObjectMeta } from "../../api/generated/types.ts";
@@ -144,7 +144,7 @@ export interface ApplyConflict {
   readonly owner: ManagedFieldsEntry;
 }
 
-/** What applying a configuration gives. */
+/** Result of applying a configuration. */
 export type Applied =
   | { readonly kind: "applied"; readonly object: ApiObject }
   | { readonly kind: "conflicts"; readonly conflicts: readonly ApplyConflict[] };

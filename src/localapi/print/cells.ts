@@ -4,11 +4,11 @@ import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { PrintedColumn } from "../kinds/kind.ts";
 
-/** What stands where there is nothing. */
+/** Placeholder for absent values. */
 export const NONE = "<none>";
 /** Placeholder for unknown values. */
 export const UNKNOWN = "<unknown>";
-/** What stands where a value was not given. */
+/** Placeholder for values that were not given. */
 export const UNSET = "<unset>";
 
 /** A column that is always shown. */

@@ -2,7 +2,7 @@
 import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { isAtomicType, type ListRule, listRule } from "./list-rules.ts";
 
-/** What a place in an object may hold, as far as merging and ownership go. */
+/** Shape of a field's value, as far as merging and field ownership need it. */
 export type SchemaShape =
   | { readonly kind: "struct"; readonly type: string }
   | { readonly kind: "map"; readonly of: SchemaShape }

@@ -88,7 +88,7 @@ function parseJson(text: string): unknown {
   return value;
 }
 
-/** What is nested without end is meant to hurt. */
+/** Refuses JSON nested deeper than `left` levels. Throws `SyntaxError`. */
 function checkDepth(value: unknown, left: number): void {
   if (typeof value !== "object" || value === null) return;
   if (left === 0) throw new SyntaxError(`nested deeper than ${MAX_DEPTH} levels`);
@@ -123,7 +123,7 @@ export interface ReplyForm {
   readonly warnings?: readonly string[];
 }
 
-/** What `replyObject` sends. */
+/** The reply that `replyObject` sends. */
 function objectReply(
   status: number,
   body: object,

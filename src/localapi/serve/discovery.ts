@@ -1,5 +1,5 @@
 // pure
-/** What the server offers, as clients discover it: group by group, and all in one document. */
+/** API discovery: one document for each group, and all in one. */
 
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Kind } from "../kinds/kind.ts";
@@ -13,7 +13,7 @@ import {
 import type { UnsupportedKind } from "../kinds/unsupported-kinds.ts";
 import { mediaTypes } from "./negotiate.ts";
 
-/** Where a path of discovery leads; undefined when it is none. */
+/** Discovery document at a path. */
 export type DiscoveryDocument =
   | { readonly kind: "coreVersions" }
   | { readonly kind: "groups" }

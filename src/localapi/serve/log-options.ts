@@ -5,8 +5,8 @@ const INTEGER = /^[+-]?\d{1,19}$/;
 const STREAMS = ["All", "Stdout", "Stderr"] as const;
 
 /**
- * What is wrong with the parameters of a request for a log (ValidatePodLogOptions). What cannot be read as
- * a number at all is left to the agent, which refuses it.
+ * Validates the parameters of a request for a log (ValidatePodLogOptions). Text that is no number at all is
+ * left to the agent, which refuses it.
  */
 export function logOptionProblems(query: URLSearchParams): readonly FieldProblem[] {
   const sinceSeconds = wholeOf(query, "sinceSeconds");

@@ -1,5 +1,5 @@
 // pure
-/** What a request is about, out of its path and query. */
+/** Parses the path and query of a request. */
 import type { RequestTarget } from "../../outside/serving.ts";
 
 /** A request for objects. */
@@ -11,7 +11,7 @@ export interface ResourcePath {
   readonly plural: string;
   readonly name: string;
   readonly subresource: string;
-  /** What follows a proxy's path, without its slash; undefined when nothing does. */
+  /** Path after that of the proxy, without its slash; undefined when there is none. */
   readonly rest: string | undefined;
 }
 
@@ -22,10 +22,10 @@ export interface OtherPath {
   readonly segments: readonly string[];
 }
 
-/** What a path below a namespace may stand for beside the resources in it. */
+/** Subresources of namespaces; other names below a namespace are resources in it. */
 const OF_NAMESPACES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
-/** What a path is about; empty parts count for nothing. */
+/** Parses a path; empty segments are ignored. */
 export function readPath({ path, parts }: RequestTarget): ResourcePath | OtherPath {
   const segments = parts.filter((part) => part !== "");
   return resourceAt(segments, path) ?? { kind: "other", path, segments };

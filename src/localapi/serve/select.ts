@@ -15,7 +15,7 @@ import { badRequest } from "../status-error.ts";
 /** Whether an object is one of those that a list or watch is about. */
 export type Selects = (object: ApiObject) => boolean;
 
-/** What a list or watch is about. Throws `StatusError` BadRequest for selectors that cannot be used. */
+/** Selector of a list or watch. Throws `StatusError` BadRequest for invalid selectors. */
 export function selectorOf(
   kind: Kind,
   at: { readonly namespace: string; readonly name: string },

@@ -32,7 +32,7 @@ import { replySubresource } from "./subresources.ts";
 
 const STREAMING: ReadonlySet<string> = new Set(["attach", "exec", "portforward"]);
 
-/** What a request is about. */
+/** Target of a request. */
 type ApiRoute =
   | { readonly kind: "unknown" }
   | { readonly kind: "other"; readonly at: OtherPath }

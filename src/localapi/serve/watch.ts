@@ -24,7 +24,7 @@ export interface WatchRequest {
   readonly query: URLSearchParams;
 }
 
-/** Where a watch begins, and how. */
+/** Start of a watch. */
 export interface WatchStart {
   /** Changes after this version are sent. */
   readonly version: number;
@@ -130,7 +130,7 @@ class Events {
     const was = before !== undefined && selects(before);
     const is = now !== undefined && selects(now);
     if (is) return this.line(was ? "MODIFIED" : "ADDED", now);
-    // What no longer matches is shown as it was when it still did, with the version of the change.
+    // An object that no longer matches is sent as it last matched, with the version of the change.
     return was
       ? this.line("DELETED", now === undefined ? last : lastSeen(before, last))
       : undefined;

@@ -116,9 +116,9 @@ class Reader {
 }
 
 interface Place {
-  /** Whose field numbers hold. */
+  /** Message type in the protobuf schema. */
   readonly message: string;
-  /** Whose JSON it is. */
+  /** Type in `API_SCHEMA`. */
   readonly type: string;
   readonly depth: number;
 }

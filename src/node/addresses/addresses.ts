@@ -16,7 +16,7 @@ import { within } from "../../kit/within.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { asksDns, chooseAddresses } from "./choose-addresses.ts";
 
-/** Whose addresses they are. */
+/** Name of the node and its configured addresses. */
 export interface AddressOptions {
   readonly nodeName: string;
   /** `--node-ip`, canonical; empty when unset. */

@@ -12,7 +12,7 @@ const FACTS: AddressFacts = {
   found: [V4, V6, "172.17.0.1", OTHER],
 };
 
-/** What is different, and the addresses or the problem. */
+/** Facts that differ from the default, and the addresses or the problem. */
 const CHOICES: readonly (readonly [string, Partial<AddressFacts>, readonly string[] | RegExp])[] = [
   ["the default route's", {}, [V4]],
   ["IPv6 of the default route when it is preferred", { given: ["::"] }, [V6]],

@@ -4,7 +4,7 @@
 import { canonicalAddress, isIP, isUnspecified } from "../../api/text/ip.ts";
 import { nodeAddressFault } from "../../config/flags/validate-flags.ts";
 
-/** What the addresses are chosen from. All addresses are canonical. */
+/** Inputs of the choice. All addresses are canonical. */
 export interface AddressFacts {
   /** `--node-ip`; empty when unset. An unspecified address says which family is preferred. */
   readonly given: readonly string[];

@@ -184,7 +184,7 @@ test("deriveNodeStatus declares what holds now, and nothing that an earlier agen
   assert.equal(declared(undefined), undefined);
 });
 
-/** Who says the addresses, those shown before, those of the machine, and those shown now. */
+/** Source of the addresses, previous addresses, addresses of the machine, and the result. */
 const ADDRESSES: readonly (readonly [
   NodeIdentity["addressing"],
   readonly string[],

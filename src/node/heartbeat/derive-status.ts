@@ -27,7 +27,7 @@ export type NodeAddressing =
   | { readonly kind: "machine" }
   | { readonly kind: "cloud"; readonly provided?: readonly string[] };
 
-/** What does not change while the agent runs. */
+/** Facts that do not change while the agent runs. */
 export interface NodeIdentity {
   readonly nodeName: string;
   readonly facts: HostFacts;
@@ -47,7 +47,7 @@ export interface NodePressure {
   readonly pid: boolean;
 }
 
-/** What was seen of the node just now. */
+/** The node's present state. */
 export interface NodeSnapshot {
   readonly amounts: NodeCapacity;
   /** Addresses of the machine, primary first; empty while unknown. */
@@ -55,7 +55,7 @@ export interface NodeSnapshot {
   readonly images: readonly ContainerImage[];
   readonly runtimeHandlers: readonly NodeRuntimeHandler[];
   readonly features: NodeFeatures | undefined;
-  /** What pods may need of a node; undefined where nothing is declared. */
+  /** Declared features (KEP-5328); undefined when none are declared. */
   readonly declaredFeatures: readonly string[] | undefined;
   /** Why the node is not ready; empty when it is. */
   readonly problems: readonly string[];
@@ -96,7 +96,7 @@ export function deriveNodeStatus(
 ): NodeStatus {
   const { facts } = identity;
   const { runtimeHandlers, features, declaredFeatures, volumesInUse } = snapshot;
-  // What an earlier agent declared is none of this one's promises.
+  // Features that a previous agent declared do not hold for this one.
   const { declaredFeatures: _, ...kept } = previous ?? {};
   return {
     ...kept,
@@ -274,8 +274,8 @@ const EVENTS: Readonly<
 };
 
 /**
- * What is to be said about the way from one status to the next. Of a node that had none, only pressures
- * are spoken of, as the Go kubelet does.
+ * Events for the changes from one status to the next. For a node without a previous status only pressures
+ * are reported, as the Go kubelet does.
  */
 export function conditionChanges(
   nodeName: string,

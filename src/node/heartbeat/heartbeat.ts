@@ -81,7 +81,7 @@ export class Heartbeat {
   #renewedAt: MonotonicMs | undefined;
   #reportAfterMs: number;
   #registered = false;
-  /** What an earlier node offered is gone from the status. */
+  /** Whether resources of a previous node object were reset in the status. */
   #reset = false;
   /** Whether the node is cordoned, as last recorded; at first it is not. */
   #unschedulable = false;
@@ -193,7 +193,7 @@ export class Heartbeat {
       this.#reportedAt = this.#deps.clock.monotonic();
       return made;
     } catch (error) {
-      // Who may not make nodes can still have been given one (tryRegisterWithAPIServer).
+      // An agent that may not create nodes may still find its own (tryRegisterWithAPIServer).
       if (isApiError(error, 403)) existing = await this.#given(error, signal);
       else if (!isApiError(error, 409)) throw error;
     }

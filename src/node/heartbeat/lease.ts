@@ -8,7 +8,7 @@ import type { Log } from "../../kit/log.ts";
 import { jitter, type Random } from "../../kit/random.ts";
 import { isApiError, type KubeClient, LEASES } from "../../outside/kube/kube.ts";
 
-/** Whose lease it is and how long it holds. */
+/** Name of the node and duration of its lease. */
 export interface LeaseOptions {
   readonly nodeName: string;
   readonly durationSeconds: number;

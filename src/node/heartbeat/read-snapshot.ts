@@ -16,7 +16,7 @@ export interface SnapshotDeps {
   readonly amounts: () => NodeCapacity;
   readonly ips: () => Promise<readonly string[]>;
   readonly pressure: () => NodePressure;
-  /** What the node declares with a runtime that can do this. */
+  /** Declared features with a runtime of these abilities. */
   readonly declared: (able: RuntimeAbilities) => readonly string[] | undefined;
   /** Problems with the agent itself. */
   readonly health: Reading<readonly HealthProblem[]>;

@@ -12,12 +12,12 @@ export const AGENT_ROOTS = "/run/nodelet-agents";
 /** Root folders of agents that note none: `nodelet run` and the Go kubelet, `nodelet up`. */
 const USUAL_ROOTS = ["/var/lib/kubelet", "/var/lib/nodelet/kubelet"] as const;
 
-/** Where the note of an agent's root folder is. */
+/** Path of the note about an agent's root folder. */
 export function rootNote(root: string): string {
   return `${AGENT_ROOTS}/${encodeURIComponent(root)}`;
 }
 
-/** What finding other agents takes. */
+/** Dependencies for finding other agents. */
 export interface AgentRootsDeps {
   readonly host: Pick<Host, "files" | "podFiles">;
   readonly log: Log;

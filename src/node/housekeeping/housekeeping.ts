@@ -15,12 +15,12 @@ import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import { noteRoot, podsOfOthers } from "./agent-roots.ts";
 import { type OrphanedPodRemains, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
-/** Where pods leave things. */
+/** Root folder of the agent and folder of the pods' logs. */
 export interface HousekeepingOptions {
   readonly roots: { readonly root: string; readonly logs: string };
 }
 
-/** What housekeeping lists, and its ports. */
+/** Dependencies of housekeeping. */
 export interface HousekeepingDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
@@ -91,7 +91,7 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
 
 const NOTHING_CLEARED = { done: 0, failed: 0 };
 
-/** What a pass did with the volumes of pods that nobody knows any more. */
+/** Counts what a pass did with volumes of pods that are no longer known. */
 function orphanMeasures(
   metrics: MetricsRegistry,
 ): (cleared: { readonly done: number; readonly failed: number }) => void {
@@ -112,7 +112,7 @@ function orphanMeasures(
 }
 
 /**
- * What there is of pods. Of a place that cannot be listed nothing is removed, the others are looked after all
+ * Lists the remains of pods. From a place that cannot be listed nothing is removed, the others are cleaned up all
  * the same; but folders of pods stay as long as it is not known which processes may still write to them.
  */
 async function findPodRemains(roots: HousekeepingOptions["roots"], deps: HousekeepingDeps) {
@@ -125,7 +125,7 @@ async function findPodRemains(roots: HousekeepingOptions["roots"], deps: Houseke
   };
 }
 
-/** What `list` finds; `undefined` when it cannot, which is logged. */
+/** Result of `list`; `undefined` when it fails, which is logged. */
 async function listed<T>(
   { outside }: HousekeepingDeps,
   place: string,
@@ -149,7 +149,7 @@ function removeFolder(deps: HousekeepingDeps, uid: string, path: string): Promis
   return remove(deps, uid, path, () => deps.outside.host.podFiles.removeTree(path));
 }
 
-/** What cannot go yet, since something in it does not die, gets hardly any CPU time meanwhile. */
+/** Removes a pod's cgroup; when processes in it do not exit, throttles their CPU. Throws as `removePod`. */
 async function removeGroup(
   { cgroups }: HousekeepingDeps,
   uid: string,

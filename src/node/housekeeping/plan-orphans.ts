@@ -1,6 +1,6 @@
 // pure
 
-/** What is found on the machine that belongs to some pod. */
+/** Remains of pods found on the machine. */
 export interface FoundPodRemains {
   /** Names of folders below `<root>/pods`. */
   readonly podFolders: readonly string[];
@@ -13,7 +13,7 @@ export interface FoundPodRemains {
 /** The same, of orphaned pods. */
 export type OrphanedPodRemains = FoundPodRemains;
 
-/** Whatever the machine holds of pods minus what the known pods may have made (kubelet HandlePodCleanups). */
+/** Remains that belong to none of the known pods (kubelet HandlePodCleanups). */
 export function planOrphans(
   found: FoundPodRemains,
   isKnown: (uid: string) => boolean,

@@ -45,7 +45,7 @@ export function startIptables(
     scope.spawn(program, "restart", (signal) => keepChains(program, deps, signal));
 }
 
-/** Where the chains cannot be made at first they are given up, as the Go kubelet does. */
+/** Gives up when the chains cannot be created at first, as the Go kubelet does. */
 async function keepChains(
   program: IptablesProgram,
   deps: IptablesDeps,

@@ -44,7 +44,7 @@ const rule = (
   makes: [place, of, "-t", "filter", ...args],
 });
 
-/** What is to be there, in the order in which it is made. */
+/** Required chains and rules in the order of their creation. */
 export function nodeChains(program: IptablesProgram): readonly RequiredRule[] {
   const hint = chain("mangle", HINT, "that iptables hint chain exists");
   if (program === "ip6tables") return [hint];

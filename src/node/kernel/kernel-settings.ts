@@ -12,8 +12,8 @@ export interface OddSetting extends KernelSetting {
 }
 
 /**
- * What pods count on: memory may be promised beyond what there is, nothing but the process that is too much
- * dies of OOM, a kernel that has failed restarts, and keys are enough for many containers.
+ * Kernel settings that pods rely on: memory may be overcommitted, OOM kills only the process that exceeds, the
+ * kernel restarts after a panic, and there are keys for many containers.
  * Source: kubelet cm setupKernelTunables.
  */
 export const KERNEL_SETTINGS: readonly KernelSetting[] = [

@@ -13,7 +13,7 @@ export interface RenewedCertificate {
   readonly failures: Reading<number>;
 }
 
-/** What is measured. */
+/** Sources of the measurements. */
 export interface CertificateMetricsDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "wall">;

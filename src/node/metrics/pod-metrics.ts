@@ -114,7 +114,7 @@ function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list" | "succes
   });
 }
 
-/** What is counted. */
+/** Sources of the counts. */
 export interface PodCountDeps {
   readonly pods: Pick<Pods, "subscribe" | "list" | "successors">;
   /** Mirror pods that the API server has for static pods; absent where there is no API server. */

@@ -1,4 +1,4 @@
-/** What the agent does at the API server, under client-go's names. */
+/** Metrics of requests to the API server, under client-go's names. */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -7,7 +7,7 @@ import type { ApiActivity, CallObserver } from "../../outside/kube/kube.ts";
 /** Host of an API server in this very process. */
 const IN_PROCESS = "localhost";
 
-/** What counting requests needs. */
+/** Dependencies for counting requests. */
 export interface RestMetricsDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "monotonic" | "wall">;

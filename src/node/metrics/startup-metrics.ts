@@ -5,7 +5,7 @@ import type { Reading } from "../../kit/cell.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 
-/** What is measured. */
+/** Sources of the measurements. */
 export interface StartupDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "wall">;

@@ -16,7 +16,7 @@ export interface OomKill {
   readonly others: readonly { readonly program: string; readonly pid: number }[];
 }
 
-/** What was read of a killing whose story may go on. */
+/** Parsed kernel messages: the OOM kill that is still open, and complete ones. */
 export interface OomStory {
   readonly open: OomKill | undefined;
   /** The victim of `open` is dead: its report is complete. */

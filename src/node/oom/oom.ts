@@ -97,7 +97,7 @@ function reportKill(kill: OomKill, deps: OomWatchDeps, countKill: (limit: string
     deps.events.ofPod(found.pod, event, name === "" ? undefined : name);
     return;
   }
-  // What other groups of the machine do within limits of their own is not the agent's business.
+  // Other cgroups of the machine that exceed their own limits are of no concern to the agent.
   if (kill.limitGroup !== undefined && kill.victimGroup !== "/") return;
   countKill("node");
   const message = `System OOM encountered, victim process: ${kill.program}, pid: ${kill.pid}`;

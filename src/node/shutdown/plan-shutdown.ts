@@ -16,7 +16,7 @@ export interface PodToEnd {
   /** `namespace/name`. */
   readonly name: string;
   readonly priority: number;
-  /** What its containers get between SIGTERM and SIGKILL. */
+  /** Seconds between SIGTERM and SIGKILL for its containers. */
   readonly graceSeconds: number;
 }
 

@@ -31,7 +31,7 @@ export class ShutdownState {
     };
   }
 
-  /** What is kept; `undefined` where no shutdown is. */
+  /** Reads the stored times; `undefined` when there was no shutdown. */
   read(): Promise<ShutdownTimes | undefined> {
     return this.#state.read(this.#file, MAX_BYTES, decodeTimes);
   }

@@ -42,7 +42,7 @@ export interface ShutdownDeps extends EndPodsDeps {
   readonly state: ShutdownState;
   /** Whether every source of pods was seen. */
   readonly seen: Reading<boolean>;
-  /** What the API has of pods; absent where there is no API server. */
+  /** Pods and statuses in the API; absent without an API server. */
   readonly reported?: ReportedPods;
   /** Absent without the gate GracefulNodeShutdownBasedOnPodPriority. */
   readonly metrics?: MetricsRegistry;

@@ -38,7 +38,7 @@ export interface ClaimsDeps {
   readonly core: ObjectsCore;
   /** Data of pods: one volume may hold millions of files, or lie on a disk that does not answer. */
   readonly podFiles: Pick<PodFiles, "makeDirectory" | "removeTree">;
-  /** Where the folders of volumes are. */
+  /** Folder with the folders of volumes. */
   readonly folder: string;
   readonly nodeName: string;
 }

@@ -49,7 +49,7 @@ export type ClaimStep =
   /** The claim waits, and is reported why. */
   | (EventText & { readonly kind: "event"; readonly claim: PersistentVolumeClaim });
 
-/** What is to be done, volumes after claims. */
+/** Plans the steps, those of claims before those of volumes. */
 export function planClaims(view: ClaimsView): readonly ClaimStep[] {
   const taken = new Set<string>();
   return [
@@ -166,7 +166,7 @@ function planNewVolume(claim: PersistentVolumeClaim, view: ClaimsView): ClaimSte
     : { kind: "provision", claim, storageClass };
 }
 
-/** What of a claim no volume that is made can have. */
+/** Why no provisioned volume can satisfy the claim; undefined when one can. */
 function unsupportedPart({ spec }: PersistentVolumeClaim, className: string): string | undefined {
   if (spec?.volumeMode === "Block")
     return `volumeMode Block is not supported by class ${className}: create a local PersistentVolume for a device`;
@@ -205,7 +205,7 @@ function chooseVolume(
   );
 }
 
-/** Whom a volume is reserved for. */
+/** Whether a volume is reserved for this claim, for another one, or for none. */
 function isMeantFor(
   { spec }: PersistentVolume,
   { metadata }: PersistentVolumeClaim,
