@@ -3,7 +3,7 @@
 /** Folder of local volumes below a pod's `volumes` and `volumeDevices`. */
 export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
 
-/** Where local volumes are that no pod owns alone, below the agent's root (layout of the Go kubelet). */
+/** Paths of local volumes that pods share, below the agent's root (layout of the Go kubelet). */
 export interface LocalVolumePaths {
   /** File systems of devices, `<volume>` (local.go generateBlockDeviceBaseGlobalPath). */
   readonly mounts: string;

@@ -3,7 +3,7 @@ import type { ReadingMap } from "../kit/cell-map.ts";
 import type { Observation, PodUid } from "./observation.ts";
 import type { IdentifiedPod } from "./pod-identity.ts";
 
-/** Where a pod is on its way; only ever forward. */
+/** Life of a pod; it only moves forward. */
 export type PodLifeName = "waiting" | "running" | "terminating" | "terminated" | "released";
 
 /** Facts about one pod for other modules. Immutable. */

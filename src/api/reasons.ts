@@ -4,8 +4,8 @@
 export type EventType = "Normal" | "Warning";
 
 /**
- * What an event is worth when not everything can be kept or sent. `lifecycle`: a step that happens once and that
- * nothing says again. `ordinary`: everything else, much of it said again and again while a problem lasts.
+ * Priority of an event when not everything can be stored or sent. `lifecycle`: a step that happens once and that
+ * no other event repeats. `ordinary`: everything else, much of it repeated while a problem lasts.
  */
 export type Lane = "lifecycle" | "ordinary";
 

@@ -77,7 +77,7 @@ export function restartBackoffOf(
   return { initialRestartBackoffMs: Math.min(initialMs, maxMs), maxRestartBackoffMs: maxMs };
 }
 
-/** What pods of manifests may ask for beside the usual. */
+/** Validation options of static pods that depend on feature gates. */
 function manifestRules({ featureGates }: KubeletConfig): NonNullable<SourcesOptions["rules"]> {
   const { gates } = resolveGates(featureGates);
   return { userNamespacesHostNetwork: gates.isEnabled("UserNamespacesHostNetworkSupport") };

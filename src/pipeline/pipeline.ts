@@ -59,9 +59,9 @@ export interface PipelineDeps extends Subsystems {
   readonly scope: TaskScope;
   readonly state: StateFiles;
   readonly metrics: MetricsRegistry;
-  /** What other modules may know of pods; the pipeline is its writer. */
+  /** Facts about pods for other modules; written by the pipeline. */
   readonly podFacts: CellMap<PodUid, PodFact>;
-  /** What other modules report about pods; read by the pipeline. */
+  /** News about pods from other modules; read by the pipeline. */
   readonly news: Topic<PodNews>;
   readonly nodeInfo: () => NodeInfo;
   readonly hostIps: () => readonly string[];
@@ -82,7 +82,7 @@ export interface Pipeline {
   readonly statuses: Statuses;
   readonly sources: Sources;
   readonly ledger: AllocationLedger;
-  /** What other modules may know of pods. */
+  /** Facts about pods for other modules. */
   readonly podFacts: PodFacts;
   /** Whether every source was seen and the runtime was listed: from then on orphans are ended. */
   readonly seen: Reading<boolean>;

@@ -1,10 +1,10 @@
-/** What the agent is: its release, its feature gates, its metrics. */
+/** Metrics about the agent itself: release, feature gates, registered metrics. */
 import { METRICS } from "../api/metrics/metrics.ts";
 import type { FeatureGates } from "../config/gates/feature-gates.ts";
 import type { MetricsRegistry, Sample } from "../kit/metrics.ts";
 import type { OwnProcess } from "../outside/serving.ts";
 
-/** What describing the agent needs. */
+/** Dependencies of the agent's metrics about itself. */
 export interface AgentMetricsDeps {
   readonly metrics: MetricsRegistry;
   /** Every registry whose page is served. */

@@ -46,7 +46,7 @@ const UNKNOWN_ACCESS = { subresources: ["proxy"] };
 type Match = RouteMatch<Handler>;
 type KubeletRequest = RoutedRequest<Match>;
 
-/** What an endpoint of the server makes of requests: its routes, who may use them. */
+/** Handles requests of one endpoint: routes, authentication, authorization. */
 export class EndpointService implements RequestService<Match, Identity> {
   readonly #options: EndpointOptions;
 

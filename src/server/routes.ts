@@ -2,12 +2,12 @@
 import type { RequestTarget } from "../outside/serving.ts";
 
 /**
- * Where a route can be asked: the HTTPS port, the read-only port, the health port, the agent's own socket, the page
+ * Endpoints of the server: the HTTPS port, the read-only port, the health port, the agent's own socket, the page
  * of the node.
  */
 export type Endpoint = "secure" | "readOnly" | "health" | "local" | "page";
 
-/** What a caller must be allowed to do; one of `subresources` of the node is enough. */
+/** Access that a route requires; one of `subresources` of the node is enough. */
 export interface RouteAccess {
   readonly subresources: readonly string[];
   /** In place of the verb that follows the method. */
@@ -33,7 +33,7 @@ export interface Route<Handler> {
   readonly handler: Handler;
 }
 
-/** What was found for a path and method. */
+/** Result of matching path and method. */
 export type RouteMatch<Handler> =
   | {
       readonly kind: "found";

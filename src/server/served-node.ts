@@ -14,7 +14,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 /** All that is known of one pod, as the pods module publishes it. */
 export type PodView = ReturnType<PodsView["list"]>[number];
 
-/** What the node has, or may give away. */
+/** Capacity and allocatable resources of the node. */
 export interface ServedResources {
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;
@@ -32,7 +32,7 @@ export interface ServedNode {
   readonly versions: {
     /** Of nodelet, e.g. `0.1.0`. */
     readonly nodelet: string;
-    /** Whose kubelet it follows, e.g. `v1.36.2`. */
+    /** Kubernetes version of the kubelet it follows, e.g. `v1.36.2`. */
     readonly kubernetes: string;
     /** E.g. `containerd 1.6.20`. */
     readonly runtime: string;

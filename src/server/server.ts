@@ -62,7 +62,7 @@ export interface ServerOptions {
   readonly certFolder: string;
   /** The agent's own socket; none without. */
   readonly socketPath?: string;
-  /** Where that socket is instead while another process listens there; the first that is free. Default none. */
+  /** Alternatives while another process listens on that socket; the first that is free is used. Default none. */
   readonly otherSocketPaths?: readonly string[];
   /** Values of all flags by name, for `/flagz`. */
   readonly flags?: Readonly<Record<string, string>>;
@@ -87,7 +87,7 @@ export interface ServerDeps {
   readonly issued?: Reading<TlsMaterial | undefined>;
 }
 
-/** Where the server listens. */
+/** Addresses that the server listens on, by endpoint. */
 export interface RunningServer {
   readonly addresses: Readonly<Partial<Record<Endpoint, ListenAddress>>>;
 }

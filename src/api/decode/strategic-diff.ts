@@ -36,7 +36,7 @@ function diffValue(key: string, before: unknown, now: unknown, rules: DiffRules)
   if (isSame(before, now)) return undefined;
   if (isTree(before) && isTree(now)) return strategicDiff(before, now, rules);
   if (!Array.isArray(now)) return now;
-  // Where the API has no such list it takes ours as it is, with any directive in it.
+  // When the API has no such list it takes ours as it is, with any directive in it.
   if (!Array.isArray(before)) return now;
   if (rules.replaced.includes(key)) return [...(now as unknown[]), { $patch: "replace" }];
   const mergeKey = rules.mergedBy[key];

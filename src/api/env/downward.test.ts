@@ -109,7 +109,7 @@ const RESOURCES: readonly (readonly [string, string, string | undefined, string]
   ["a", "requests.memory", "1Mi", "64"],
   ["a", "requests.memory", undefined, "67108864"],
   ["a", "requests.hugepages-2Mi", "1Ki", "4096"],
-  // What is not limited counts as what the node can give; what is not requested as nothing.
+  // Missing limits count as the node's allocatable amounts, missing requests as zero.
   ["a", "limits.memory", "1Mi", "8193"],
   ["", "limits.cpu", undefined, "4"],
   ["", "limits.ephemeral-storage", "1G", "10"],

@@ -26,7 +26,7 @@ const QUEUE_SECONDS = [
 const QUEUE = ["name"] as const;
 const RESOURCE = ["name", "group", "version", "resource"] as const;
 
-/** What the agent is, how it serves, and what it does at the API server. */
+/** Metrics of the agent itself, its server and its requests to the API server. */
 export const AGENT_METRICS = named({
   disabled_metrics_total: counterOf("BETA", "Metrics that are switched off."),
   hidden_metrics_total: counterOf("BETA", "Metrics that are hidden since they are deprecated."),

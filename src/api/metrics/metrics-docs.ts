@@ -1,7 +1,7 @@
 // pure
 import { METRICS, UNSERVED_METRICS } from "./metrics.ts";
 
-/** Where a metric is counted and tested: paths below the repository, as found in its files. */
+/** Files that count and test a metric: paths below the repository. */
 export interface MetricPlaces {
   readonly servedBy: (name: string) => readonly string[];
   readonly tests: (name: string) => readonly string[];

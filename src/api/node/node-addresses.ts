@@ -31,8 +31,8 @@ export function sortPodIps(ips: readonly string[], hostIps: readonly string[]): 
 }
 
 /**
- * What a pod is told when the first address of its node is of another family than the one shown before: it was found by
- * the agent, and a cloud's controller has chosen another. Undefined when it is not (kubelet_pods.go generateAPIPodStatus).
+ * Message for a pod when the first address of its node is of another family than the previous one: the agent found that,
+ * and a cloud's controller has chosen another. Undefined when it is of the same (kubelet_pods.go generateAPIPodStatus).
  */
 export function familyMismatch(
   before: string | undefined,

@@ -1,7 +1,7 @@
 // pure
 import type { PodStatus } from "../generated/types.ts";
 
-/** What the status of a pod says that was ended because the machine goes down (nodeshutdown_manager.go). */
+/** Reason in the status of pods that were ended by the node's shutdown (nodeshutdown_manager.go). */
 export const SHUTDOWN_REASON = "Terminated";
 /** See `SHUTDOWN_REASON`. */
 export const SHUTDOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown.";

@@ -45,7 +45,7 @@ function maxInto<T>(
 }
 
 /**
- * What the containers of a pod need together. Regular containers and sidecars run side by side and add
+ * Sum of a pod's container resources. Regular containers and sidecars run side by side and add
  * up; an init container runs beside the sidecars before it only, so it merely sets a minimum.
  */
 export function aggregateContainers<T>(

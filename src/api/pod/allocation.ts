@@ -1,7 +1,7 @@
 // pure
 /**
- * What a pod was given of the node, beside what its spec asks for. The two differ while a change in place
- * waits (KEP-1287); everything that runs a pod goes by what it was given.
+ * Resources allocated to a pod, beside those that its spec requests. The two differ while a resize in place
+ * is pending (KEP-1287); everything that runs a pod uses the allocation.
  */
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../generated/types.ts";
 import { compareQuantities, parseQuantity } from "../text/quantity.ts";
@@ -21,8 +21,8 @@ export interface ActuatedPod extends PodAllocation {
 }
 
 /**
- * What a group counts as while a change that was given earlier may have been carried out in part: it is the
- * same as no allocation of a pod, and its containers may have more or less than is written down.
+ * Marks a cgroup while an earlier resize may have been applied in part: it differs from every allocation
+ * of a pod, and its containers may have more or less than is recorded.
  */
 export const unsure = (group: PodAllocation): PodAllocation => ({ ...group, containers: {} });
 

@@ -1,14 +1,14 @@
 // pure
 import type { IdentifiedPod } from "../pod-identity.ts";
 
-/** Where things of one pod are, below the agent's root and the log folder (layout of the Go kubelet). */
+/** Paths of one pod below the agent's root and the log folder (layout of the Go kubelet). */
 export interface PodPaths {
   /** `<root>/pods/<uid>`. */
   readonly directory: string;
   readonly volumes: string;
   /** Links to block volumes, `<plugin>/<volume>`. */
   readonly volumeDevices: string;
-  /** Where parts of volumes are mounted, `<volume>/<container>/<index>`. */
+  /** Mount points of subpaths, `<volume>/<container>/<index>`. */
   readonly subPaths: string;
   readonly plugins: string;
   readonly etcHosts: string;

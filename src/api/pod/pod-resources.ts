@@ -98,7 +98,7 @@ export function everyContainerLimits(pod: Pod, name: string): boolean {
 }
 
 /**
- * What the pod as a whole requests and may use: containers and sidecars added up, the maximum with the
+ * Requests and limits of the pod as a whole: containers and sidecars added up, the maximum with the
  * init containers, replaced by pod-level resources where set, plus overhead (on limits only where there
  * is a limit). Source: component-helpers `resource`, `ResourceConfigForPod`.
  * Throws `UsageError` on a value that is not a quantity.

@@ -8,7 +8,7 @@ import type {
   Volume,
 } from "../generated/types.ts";
 
-/** Where a pod came from: `api`, `file` or `http`. */
+/** Source of a pod: `api`, `file` or `http`. */
 export const CONFIG_SOURCE_ANNOTATION = "kubernetes.io/config.source";
 /** When this agent first saw the pod, RFC 3339. */
 export const CONFIG_SEEN_ANNOTATION = "kubernetes.io/config.seen";

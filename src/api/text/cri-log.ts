@@ -29,8 +29,8 @@ export function parseCriLogLine(line: string): CriLogLine | undefined {
 }
 
 /**
- * What a container last wrote, as plain text: at most the given lines and bytes of UTF-8, the end kept, no
- * character in two. The first line of `tail` is taken as cut when `cut` says so.
+ * The last output of a container as plain text: at most the given lines and bytes of UTF-8, the end kept, no
+ * character split. The first line of `tail` is taken as cut when `cut` says so.
  */
 export function lastLogText(
   tail: string,

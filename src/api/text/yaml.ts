@@ -35,7 +35,7 @@ export type YamlValue =
 /** One document of a stream. */
 export interface YamlDocument {
   readonly value: YamlValue;
-  /** Where its content starts, counted from 1. */
+  /** First line of its content, counted from 1. */
   readonly line: number;
 }
 
@@ -190,7 +190,7 @@ function asYamlError(thrown: unknown, text: string): unknown {
   return new YamlError(fix === undefined ? reason : `${reason}; ${fix}`, place);
 }
 
-/** Where an event starts in the text, -1 when it shows nothing there. */
+/** Offset of an event in the text, -1 when it has none. */
 function startOf(event: Event): number {
   switch (event.type) {
     case EVENT_ID.SCALAR:
@@ -357,7 +357,7 @@ export function parseYamlDocument(text: string, limits: Partial<YamlLimits> = {}
 }
 
 /**
- * What is written plain must be a string for every reader: go-yaml reads some texts as numbers that are none
+ * A plain scalar must be a string for every reader: go-yaml reads some texts as numbers that are none
  * for YAML 1.1 (`-_0`).
  */
 const WRITTEN_SCHEMA = DUMP_SCHEMA.withTags(

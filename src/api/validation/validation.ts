@@ -192,7 +192,7 @@ function specProblems(pod: Pod, spec: PodSpec, options: PodValidationOptions): P
 
 /**
  * Everything the API server of 1.36 would not accept about a decoded and defaulted pod, in its own words.
- * Where the API server leaves an index out of a path or misspells a field, ours is the real path.
+ * When the API server leaves an index out of a path or misspells a field, ours is the real path.
  * Source: `pkg/apis/core/validation`.
  */
 export function validatePod(pod: Pod, options: PodValidationOptions = {}): Problems {

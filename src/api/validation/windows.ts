@@ -66,7 +66,7 @@ export const windowsOptionsProblems = (
   ),
 ];
 
-/** Where a container of the pod stands. */
+/** Field path of a container of the pod. */
 export const containerPath = ({ kind, index }: PlacedContainer): string =>
   entry(child("spec", CONTAINER_FIELDS[kind]), index);
 

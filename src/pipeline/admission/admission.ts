@@ -20,7 +20,7 @@ import { judge, type NodeInfo, RULES, requiresStrictGroups } from "./rules.ts";
 
 export { heldBy } from "./held-resources.ts";
 
-/** What admission asks. */
+/** Dependencies of admission. */
 export interface AdmissionDeps {
   readonly outside: Outside;
   readonly events: Events;

@@ -1,16 +1,16 @@
-/** What the node can confine pods by. */
+/** Security features that admission checks: AppArmor, `supplementalGroupsPolicy`. */
 import type { Outside } from "../../outside/outside.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
 import type { NodeSecurity } from "./rules.ts";
 
-/** Who knows. */
+/** Dependencies for finding it out. */
 export interface ConfinementDeps {
   readonly outside: Outside;
   readonly runtime: Runtime;
 }
 
-/** What a runtime can do is not known before it has answered; nothing could be started before anyhow. */
+/** Verdict while the runtime has not answered: its abilities are unknown, and nothing could be started anyhow. */
 export const UNASKED_RUNTIME: AdmissionVerdict = {
   kind: "defer",
   rule: "confinement",
@@ -21,7 +21,7 @@ export const UNASKED_RUNTIME: AdmissionVerdict = {
 
 const APPARMOR_SWITCH = "/sys/module/apparmor/parameters/enabled";
 
-/** What kernel and runtime can enforce now. */
+/** Security features that kernel and runtime enforce now. */
 export function securityOf({ outside: { host }, runtime }: ConfinementDeps): NodeSecurity {
   return {
     appArmor: host.readKernel(APPARMOR_SWITCH)?.startsWith("Y") === true,

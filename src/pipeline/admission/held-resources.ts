@@ -15,7 +15,7 @@ export function heldBy(
 ): IdentifiedPod {
   const given = ledger.asAllocated(pod);
   const allocation = allocationOf(given);
-  // What was given a moment ago may be missing in the record still.
+  // The record may lack resources that were allocated a moment ago.
   const isChanging = resize.inProgress || !isSameAllocation(allocation, allocationOf(pod));
   if (!isChanging) return pod;
   return withAllocation(given, largerRequests(allocation, ledger.actuated(given)));

@@ -16,7 +16,7 @@ import { podResources } from "../../api/pod/pod-resources.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
 import { judge, type RuleInputs } from "./rules.ts";
 
-/** What of the node's settings stands in the way of changes in place. */
+/** Settings of the node that restrict resizing in place. */
 export interface ResizeSettings {
   /** Feature gates of the same names. */
   readonly podScaling: boolean;
@@ -49,7 +49,7 @@ interface ResizeRule {
   readonly refuse: (inputs: ResizeInputs) => string | undefined;
 }
 
-/** What can never be had here, in the order in which it is asked. */
+/** Rules for resizes that are impossible on this node, in the order of evaluation. */
 const NEVER: readonly ResizeRule[] = [
   { name: "feature gate", refuse: refuseGate },
   { name: "static pod", refuse: refuseStatic },

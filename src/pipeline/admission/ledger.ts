@@ -1,5 +1,5 @@
 /**
- * Who was given what. Owns: resources allocated to pods, and those their containers and groups were last
+ * The ledger of resources. Owns: resources allocated to pods, and those their containers and cgroups were last
  * given; both in memory and, in the Go kubelet's format, on disk. In: admissions, changes in place, starts
  * of containers. Out: allocations to admission, to the pods module, to statuses. Invariants: what was
  * promised is on disk before anything is done about it; nothing is written when nothing changed.
@@ -21,7 +21,7 @@ import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
 
-/** Where the two are kept. */
+/** Paths of the two files. */
 export interface LedgerPaths {
   readonly allocated: string;
   readonly actuated: string;
@@ -116,7 +116,7 @@ export class AllocationLedger {
     await Promise.all([this.#allocated.open(), this.#actuated.open()]);
   }
 
-  /** What the pod was given; `undefined` when it was not admitted. */
+  /** Resources allocated to the pod; `undefined` when it was not admitted. */
   allocated(uid: string): PodAllocation | undefined {
     return this.#allocated.all.get(uid);
   }
@@ -127,7 +127,7 @@ export class AllocationLedger {
     return allocation ? withAllocation(pod, allocation) : pod;
   }
 
-  /** What containers and group of the pod have; where nothing is known of one, what the pod was given. */
+  /** Resources that containers and cgroup of the pod have; the allocated ones where nothing else is known. */
   actuated(pod: IdentifiedPod): ActuatedPod {
     const uid = pod.metadata.uid;
     const allocation = this.allocated(uid) ?? allocationOf(pod);
@@ -148,7 +148,7 @@ export class AllocationLedger {
     const uid = pod.metadata.uid;
     const before = this.#allocated.all.get(uid);
     if (before && isSameAllocation(before, allocation)) return;
-    // What has no record is what was given so far, and would be taken for what is given now.
+    // Parts without a record count as the previous allocation, and would be taken for the new one.
     if (before) await this.#recordAll(uid, this.#beforeChange(before, this.actuated(pod)));
     this.#allocated.all.set(uid, allocation);
     try {

@@ -2,7 +2,7 @@
 import type { AppArmorProfile, Container, Pod } from "../../api/generated/types.ts";
 import { allContainers, annotationOf } from "../../api/pod/pod.ts";
 
-/** What kernel and runtime can enforce. */
+/** Security features that kernel and runtime enforce. */
 export interface NodeSecurity {
   readonly appArmor: boolean;
   /** Whether the runtime can leave out the groups that an image names for its user. */

@@ -12,11 +12,11 @@ import { forbiddenSysctl } from "./sysctls.ts";
 export { planPreemption } from "./preemption.ts";
 export { type NodeAttributes, type NodeSecurity, requiresStrictGroups, shortages };
 
-/** What the node can give to pods, and what it is. */
+/** Resources and properties of the node. */
 export interface NodeInfo extends NodeResources {
   /** Absent where there is no API server that has the node's object. */
   readonly node?: NodeAttributes;
-  /** What kernel and runtime can enforce; left out where that is not known, and then not asked. */
+  /** Security features that kernel and runtime enforce; absent when unknown, and then not checked. */
   readonly security?: NodeSecurity;
   /** Whether runtime classes can be looked up. */
   readonly runtimeClasses: boolean;

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podResources, type ResourceAmounts } from "../../api/pod/pod-resources.ts";
 
-/** What the node can give to pods. */
+/** Resources of the node for pods. */
 export interface NodeResources {
   /** Allocatable amounts; ephemeral storage 0 when it is not accounted for. */
   readonly allocatable: ResourceAmounts;
@@ -12,7 +12,7 @@ export interface NodeResources {
 /** A resource of which there is not enough, with its unit of `podResources`; `pods` counts pods. */
 export interface Shortage {
   readonly name: string;
-  /** What is missing. */
+  /** Missing amount. */
   readonly amount: number;
 }
 

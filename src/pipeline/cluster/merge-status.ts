@@ -41,7 +41,7 @@ export function ownPart(status: PodStatus | undefined): PodStatus {
 }
 
 /**
- * What the API is to have: our fields over those of others. A terminal phase that the API has is never
+ * The status for the API: the agent's fields over those of others. A terminal phase in the API is never
  * left (status_manager.go mergePodStatus).
  */
 export function mergeStatus(known: PodStatus | undefined, own: PodStatus): PodStatus {
@@ -93,10 +93,10 @@ export function statusPatch(known: Pod, own: PodStatus): object | undefined {
   return { metadata: { uid: known.metadata?.uid ?? "" }, status };
 }
 
-/** What a change of a status is about, in the order in which changes are written: the smallest first. */
+/** Kinds of status changes in the order in which they are written: the smallest first. */
 export const URGENCY = { ended: 0, readiness: 1, other: 2 } as const;
 
-/** What has changed between the status that the API has (`known`) and the pod's own: one of `URGENCY`. */
+/** Most urgent difference between the status in the API (`known`) and the pod's own: one of `URGENCY`. */
 export function urgencyOf(
   known: PodStatus | undefined,
   own: PodStatus,

@@ -17,7 +17,7 @@ export interface ObservedStaticPod {
   readonly lives?: boolean;
 }
 
-/** What is to be done about mirror pods. */
+/** An action on mirror pods. */
 export type MirrorAction =
   | { readonly kind: "create"; readonly pod: Pod }
   | { readonly kind: "delete"; readonly mirror: Pod };

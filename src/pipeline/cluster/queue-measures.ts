@@ -2,7 +2,7 @@ import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 
-/** What is measured of a queue of work, under the names of client-go's queues. Items are named by their key. */
+/** Metrics of a work queue, under the names of client-go's. Items are identified by their key. */
 export interface QueueMeasures {
   /** An item waits from now on; one that waits already stays where it is. */
   added(key: string): void;

@@ -4,7 +4,7 @@ import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 
-/** What is to be brought to the API of one pod. */
+/** Pending status of one pod for the API. */
 export interface StatusEntry {
   readonly uid: PodUid;
   pod: IdentifiedPod;
@@ -28,7 +28,7 @@ export interface StatusEntry {
   problem?: string;
   /** Our status as it was last brought there, and what the API made of it. */
   written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
-  /** What was compared in a full pass in which nothing was to be done: as long as it is the same, nothing is. */
+  /** Inputs of the last full pass that had nothing to do: while they are the same, there is nothing to do. */
   settled?: Compared;
 }
 

@@ -237,7 +237,7 @@ export class StatusWriter {
     }
   }
 
-  /** What is to be done for a pod now; `undefined`: nothing, or nothing that could be. */
+  /** The next request for a pod: its status or its deletion; `undefined` when there is none. */
   #step(entry: Entry): Step | undefined {
     const target = this.#targetOf(entry);
     if (!target) return undefined;
@@ -356,7 +356,7 @@ export class StatusWriter {
     this.#unwritten.check(unwritten);
   }
 
-  /** What keeps the pod's status from the API; `undefined` when it is there, or the pod is not. */
+  /** Why the pod's status is not in the API; `undefined` when it is, or when the pod is not there. */
   #whyUnwritten(entry: Entry, step: Step | undefined): string | undefined {
     const target = this.#targetOf(entry);
     if (!target)

@@ -26,7 +26,7 @@ const REOBSERVE_MS = 1_000;
 /** Jitter, so that pods planned together do not stay synchronized (workerResyncIntervalJitterFactor). */
 const SYNC_JITTER = 0.5;
 
-/** What one actor needs beside the ports. */
+/** Dependencies of an actor beside the ports. */
 export interface ActorDeps extends RecordedPodDeps {
   /** Facts of the node that planning needs. */
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;

@@ -17,8 +17,8 @@ export interface AdmissionsDeps extends PodDeps {
 }
 
 /**
- * Who may run here and with what. Admissions and changes in place are decided one at a time, so that each
- * sees what the one before was given.
+ * Admits pods and allocates their resources. Admissions and resizes in place are decided one at a time, so that each
+ * sees the allocation of the one before.
  */
 export class Admissions {
   readonly #deps: AdmissionsDeps;

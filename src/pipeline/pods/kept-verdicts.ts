@@ -4,7 +4,7 @@ import type { Observation } from "../../api/observation.ts";
 import type { ProbeVerdicts, TrackedContainers } from "./record.ts";
 
 /**
- * What probes had found out before the agent was started again, read from the status that was published
+ * Probe results from before the agent was started again, read from the status that was published
  * then: a container that was started or ready, and still is the same one, stays so until its probes say
  * otherwise. The Go kubelet goes by ages instead (10 s) and lets younger containers fall back; a
  * container's id leaves no doubt.

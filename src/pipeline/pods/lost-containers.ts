@@ -5,7 +5,7 @@ import { latestAttempt } from "./observed.ts";
 import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./plan/restart.ts";
 import type { LostContainers, PodRecord } from "./record.ts";
 
-/** What is lost when `now` is seen after what the record holds. */
+/** Containers that the record observed and `now` lacks. */
 export function lostSince({ pod, observed, tracked }: PodRecord, now: Observation): LostContainers {
   const next: Record<string, number> = {};
   for (const { container } of regularContainers(pod)) {
@@ -22,7 +22,7 @@ function exitCodeOf({ state, exitCode }: ObservedContainer): number {
   return state === "exited" ? exitCode : EXIT_CODE_UNKNOWN;
 }
 
-/** What was lost while no agent ran, by the status that was published last. */
+/** Containers that were lost while no agent ran, judged by the status that was published last. */
 export function lostBefore(
   published: PodStatus | undefined,
   observed: Pick<Observation, "containers">,

@@ -54,11 +54,11 @@ export type PodChange =
 /** Dependencies of the module. */
 export interface PodsDeps extends RecordedPodDeps {
   readonly scope: TaskScope;
-  /** What other modules may know of pods; written by this module alone. */
+  /** Facts about pods for other modules; written by this module alone. */
   readonly facts: CellMap<PodUid, PodFact>;
   readonly admit: Admit;
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
-  /** What was published of the pod in a previous run of the agent. */
+  /** Status of the pod that a previous run of the agent published. */
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
   /** Whether a pod that no source names is to be left alone. */
   readonly isSpared: (namespace: string, name: string) => boolean;
@@ -137,7 +137,7 @@ export class Pods implements PodsView {
     return () => void this.#listeners.delete(onRecord);
   }
 
-  /** What the runtime has, pod by pod; a pod it no longer has comes with an empty observation. */
+  /** Takes observations of pods; a pod that the runtime no longer has comes with an empty one. */
   found(pods: readonly FoundPod[]): void {
     for (const found of pods) {
       const actor = this.#actors.get(found.uid);

@@ -68,7 +68,7 @@ export class ContainerConfigError extends Error {
   override readonly name = "ContainerConfigError";
   /** When to try again, where that is known. */
   readonly retryInMs: number | undefined;
-  /** What the status shows as the reason of waiting. */
+  /** Reason that the status shows while the container waits. */
   readonly reason: string;
 
   constructor(
@@ -124,7 +124,7 @@ export interface PodPrerequisitesPort {
 /** Cgroup and containers to update to the pod's allocation. */
 export interface PodResizeRequest {
   readonly pod: IdentifiedPod;
-  /** What they have. */
+  /** Resources that they have now. */
   readonly actuated: ActuatedPod;
   /** The sandbox that runs, where there is one. */
   readonly sandboxId: string | undefined;
@@ -138,7 +138,7 @@ export interface PodResizePort {
   asAllocated(pod: IdentifiedPod): IdentifiedPod;
   /** Whether the pod was given anything. */
   isAllocated(uid: PodUid): boolean;
-  /** What containers and group of the pod have. */
+  /** Resources that containers and cgroup of the pod have. */
   actuated(pod: IdentifiedPod): ActuatedPod;
   /** The pod was admitted with the resources it has. */
   admitted(pod: IdentifiedPod): void;
@@ -172,7 +172,7 @@ export interface LimitHits {
   readonly exact: boolean;
 }
 
-/** What the kernel counts. */
+/** Port for the kernel's memory counters. */
 export interface PodMemoryPort {
   /** `undefined` where it cannot be read. Never throws, never waits. */
   limitHits(pod: IdentifiedPod): LimitHits | undefined;
@@ -186,7 +186,7 @@ export interface DecisionPort {
   conclude(record: PodRecord, decision: number, outcome: DecisionOutcome): void;
 }
 
-/** What had a deferred resize judged again, in the Go kubelet's words (allocation_manager.go). */
+/** Why a deferred resize is retried, in the Go kubelet's words (allocation_manager.go). */
 export type ResizeTrigger = "periodic_retry" | "pod_updated" | "pods_removed" | "pod_resized";
 
 /** One action on a pod that is over. */
@@ -216,7 +216,7 @@ export interface PodMeasurePort {
   resizeAccepted(trigger: ResizeTrigger): void;
 }
 
-/** What the pods module needs from the others. Declared here, built in `pipeline/ports/`. */
+/** Ports of the pods module to the others. Declared here, implemented in `pipeline/ports/`. */
 export interface PodPorts {
   readonly prerequisites: PodPrerequisitesPort;
   readonly runtime: PodRuntimePort;
@@ -230,7 +230,7 @@ export interface PodPorts {
   readonly measures: PodMeasurePort;
 }
 
-/** What executors and actors are given. */
+/** Dependencies of executors and actors. */
 export interface PodDeps {
   readonly clock: Clock;
   readonly random: Random;

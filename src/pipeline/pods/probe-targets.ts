@@ -13,7 +13,7 @@ import {
 } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
 
-/** What is to be probed of a pod. */
+/** A pod with its containers to probe. */
 export interface PodToProbe {
   readonly uid: PodUid;
   readonly pod: IdentifiedPod;

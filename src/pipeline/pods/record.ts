@@ -22,7 +22,7 @@ export type TerminationCause =
   /** The node ends it: eviction, deadline, shutdown, preemption. */
   | (EvictionCause & { readonly kind: "evicted" });
 
-/** Where a pod is on its way; only ever forward. */
+/** Life of a pod; it only moves forward. */
 export type PodLife =
   | { readonly kind: "waiting" }
   | { readonly kind: "running" }
@@ -60,13 +60,13 @@ export interface StepFailure {
   readonly notBefore: MonotonicMs;
 }
 
-/** What admission has decided. */
+/** Decision of admission. */
 export type DecidedAdmission =
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
 
-/** Where the admission of a pod stands. */
+/** State of a pod's admission. */
 export type Admission = { readonly kind: "undecided" } | DecidedAdmission;
 
 /** The last probe results of one attempt of a container. */
@@ -102,18 +102,18 @@ export interface RequestedResize {
   readonly generation: number;
 }
 
-/** Where a change of the pod's resources in place stands (KEP-1287). */
+/** State of the pod's in-place resize (KEP-1287). */
 export interface PodResize {
   /** Absent while the pod was given what its source asks for. */
   readonly requested?: RequestedResize;
   readonly pending?: PendingResize;
   /** Given and not yet carried out everywhere; by which generation it was asked for. */
   readonly inProgress?: { readonly generation: number };
-  /** What containers and group have. */
+  /** Resources of containers and cgroup. */
   readonly actuated: ActuatedPod;
 }
 
-/** What the source has of a pod. */
+/** The pod as its source has it. */
 export interface DesiredState {
   /** Other resources than those of the record's `pod` are in `resize.requested`. */
   readonly pod: IdentifiedPod;
@@ -132,7 +132,7 @@ export interface SyncState {
   readonly degraded: string | undefined;
 }
 
-/** What is not tried again before some time. */
+/** Times before which actions are not retried. */
 export interface Retries {
   /** Restart back-off by container name; clock of `WallMs`, as the runtime's end times are. */
   readonly backoff: Readonly<Record<string, RestartBackoff>>;
@@ -156,13 +156,13 @@ export interface TrackedContainers {
   readonly lost: LostContainers;
 }
 
-/** What the last plan, and the actions of it, leave to be shown. */
+/** Results of the last plan and its actions that the status shows. */
 export interface PlanState {
   /** Containers that are to be started but not yet, by name. */
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions that hold as long as nothing changes (delays, containers left stopped). */
   readonly standing: readonly Decision[];
-  /** What containers being created wait for, by name; shown unless there is a failure. */
+  /** Progress of containers that are being created, by name; shown unless there is a failure. */
   readonly progress: Readonly<Record<string, string>>;
 }
 
@@ -178,7 +178,7 @@ export interface PodRecord {
   readonly life: PodLife;
   readonly admission: Admission;
   readonly prerequisites: Prerequisites;
-  /** What the runtime last had of it. */
+  /** The runtime's last observation of it. */
   readonly observed: Observation;
   readonly sync: SyncState;
   readonly retries: Retries;
@@ -208,7 +208,7 @@ export const STEP_SANDBOX = "#sandbox";
 /** Ending and removing. */
 export const STEP_TEARDOWN = "#teardown";
 
-/** What is seen of a pod that never ran. */
+/** Observation of a pod that never ran. */
 export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], containers: [] };
 
 /** A pod whose containers and cgroup have the resources of its spec. */

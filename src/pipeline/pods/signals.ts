@@ -25,7 +25,7 @@ export interface StepResult {
   /** Container name or `#step`. */
   readonly step: string;
   readonly outcome: ActionOutcome;
-  /** What now surely is there or gone. */
+  /** Prerequisite that is known to be present or absent now. */
   readonly prerequisite?: {
     readonly part: "directories" | "cgroup" | "volumes";
     readonly now: "present" | "absent";
@@ -50,7 +50,7 @@ export type PodSignal =
   | { readonly kind: "resizePending"; readonly pending: PendingResize }
   | { readonly kind: "terminate"; readonly cause: TerminationCause; readonly graceSeconds?: number }
   | { readonly kind: "observed"; readonly observed: Observation }
-  /** What the runtime had at `asOf` could not be read; with `problem` once that has lasted. */
+  /** The observation at `asOf` failed; with `problem` once that has lasted. */
   | {
       readonly kind: "unobserved";
       readonly asOf: MonotonicMs;
@@ -69,13 +69,13 @@ export type PodSignal =
       readonly kind: "acted";
       readonly at: MonotonicMs;
       readonly results: readonly StepResult[];
-      /** What containers and group have since then. */
+      /** Resources of containers and cgroup since then. */
       readonly actuated: ActuatedPod;
     }
   | (ContainerProbeResult & { readonly kind: "probed" })
-  /** What a container that is being made waits for, to be shown; `undefined` when it waits no more. */
+  /** Progress of a container that is being created; `undefined` when it waits for nothing any more. */
   | { readonly kind: "progress"; readonly container: string; readonly message: string | undefined }
-  /** What has ended of the pod is to go, since the disk is short. */
+  /** Dead containers of the pod are to be removed, since the disk is short. */
   | { readonly kind: "clear" }
   /** Something outside the record changed (time, node facts): plan again. */
   | { readonly kind: "tick" };

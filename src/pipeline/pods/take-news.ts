@@ -1,7 +1,7 @@
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Pods } from "./pods.ts";
 
-/** What is done about news: the one way by which other modules reach a pod. */
+/** Delivers news to pods: the only way by which other modules reach a pod. */
 export function takeNews(
   pods: Pick<Pods, "found" | "post" | "reconsider" | "terminate">,
   news: PodNews,

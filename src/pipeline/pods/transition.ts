@@ -33,13 +33,13 @@ import {
 import { requestedResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
 
-/** What a record begins with. */
+/** Inputs of a new record. */
 export interface NewRecord {
   readonly uid: PodUid;
   readonly pod: IdentifiedPod;
   /** As its source has it, where that is not `pod`. */
   readonly desired?: IdentifiedPod;
-  /** Where its change in place stands, when it was not just begun. */
+  /** State of its resize in place, unless it has just begun. */
   readonly resize?: PodResize;
   readonly source: PodOrigin;
   readonly observed: Observation;
@@ -129,7 +129,7 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
   }
 }
 
-/** What the source wants now, with the resources that the pod was given. */
+/** Takes the pod of the source with the resources that were allocated to the pod. */
 function desire(record: PodRecord, signal: Signal<"desired">): PodRecord {
   const desired = { ...record.desired, pod: signal.pod };
   const pod = withAllocation(desired.pod, allocationOf(record.pod));
@@ -150,7 +150,7 @@ function clear(record: PodRecord): PodRecord {
   return life.kind === "terminated" ? { ...record, life: { ...life, cleared: true } } : record;
 }
 
-/** What went wrong with another image than the one that is wanted now holds nothing back. */
+/** Drops failures of containers whose image the desired pod has changed. */
 function withoutOldImages({ pod, retries }: PodRecord, desired: IdentifiedPod): Retries {
   const { failures } = retries;
   const imageIn = (of: IdentifiedPod, name: string) => findSpecContainer(of, name)?.container.image;
@@ -243,7 +243,7 @@ function observe(record: PodRecord, observed: Observation): PodRecord {
   };
 }
 
-/** What was last seen may be wrong by now: until the pod can be observed nothing is planned on it. */
+/** The last observation may be outdated: nothing is planned on it until the pod can be observed. */
 function unobserved(record: PodRecord, { asOf, problem }: Signal<"unobserved">): PodRecord {
   if (asOf < record.observed.asOf) return record;
   const { sync } = record;

@@ -7,7 +7,7 @@ import type { Clock, WallMs } from "../../kit/clock.ts";
 import { NOTHING_OBSERVED, type PodOrigin, type PodRecord } from "./record.ts";
 import { newRecord } from "./transition.ts";
 
-/** What a previous run of the agent knew of a pod. */
+/** Facts about a pod from a previous run of the agent. */
 export interface KnownBefore {
   readonly published: PodStatus | undefined;
   readonly known: boolean;
@@ -15,7 +15,7 @@ export interface KnownBefore {
   readonly startedAt: WallMs;
 }
 
-/** What is kept of a pod that is wanted, for when it can be observed. */
+/** Facts about a desired pod, kept until it can be observed. */
 export function knownBefore(
   { uid, pod }: DesiredChange,
   { clock, ...kept }: KnownBeforeDeps,
@@ -40,7 +40,7 @@ interface DesiredChange {
   readonly source: PodOrigin;
 }
 
-/** What is to be done with a pod once it was observed. */
+/** A pod that is handled once it was observed. */
 export interface HeldPod {
   readonly found: UnobservedPod;
   /** Absent while no source has named it. */

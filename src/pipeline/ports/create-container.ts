@@ -42,7 +42,7 @@ export interface ImageVolumeCounters {
 /** How soon a container whose devices are not there is tried again. */
 const DEVICES_RETRY_MS = 5_000;
 
-/** What one attempt is about. */
+/** Parameters of one attempt. */
 interface Attempt {
   readonly options: CreateContainerOptions;
   readonly restartCount: number;

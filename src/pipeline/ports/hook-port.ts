@@ -1,4 +1,4 @@
-/** What the pods module needs for hooks of containers. */
+/** Port of the pods module for container lifecycle hooks. */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";

@@ -1,4 +1,4 @@
-/** What is measured of the work on pods. */
+/** Metrics of the work on pods. */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { type ContainerKind, usesUserNamespace } from "../../api/pod/pod.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -8,7 +8,7 @@ import { requestedChanges } from "./requested-changes.ts";
 
 type PodRecord = ActedPod["record"];
 
-/** What the port is made from. */
+/** Dependencies of the port. */
 export interface MeasurePortDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "wall">;

@@ -1,4 +1,4 @@
-/** What the kernel counts of the memory limits of whole pods. */
+/** Port for the kernel's counters of pod-level memory limits. */
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";

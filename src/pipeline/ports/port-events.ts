@@ -12,10 +12,13 @@ export interface EventDeps {
   readonly runtime: Runtime;
 }
 
-/** Who hears of a cluster's resolver that the node does not know: node and pod each time, or the node once. */
+/** Events for a missing cluster resolver: to node and pod each time, or to the node once. */
 export type MissingDnsNotice = "everyPod" | "nodeOnce";
 
-/** What a pod's resolver lacks, in the words of the Go kubelet (GetPodDNS). Resolves with whether a cluster's is missing. */
+/**
+ * Records problems of a pod's DNS with the texts of the Go kubelet (GetPodDNS). Resolves with whether the cluster's
+ * resolver is missing.
+ */
 export async function recordDnsProblems(
   { runtime, events }: EventDeps,
   pod: IdentifiedPod,

@@ -1,6 +1,6 @@
 /**
- * What the pods module asks for, built out of the subsystems. In: requests of pods. Out: their outcomes. It
- * decides nothing.
+ * Ports of the pods module, implemented with the subsystems. In: requests of pods. Out: their outcomes. Decides
+ * nothing.
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";

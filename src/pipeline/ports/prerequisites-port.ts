@@ -1,4 +1,4 @@
-/** What the pods module needs to make and remove what stands around a pod. */
+/** Port of the pods module for prerequisites of pods: folders, cgroup, volumes. */
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
 import { activePods, type PodFacts } from "../../api/pod-facts.ts";

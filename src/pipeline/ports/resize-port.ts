@@ -1,4 +1,4 @@
-/** What the pods module needs to change resources in place, out of the ledger, the rules and the subsystems. */
+/** Port of the pods module for resizing in place, implemented with ledger, rules and subsystems. */
 
 import {
   type ActuatedPod,

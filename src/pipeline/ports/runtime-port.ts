@@ -1,4 +1,4 @@
-/** What the pods module needs of the runtime, with what others do when sandboxes and containers come and go. */
+/** Port of the pods module to the runtime; other subsystems are notified as sandboxes and containers start and stop. */
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
 import { type ContainerDeps, createContainer } from "./create-container.ts";

@@ -14,7 +14,7 @@ const TOO_LARGE = `is larger than the ${MAX_MANIFEST_BYTES} bytes a manifest may
 /** Maximum manifests of one folder; the rest is rejected with one problem. */
 const MAX_MANIFESTS = 1000;
 
-/** Where manifests are. */
+/** Location of the manifests. */
 export interface FileSourceOptions {
   /** A folder of manifests or one manifest. */
   readonly path: string;
@@ -33,7 +33,7 @@ export interface FileSourceDeps {
   readonly onRead: () => void;
 }
 
-/** What one manifest gave when it was last read. */
+/** Result of the last read of one manifest. */
 interface Remembered {
   /** Size and time of the content that was read. */
   readonly stamp: string;

@@ -11,7 +11,7 @@ import { type PodValidationOptions, validatePod } from "../../api/validation/val
 import { UsageError } from "../../kit/errors.ts";
 import type { SourcedPod, SourceKind } from "./merge.ts";
 
-/** What a manifest gives: all of its pods, or the reason why none of them can be used. */
+/** Result of reading a manifest: all of its pods, or the reason why none of them can be used. */
 export type ManifestRead =
   | { readonly kind: "pods"; readonly pods: readonly SourcedPod[] }
   | { readonly kind: "refused"; readonly message: string };

@@ -3,7 +3,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 
-/** Where static pods come from. */
+/** Kinds of sources of static pods. */
 export type SourceKind = "file" | "http";
 
 /** A pod as a source wants it. */
@@ -70,13 +70,13 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** What came and what went between two sets. */
+/** Difference of two sets of pods. */
 export interface Difference {
   readonly removed: readonly PodUid[];
   readonly added: readonly SourcedPod[];
 }
 
-/** What changed from one merged set to the next; a static pod never changes, it is another one. */
+/** Computes the difference of two merged sets; a changed static pod is another pod with another UID. */
 export function differenceOf(
   before: ReadonlyMap<PodUid, SourcedPod>,
   now: ReadonlyMap<PodUid, SourcedPod>,

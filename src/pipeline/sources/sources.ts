@@ -41,7 +41,7 @@ export interface SourcesOptions {
     readonly headers: readonly { readonly name: string; readonly value: string }[];
     readonly everyMs: number;
   };
-  /** What pods of manifests may ask for beside the usual. */
+  /** Validation options of static pods that depend on feature gates. */
   readonly rules?: PodValidationOptions;
   /** Sources that are not manifests. */
   readonly others?: readonly PodSource[];

@@ -10,13 +10,13 @@ import {
   type StepFailure,
 } from "../pods/record.ts";
 
-/** What planning waits for beside the pod. */
+/** State of the runtime that planning depends on. */
 export interface RuntimeState {
   readonly ready: boolean;
   readonly message: string;
 }
 
-/** What the pod waits for now; `undefined` when it waits for nothing, or when its status says so. */
+/** Why the pod is blocked; `undefined` when it is not, or when its status shows the reason. */
 export function blockedBy(record: PodRecord, runtime: RuntimeState): Blocked | undefined {
   const { life, admission, sync, lastPlan } = record;
   if (life.kind === "released") return undefined;

@@ -20,7 +20,7 @@ import type { PodRecord } from "../pods/record.ts";
 import { containerResources } from "./resize-status.ts";
 import { NEVER_SEEN_TO_END } from "./when-terminated.ts";
 
-/** What the status of a container depends on beside the record. */
+/** Inputs of a container status beside the record. */
 export interface ContainerStatusContext {
   /** The status as last published; carries what the runtime no longer knows. */
   readonly previous: PodStatus | undefined;
@@ -70,7 +70,7 @@ function mountStatus(mount: VolumeMount, supported: boolean): VolumeMountStatus 
   return { name, mountPath, readOnly, recursiveReadOnly: isEnabled ? "Enabled" : "Disabled" };
 }
 
-/** What the termination messages of a pod may take together, shared out evenly (status_manager.go normalizeStatus). */
+/** Limit of all termination messages of a pod, divided evenly (status_manager.go normalizeStatus). */
 const POD_MESSAGE_BYTES = 12 * 1024;
 
 function messageBudget({ pod: { spec } }: PodRecord): number {
@@ -126,7 +126,7 @@ function containerStatus(
   };
 }
 
-/** What ended before `latest`, as far as it was published; its own end was while it was to run again. */
+/** The published last state, unless it is that of `latest` itself, which was published while it waited to restart. */
 function lastStateBefore(
   before: ContainerStatus | undefined,
   latest: ObservedContainer,
@@ -268,8 +268,8 @@ function waitingInstead(
 }
 
 /**
- * What a container waits for that is to run again. One that we have stopped to start it again waits from then
- * on: shown as terminated in between, under Never or OnFailure the API would let it run no more.
+ * Waiting state of a container that is to run again. One that the agent stopped to restart it is waiting from then
+ * on: were it shown as terminated in between, the API would not let it run again under Never or OnFailure.
  */
 function waitingAgain(
   record: PodRecord,

@@ -22,7 +22,7 @@ import {
 import { resizeConditions, statusPodResources } from "./resize-status.ts";
 import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
 
-/** What a status depends on beside the record. */
+/** Inputs of a status beside the record. */
 export interface StatusContext extends ContainerStatusContext {
   readonly now: WallMs;
   /** Addresses of the node, primary first. */

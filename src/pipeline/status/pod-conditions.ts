@@ -38,11 +38,11 @@ export interface ConditionVerdict {
   readonly status: "True" | "False";
   readonly reason?: string;
   readonly message?: string;
-  /** Where that is not the pod's present generation. */
+  /** Set when it is not the pod's present generation. */
   readonly observedGeneration?: number;
 }
 
-/** What conditions are derived from. */
+/** Inputs of the conditions. */
 export interface ConditionInputs {
   readonly pod: Pod;
   readonly phase: string;

@@ -39,7 +39,7 @@ export function resizeConditions({
 
 const RESIZED = ["cpu", "memory"] as const;
 
-/** What a container was given and, while it runs, has; nothing before it was made. */
+/** Allocated and, while it runs, actual resources of a container; nothing before it was created. */
 export function containerResources(
   { resize, observed }: PodRecord,
   { name, resources: given = {} }: Container,

@@ -13,13 +13,13 @@ import type { DecodedState, StateFile, StateFiles } from "../../kit/state/state-
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
 
-/** Where statuses are kept. */
+/** Folder of stored statuses. */
 export interface StatusOptions {
   /** Folder of the kept statuses; one file for each pod. */
   readonly folder: string;
 }
 
-/** What deriving and keeping statuses needs. */
+/** Dependencies for deriving and storing statuses. */
 export interface StatusDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
@@ -92,8 +92,8 @@ export class Statuses {
   }
 
   /**
-   * What was published of a pod before the agent was started, until it is derived again; nothing of one that
-   * was on its way out then: if it is wanted again, it starts over.
+   * Status of a pod that was published before the agent was started, until it is derived again; undefined for one
+   * that was terminating then: if it is desired again, it starts over.
    */
   publishedBefore(uid: PodUid): PodStatus | undefined {
     return this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
@@ -192,7 +192,7 @@ export class Statuses {
       const status = this.#current.get(uid)?.status;
       const going = this.#going.has(uid) ? { going: true } : {};
       const kept = status && JSON.stringify({ format: FORMAT, status, ...going });
-      // What cannot be written is reported by the state files, and is in memory.
+      // The state files report failed writes; the status stays in memory.
       await (kept === undefined ? state.remove(file) : state.write(file, kept, 0o600)).catch(
         () => {},
       );
@@ -209,7 +209,7 @@ function stateFile(path: string): StateFile {
   return { name: "pod_status", path, holds, important: true };
 }
 
-/** What the API has of a pod that came from there, for a node that has lost its own notes. */
+/** Status of an API pod in the API, for a node that has lost its own status files. */
 function publishedStatus({ desired, pod }: PodRecord): PodStatus | undefined {
   return desired.source === "api" ? pod.status : undefined;
 }

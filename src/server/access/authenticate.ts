@@ -2,7 +2,7 @@ import { isOutside } from "../../kit/errors.ts";
 import type { ClientCertificate } from "../../outside/serving.ts";
 import { parseCertificateDer } from "../../outside/x509/x509.ts";
 
-/** Who is asking. */
+/** An authenticated caller. */
 export interface Identity {
   readonly name: string;
   readonly groups: readonly string[];
@@ -11,7 +11,7 @@ export interface Identity {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a request brings along to prove who sends it. */
+/** Credentials of a request. */
 export interface PresentedCredentials {
   readonly client: ClientCertificate;
   /** Of the header `Authorization: Bearer`. */
@@ -20,7 +20,7 @@ export interface PresentedCredentials {
   readonly cookie?: string | undefined;
 }
 
-/** What an authenticator makes of the credentials. */
+/** Result of an authenticator. */
 export type Authentication =
   | { readonly kind: "identity"; readonly identity: Identity }
   /** Nothing there that this authenticator could judge. */
@@ -39,7 +39,7 @@ export const ALL_AUTHENTICATED = "system:authenticated";
 /** Clients of the agent's own socket are root on the node. */
 export const LOCAL: Identity = { name: "local", groups: ["system:masters", ALL_AUTHENTICATED] };
 
-/** Who has shown nothing. */
+/** Caller without credentials. */
 export const ANONYMOUS: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
 /** The user and groups of a verified client certificate: common name and organizations. */

@@ -34,7 +34,7 @@ export function mastersThen(delegate: Authorizer | undefined): Authorizer {
   };
 }
 
-/** What is to be decided about a request. */
+/** Attributes of a request to authorize. */
 export interface AccessQuestion {
   readonly identity: Identity;
   readonly access: RouteAccess;

@@ -6,7 +6,7 @@ import { ACCESS_REVIEWS, type KubeClient, TOKEN_REVIEWS } from "../../outside/ku
 import type { Authentication, Authenticator, Identity } from "./authenticate.ts";
 import type { Authorizer } from "./authorize.ts";
 
-/** Who is asked about callers when certificates and configuration do not settle it: an API server. */
+/** Authentication and authorization by an API server, for callers that certificates and configuration do not decide. */
 export interface Delegated {
   readonly authenticators: readonly Authenticator[];
   readonly authorizer: Authorizer;

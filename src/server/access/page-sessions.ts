@@ -1,5 +1,5 @@
 /**
- * Who may use the page of the node in a browser, which has neither a client certificate nor a token: root on the
+ * Access of browsers to the page of the node. A browser has neither a client certificate nor a token: root on the
  * node takes a ticket from the agent's own socket, and the browser changes it for a session, which is a cookie.
  */
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";

@@ -16,7 +16,7 @@ import {
   signCertificate,
 } from "../../outside/x509/x509.ts";
 
-/** Where certificates come from. */
+/** Sources of certificates. */
 export interface CertificateOptions {
   /** `tlsCertFile` and `tlsPrivateKeyFile`; without them one is made. */
   readonly given?: { readonly certFile: string; readonly keyFile: string };
@@ -54,7 +54,7 @@ const LOOK_EVERY_MS = 60_000;
 export class ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #deps: CertificateDeps;
-  /** What was found to be good, by setting: reading it again each minute costs no parsing and no cryptography. */
+  /** Content that was valid, by setting: reading it again each minute needs no parsing and no cryptography. */
   readonly #checked = new Map<string, string>();
 
   constructor(options: CertificateOptions, deps: CertificateDeps) {
@@ -213,7 +213,7 @@ export class ServingCertificate {
   }
 }
 
-/** Where the certificate that is made is kept, below `--cert-dir`; its key is `kubelet.key` beside it. */
+/** Path of the self-signed certificate below `--cert-dir`; its key is `kubelet.key` beside it. */
 export function ownCertificateFile(folder: string): string {
   return `${folder}/kubelet.crt`;
 }

@@ -19,7 +19,7 @@ import {
   statusText,
 } from "./z-pages.ts";
 
-/** What the routes for debugging need beside the node. */
+/** Dependencies of the debugging routes beside the node. */
 export interface DebugRoutesDeps {
   readonly clock: Clock;
   readonly log: Log;

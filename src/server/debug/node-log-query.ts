@@ -24,7 +24,7 @@ export interface NodeLogOptions {
   readonly pattern?: string;
 }
 
-/** What a request for the node's logs asks for. */
+/** A parsed request for the node's logs. */
 export type NodeLogRequest =
   /** No query: the path is a file or folder. */
   | { readonly kind: "path" }
@@ -141,9 +141,9 @@ function serviceProblems(services: readonly string[]): readonly FieldProblem[] {
     : problems;
 }
 
-/** What RE2 knows and JavaScript writes otherwise: groups of flags, and names of groups. */
+/** Syntax of RE2 that JavaScript writes differently: flag groups and group names. */
 const RE2_FLAGS = /\(\?[imsU]+(-[imsU]+)?\)/g;
-/** What PCRE knows and RE2, by which the Go kubelet checks a pattern, refuses: it may take exponential time. */
+/** Syntax of PCRE that RE2, with which the Go kubelet checks patterns, refuses: it may take exponential time. */
 const NOT_RE2 = /\(\?(=|!|<=|<!|>|\||#|R|\d)|\\[1-9]|\\k/;
 
 /** A pattern goes to `journalctl` as PCRE2; only what RE2 accepts too is passed on (syntax.Parse of Go). */

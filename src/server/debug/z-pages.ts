@@ -37,7 +37,7 @@ function splitAt(text: string, mark: string): readonly [string, string] {
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + mark.length)];
 }
 
-/** What `/statusz` tells. */
+/** Content of `/statusz`. */
 export interface StatusPage {
   readonly startedAt: WallMs;
   readonly now: WallMs;

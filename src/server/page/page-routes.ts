@@ -7,14 +7,14 @@ import { EVENT_STREAM, streamChanges } from "../routes/changes.ts";
 import { ownRoutes } from "../routes/own-routes.ts";
 import type { ServedNode } from "../served-node.ts";
 
-/** Where the page is and what it is made of. */
+/** Address and files of the page. */
 export interface PageOptions {
   readonly address: { readonly host: string; readonly port: number };
   /** A file of the page by name, e.g. `app.js`. Rejects when the package lacks it. */
   readonly readAsset: (name: string) => Promise<Uint8Array>;
 }
 
-/** What the routes of the page need beside the node. */
+/** Dependencies of the page's routes beside the node. */
 export interface PageDeps extends PageOptions {
   readonly clock: Clock;
   readonly process: OwnProcess;

@@ -4,7 +4,7 @@ import { messageOf } from "../../kit/errors.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import { type Call, replyJson } from "../call.ts";
 
-/** What the API server says of a pod; the shape of `/nodelet/v1/api-pods/{namespace}/{name}` (docs/server.md). */
+/** A pod as the API server has it; reply of `/nodelet/v1/api-pods/{namespace}/{name}` (docs/server.md). */
 export type ApiPodReply =
   | { readonly kind: "found"; readonly pod: Pod }
   | { readonly kind: "notFound" }

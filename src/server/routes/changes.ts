@@ -8,7 +8,7 @@ import type { PodView, ServedNode } from "../served-node.ts";
 import { readOverview } from "./overview.ts";
 import { shownPod } from "./shown-pods.ts";
 
-/** What a change stream needs beside the node. */
+/** Dependencies of a change stream beside the node. */
 export interface ChangesDeps {
   readonly clock: Clock;
   readonly process: OwnProcess;

@@ -8,7 +8,7 @@ import { type Call, replyJson, type ServedRoute } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import type { ServedNode } from "../served-node.ts";
 
-/** What a round of eviction would do now; on the agent's own socket only. */
+/** Routes that show the result of an eviction pass without executing it; on the agent's own socket only. */
 export function evictionRoutes({ eviction }: ServedNode): readonly ServedRoute[] {
   return [
     {

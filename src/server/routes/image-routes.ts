@@ -3,7 +3,7 @@ import { type Call, replyJson, type ServedRoute } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import type { ServedNode } from "../served-node.ts";
 
-/** What a collection that was asked for has done. */
+/** Result of a requested image collection. */
 export interface CollectionAnswer {
   readonly removed: readonly Pick<ReportedImage, "id" | "tags" | "digests" | "sizeBytes">[];
   readonly spared: readonly Pick<ReportedImage, "id" | "tags" | "digests" | "sizeBytes">[];

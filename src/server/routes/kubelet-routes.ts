@@ -23,7 +23,7 @@ import {
   replyRun,
 } from "./streaming.ts";
 
-/** What the routes need beside the node. */
+/** Dependencies of the routes beside the node. */
 export interface KubeletRoutesDeps extends DebugRoutesDeps {
   readonly checks: () => readonly ServedCheck[];
   /** The registry behind `/metrics/slis`. */

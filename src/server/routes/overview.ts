@@ -45,7 +45,7 @@ export interface Overview {
   readonly containersRunning: number;
   /** Manifests that cannot be used. */
   readonly problems: number;
-  /** What the agent itself uses. */
+  /** Resource usage of the agent. */
   readonly agent: {
     readonly cpuSeconds: number;
     readonly residentBytes: number;

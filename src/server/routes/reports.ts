@@ -12,7 +12,7 @@ import type { PodView, ServedNode } from "../served-node.ts";
 export async function replyPods(call: Call, { pipeline }: ServedNode): Promise<void> {
   const items = pipeline.pods
     .list()
-    // What is only found running has no spec of its own.
+    // Pods that were only found in the runtime have no spec.
     .filter(({ desired }) => desired.source !== "runtime")
     .map(({ uid, pod }) => {
       const status = pipeline.statuses.get(uid)?.status;

@@ -5,7 +5,7 @@ import type { Clock, WallMs } from "../../kit/clock.ts";
 import { blockedBy } from "../../pipeline/status/blocked.ts";
 import type { PodView, ServedNode } from "../served-node.ts";
 
-/** What of the node is needed to show a pod. */
+/** Parts of the node that showing a pod needs. */
 export interface PodShower {
   readonly pipeline: Pick<ServedNode["pipeline"], "statuses" | "pods">;
   readonly subsystems: {

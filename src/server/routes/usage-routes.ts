@@ -108,7 +108,7 @@ function notFound(plural: string, name: string): HttpProblem {
   return new HttpProblem(404, `${plural}.${GROUP} ${JSON.stringify(name)} not found`);
 }
 
-/** What `labelSelector` and `fieldSelector` let through. */
+/** Filter by `labelSelector` and `fieldSelector`. Throws `HttpProblem` for invalid ones. */
 function chooser(query: URLSearchParams): (item: NodeMetrics | PodMetrics) => boolean {
   const labels: LabelRequirements = selected(query, "labelSelector", parseLabelSelector) ?? [];
   const fields: readonly FieldRequirement[] =

@@ -24,7 +24,7 @@ const SECRET_LISTS: ReadonlySet<string> = new Set(["command", "args"]);
 const SECRET_PAIRS: ReadonlySet<string> = new Set(["env", "httpHeaders"]);
 /** Texts that may repeat what a container was given, or what it wrote. */
 const TEXTS: ReadonlySet<string> = new Set(["message", "problem", "output", "detail", "note"]);
-/** What containers wait for, by their names. */
+/** Field with the progress of containers by name. */
 const TEXTS_BY_NAME = "progress";
 /** Numbers that JSON has no word for. */
 const INFINITE = "$infinite";
@@ -68,7 +68,7 @@ export class Redactor {
       );
     const entries = Object.entries(value).map(([name, inner]) => [
       name,
-      // What a container wrote before it ended.
+      // The termination message of a container.
       name === "message" && "exitCode" in value && inner !== ""
         ? REDACTED
         : this.#clean(inner, name),

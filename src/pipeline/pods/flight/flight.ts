@@ -23,7 +23,7 @@ export interface FlightHeader {
 
 /** One step of one pod, in the order in which they happened on the node. */
 export type FlightStep =
-  /** What the pod's record was when the recording of it begins. */
+  /** The pod's record at the start of the recording. */
   | {
       readonly kind: "begin";
       readonly uid: PodUid;
@@ -48,7 +48,7 @@ export type FlightStep =
       readonly plan: PodPlan;
     };
 
-/** What is kept for reading beside the steps: decisions of the whole node, events and statuses. */
+/** Context for readers beside the steps: decisions of the whole node, events and statuses. */
 export interface FlightNote {
   readonly kind: "decision" | "event" | "status";
   readonly of: unknown;
@@ -61,7 +61,7 @@ export interface Flight {
   readonly notes: readonly FlightNote[];
 }
 
-/** What a transition decides; the rest of a record is what was told. */
+/** Fields that a transition decides; the others are inputs. */
 export type DecidedState = Omit<PodRecord, "pod" | "desired" | "observed" | "uid" | "startedAt">;
 
 /** The part of a record that a transition decides. */

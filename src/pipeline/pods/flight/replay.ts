@@ -13,7 +13,7 @@ export interface Deciders {
   readonly planPod: typeof planPod;
 }
 
-/** What a step decided, in words for a reader. */
+/** A replayed step with its decisions as text. */
 export interface ReplayedStep {
   /** Counted from 1, as in the recording. */
   readonly number: number;
@@ -21,15 +21,15 @@ export interface ReplayedStep {
   readonly uid: PodUid;
   /** `namespace/name`. */
   readonly pod: string;
-  /** What came in, or `plan`. */
+  /** Kind of the signal, or `plan`. */
   readonly input: string;
-  /** What was decided, each with its rule; empty where nothing was. */
+  /** Decisions with their rules; empty when there were none. */
   readonly decided: readonly string[];
-  /** Where the replay departs from the recording. */
+  /** First difference from the recording. */
   readonly departure?: Departure;
 }
 
-/** What was recorded and what is decided now, each as JSON of the part that differs. */
+/** Difference of recorded and replayed decisions, each as JSON of the part that differs. */
 export interface Departure {
   /** Path of the first part that differs, e.g. `actions[0].kind`. */
   readonly path: string;

@@ -70,7 +70,7 @@ export type PodAction =
   | { readonly kind: "removeCgroup" }
   | { readonly kind: "removeDirectories" };
 
-/** What to do next for a pod, and when to plan again without a signal. */
+/** Next actions for a pod, and when to plan again without a signal. */
 export interface PodPlan {
   readonly actions: readonly PodAction[];
   /** Containers that are to be started but not now. */

@@ -11,7 +11,7 @@ export interface DeadContainerLimits {
   readonly minAgeMs: number;
 }
 
-/** What the limits come to for one container. */
+/** Limits on dead containers, for one container. */
 export interface KeptDead {
   /** At least one: the status and the log of the previous attempt are its. */
   readonly perContainer: number;

@@ -39,7 +39,7 @@ export function planContainers(
     planContainer(record, spec, { sandbox, context, draft });
 }
 
-/** What planning one container shares with planning the others. */
+/** Inputs that planning shares between the containers of a pod. */
 export interface PlanParts {
   readonly sandbox: UsableSandbox;
   readonly context: PlanContext;
@@ -92,7 +92,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
   }
 }
 
-/** What was never there, is gone from the runtime, or counts no more since all are restarted. */
+/** Starts a container without a usable attempt: none was created, it is gone, or all containers restart. */
 function startAnew(turn: ContainerPlanning): void {
   const { record, spec, parts } = turn;
   const { name } = spec.container;

@@ -6,7 +6,7 @@ import type { Wait } from "../record.ts";
 import type { PodAction, PodEvent, PodPlan } from "./actions.ts";
 import type { KeptDead } from "./dead-containers.ts";
 
-/** What planning must know beside the record. */
+/** Inputs of planning beside the record. */
 export interface PlanContext {
   readonly now: MonotonicMs;
   readonly wallNow: WallMs;

@@ -47,7 +47,7 @@ export function planTermination(
   };
 }
 
-/** What the pod is ended for, in one word: of what the node ends it is the status' reason, e.g. `DeadlineExceeded`. */
+/** Cause of the termination in one word; for evictions the reason in the status, e.g. `DeadlineExceeded`. */
 function wordOf(cause: TerminationCause): string {
   return cause.kind === "evicted" ? cause.reason : cause.kind;
 }

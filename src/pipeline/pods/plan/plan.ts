@@ -12,7 +12,7 @@ import { planRoundEnd } from "./plan-round.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
 
-/** What to do next for this pod. Deterministic in its arguments; does nothing itself. */
+/** Plans the next actions for this pod. Deterministic in its arguments, without effects. */
 export function planPod(record: PodRecord, context: PlanContext): PodPlan {
   if (!context.runtimeReady) return NO_PLAN;
   const { life } = record;

@@ -78,7 +78,7 @@ export interface RestartDecision {
 /** Exit code of a container whose end was not observed (128 + SIGKILL, as in the Go kubelet). */
 export const EXIT_CODE_UNKNOWN = 137;
 
-/** What decides whether an ended attempt is followed by another. */
+/** Properties of an ended attempt that decide whether another follows. */
 export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced">;
 
 /**
@@ -119,7 +119,7 @@ export function decideRestart(
   }
 }
 
-/** What, when it changes, makes the back-off of a container start afresh (kuberuntime getBackoffKey). */
+/** Key of a container's back-off, which is reset when the key changes (kuberuntime getBackoffKey). */
 export function backoffKey(pod: Pod, container: Container): string {
   return [
     pod.metadata?.uid,

@@ -7,7 +7,7 @@ import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { PendingResize, PodResize, RequestedResize } from "../record.ts";
 
-/** What the source asks for beside what the pod was given; `undefined` where that is the same. */
+/** Resources that the source requests and the pod was not allocated; `undefined` when the two are the same. */
 export function requestedResize(
   pod: IdentifiedPod,
   desired: IdentifiedPod,
@@ -18,8 +18,8 @@ export function requestedResize(
 }
 
 /**
- * Where a change in place stood when the status was published: what was said need not be said again, and
- * whose end was not reported yet is reported.
+ * State of a resize in place when the status was published: events that were recorded are not repeated, and
+ * an end that was not reported yet is reported.
  */
 export function keptResize(
   { pod, desired }: { readonly pod: IdentifiedPod; readonly desired: IdentifiedPod },

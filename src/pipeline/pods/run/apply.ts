@@ -59,7 +59,7 @@ const EXECUTORS: Executors = {
     });
     const { prerequisites, observed } = run.record;
     const strays = prerequisites.cgroup === "unknown" && livingContainers(observed).length > 0;
-    // What runs was started in some other group and has none of the limits: it is to be restarted.
+    // Containers that run were started in another cgroup without the limits: they are to be restarted.
     if (wasMissing && strays)
       throw new StepFailed({ ...result, prerequisite: { part: "cgroup", now: "absent" } });
     return result;
@@ -198,7 +198,7 @@ function measured({ record, deps }: Run, action: PodAction): (outcome: ActionOut
     ports.measures.acted({ record, action, outcome, tookMs: clock.monotonic() - began });
 }
 
-/** What the record is to know of what was thrown; nothing when the run was given up. */
+/** Result for the record of a thrown error; undefined when the run was aborted. */
 function resultOf(error: unknown, action: PodAction, run: Run): StepResult | undefined {
   if (error instanceof StepFailed) return error.result;
   if (run.signal.aborted) return undefined;

@@ -21,7 +21,7 @@ const failed = (message: string, reason = "ErrImagePull"): DecisionOutcome => ({
   times: 1,
 });
 
-/** What the journal was told: `1 startContainer`, `1 failed ErrImagePull no x1`. */
+/** Records the calls to the journal: `1 startContainer`, `1 failed ErrImagePull no x1`. */
 function journal() {
   const lines: string[] = [];
   let decisions = 0;

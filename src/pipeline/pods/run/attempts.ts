@@ -10,7 +10,7 @@ interface Failed {
   readonly decision: number;
   /** The decision's reasons; another decision is another story. */
   readonly key: string;
-  /** What failed, without figures. */
+  /** Failure without the numbers in its text. */
   readonly fault: string;
   readonly times: number;
 }
@@ -22,7 +22,7 @@ const QUIET: ReadonlySet<DecisionKind> = new Set<DecisionKind>(["preparePod", "m
 const HELD_BACK = "ImagePullBackOff";
 
 /**
- * What the journal is told of a pod's actions: each decision when its action begins, and what became of it.
+ * Records a pod's actions in the journal: each decision when its action begins, and its outcome.
  * Attempts in a row that fail alike are one entry with a count, which is written when it has doubled, so that a pod
  * that fails for days does not fill the journal. Holds one entry for each container and step of the pod.
  */
@@ -55,7 +55,7 @@ export class Attempts {
     return attempt;
   }
 
-  /** What the container of that name, or the volumes (`VOLUMES_PROGRESS`), wait for while their action goes on. */
+  /** Progress of a container, or of the volumes (`VOLUMES_PROGRESS`), while their action runs. */
   waits(name: string, message: string): void {
     const step = name === VOLUMES_PROGRESS ? "mountVolumes " : `startContainer ${name}`;
     this.#open.get(step)?.waits(message);
@@ -148,7 +148,7 @@ export class Attempt {
   }
 }
 
-/** What is attempted, whatever for: `startContainer main`, `mountVolumes `. */
+/** Key of the attempted step, whatever its reason: `startContainer main`, `mountVolumes `. */
 function stepOf({ kind, inputs }: Decision): string {
   return `${kind} ${"container" in inputs ? inputs.container : ""}`;
 }

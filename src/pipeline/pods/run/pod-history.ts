@@ -1,5 +1,5 @@
 // pure
-/** What happened to a pod without anybody having planned it: ends of containers, and orders to end the pod. */
+/** Events of a pod that no plan caused: exits of containers, and requests to end the pod. */
 import { type Decision, makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
@@ -46,7 +46,7 @@ const OOM_KILLED = "OOMKilled";
 
 type Reached = "container" | "pod" | "unknown";
 
-/** Whose limit so many OOM kills were for, by how often that of the pod was reached meanwhile. */
+/** Which limit caused `kills` OOM kills, judged by how often that of the pod was reached meanwhile. */
 function limitReached(hits: LimitHits | undefined, kills: number): Reached {
   if (!hits) return "unknown";
   if (hits.count === 0) return "container";
@@ -116,7 +116,7 @@ const SOURCES: Readonly<Record<Exclude<PodOrigin, "api">, readonly [string, stri
   runtime: ["nobody wants it", "no source names it"],
 };
 
-/** Who had the pod deleted, as the one who did has written into its status. */
+/** Texts by the reason of the condition `DisruptionTarget`, which says who had the pod deleted. */
 const DISRUPTIONS: Readonly<Record<string, string>> = {
   PreemptionByScheduler: "the scheduler preempted it for a pod of higher priority",
   DeletionByTaintManager: "the node has a taint that the pod does not tolerate",

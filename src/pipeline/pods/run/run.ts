@@ -7,7 +7,7 @@ import type { StepResult } from "../signals.ts";
 const RETRY_MS = 10_000;
 const RETRY_JITTER = 0.5;
 
-/** What executors of one run share. */
+/** State that executors of one run share. */
 export interface Run {
   readonly record: PodRecord;
   readonly deps: PodDeps;

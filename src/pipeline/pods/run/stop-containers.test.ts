@@ -25,7 +25,7 @@ interface World {
   readonly fails?: readonly string[];
 }
 
-/** What happened by the second: `5 stop a(25)`. */
+/** Runs the stop and returns its calls by second: `5 stop a(25)`. */
 async function play(
   world: World,
   graceSeconds = 30,
