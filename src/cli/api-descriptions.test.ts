@@ -1,4 +1,4 @@
-// What `kubectl explain` shows is shipped, and is complete.
+// The descriptions for `kubectl explain` are shipped and complete.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { API_SCHEMA } from "../api/generated/schema.ts";

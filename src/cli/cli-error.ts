@@ -5,7 +5,7 @@ import { EXIT_FAILURE } from "./exit-codes.ts";
 export interface CliErrorOptions {
   /** Default `EXIT_FAILURE`. */
   readonly exitCode?: number;
-  /** What the user can do about it, as a phrase; several lines are several proposals. */
+  /** How to fix it, as a phrase; several lines are several proposals. */
   readonly fix?: string;
   readonly cause?: unknown;
 }

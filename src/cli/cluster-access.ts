@@ -26,13 +26,13 @@ import {
   nodeKubeconfig,
 } from "../subsystems/certificates/certificates.ts";
 
-/** What decides whether and how the node is one of a cluster. */
+/** Inputs that decide whether and how the node joins a cluster. */
 export interface AccessRequest {
   readonly flags: KubeletFlags;
   readonly config: KubeletConfig;
   readonly nodeName: string;
   readonly kubeletVersion: string;
-  /** Where given, pairs of certificate and key that are damaged are set aside first. */
+  /** When given, damaged pairs of certificate and key are set aside first. */
   readonly state?: StateFiles;
 }
 

@@ -4,7 +4,7 @@ import { AgentClient } from "./client/agent-client.ts";
 import type { Io } from "./io.ts";
 import { agentSocket, DEFAULT_SOCKET, SOCKET_VARIABLE } from "./socket.ts";
 
-/** What commands share. */
+/** Context that commands share. */
 export interface CliContext {
   readonly io: Io;
   /** From the first call on, SIGINT and SIGTERM abort the signal instead of ending the process. */

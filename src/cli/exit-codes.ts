@@ -4,7 +4,7 @@
 export const EXIT_OK = 0;
 /** The thing asked for did not work. */
 export const EXIT_FAILURE = 1;
-/** What was asked for cannot be understood: flags, configuration, arguments. */
+/** Invalid usage: flags, configuration, arguments. */
 export const EXIT_USAGE = 2;
 /** The pod, node, container or image named is not there. */
 export const EXIT_NOT_FOUND = 3;

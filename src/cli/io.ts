@@ -1,4 +1,4 @@
-/** What a command reads and writes, so that tests can hand it something else. */
+/** Streams and terminal of a command; tests pass their own. */
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
 import { type Paint, plainPaint } from "./render/text.ts";

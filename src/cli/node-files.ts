@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../config/load.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 
-/** Where packages put the service of a node's agent (kube-bench `kubelet.svc`). */
+/** Unit files of packages for a node's agent (kube-bench `kubelet.svc`). */
 const SERVICE_FILES = [
   "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
   "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf",
@@ -16,7 +16,7 @@ const SERVICE_FILES = [
 ];
 const PROXY_KUBECONFIGS = ["/etc/kubernetes/proxy.conf", "/var/lib/kube-proxy/kubeconfig.conf"];
 
-/** What names files of the agent. */
+/** Settings that name files of the agent. */
 export type NamingSettings = Pick<LoadedConfig, "config" | "flags" | "files">;
 
 /** The files of this node. Links are followed: what they lead to is what counts. */

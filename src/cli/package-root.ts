@@ -1,4 +1,4 @@
-/** What the package holds beside the program, whether it is a checkout, an installation or a single executable. */
+/** Files of the package beside the program, in a checkout, an installation or a single executable. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { getAssetKeys, getRawAsset, isSea } from "node:sea";

@@ -1,5 +1,5 @@
 /**
- * What a single executable has to do by itself (nodejs.org/api/single-executable-applications.html): there is no
+ * Set-up of a single executable (nodejs.org/api/single-executable-applications.html): there is no
  * launcher that sets the environment, and no second program beside it for file workers.
  */
 import { createRequire } from "node:module";

@@ -15,8 +15,8 @@ export function agentSocket(env: Readonly<Record<string, string | undefined>>): 
 const OTHER_NAMES = 8;
 
 /**
- * Where an agent may listen instead while another one holds its socket, in this order: `agent-2.sock` and so on
- * beside it. None for a socket that the environment names, because whoever named it looks for the agent there.
+ * Alternative sockets of an agent while another one holds its socket, in this order: `agent-2.sock` and so on
+ * beside it. None for a socket that the environment names, because its user expects the agent there.
  */
 export function otherAgentSockets(
   env: Readonly<Record<string, string | undefined>>,

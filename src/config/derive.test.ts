@@ -106,7 +106,7 @@ test("endpoints, cgroup and pod count follow from related fields", () => {
   assert.equal(deriveMaxPods({ ...DEFAULT_CONFIG, podsPerCore: 100 }, 2), 110);
 });
 
-/** What `--node-ip` derives to, and what is wrong with it on a machine with one address of each family. */
+/** Values of `--node-ip`, the derived addresses, and the problem on a machine with one address of each family. */
 const NODE_IPS: readonly (readonly [string, readonly string[], RegExp | undefined])[] = [
   ["198.51.100.10", ["198.51.100.10"], undefined],
   ["198.51.100.10, 2001:DB8:0:0::10", ["198.51.100.10", "2001:db8::10"], undefined],

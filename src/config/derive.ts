@@ -54,7 +54,7 @@ export interface RootLayout {
   readonly pods: string;
   /** Volume plugins' own data. 0750. */
   readonly plugins: string;
-  /** Where plugins put the sockets they register with. 0750. */
+  /** Folder of the sockets with which plugins register. 0750. */
   readonly pluginsRegistry: string;
   readonly podResources: { readonly directory: string; readonly socket: string };
   /** Container checkpoints. 0700. */

@@ -15,7 +15,7 @@ import {
 } from "./hardening.ts";
 import { getAt, type JsonObject } from "./tree.ts";
 
-/** What a check compares: a flag of the command line or else a field of the file (kube-bench `cis-1.12`, node.yaml). */
+/** A check of a flag of the command line or else of a field of the file (kube-bench `cis-1.12`, node.yaml). */
 interface Check {
   readonly flag: string;
   readonly field?: string;

@@ -37,7 +37,7 @@ export interface NodeFiles {
   readonly serviceText: string;
 }
 
-/** Where a node looks for files that are made, or given, for its HTTPS port. */
+/** Paths of the files for the HTTPS port. */
 export interface HardeningPlaces {
   readonly clientCaFile: string;
   readonly certDir: string;

@@ -4,7 +4,7 @@ import { FIELDS, fieldAt } from "./fields/fields.ts";
 import type { SourcePlace } from "./problem.ts";
 import { getAt, type JsonObject } from "./tree.ts";
 
-/** Where the value of a field came from. */
+/** Source of a field's value. */
 export type Origin =
   | { readonly kind: "default" }
   | { readonly kind: "file" | "dropIn"; readonly path: string; readonly line?: number }

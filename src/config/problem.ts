@@ -3,7 +3,7 @@
 import type { FieldProblem, FieldProblemKind } from "../api/decode/field-problem.ts";
 import * as field from "../api/decode/field-problem.ts";
 
-/** Where a text came from: a file with its line, or the command line. */
+/** Source of a text: a file with its line, or the command line. */
 export interface SourcePlace {
   /** Path of a file, or `command line`. */
   readonly source: string;

@@ -15,7 +15,7 @@ export interface BackoffEntry {
   readonly lastUpdate: number;
 }
 
-/** Where no other time is given (client-go flowcontrol.Backoff). */
+/** Default when no other time is given (client-go flowcontrol.Backoff). */
 const FORGET_AFTER_MAXIMA = 2;
 
 /** Whether `entry` no longer counts for an event at `eventAt` (client-go flowcontrol.Backoff hasExpired). */

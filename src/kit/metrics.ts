@@ -39,7 +39,7 @@ export interface HistogramSeries {
 /** Most label combinations one metric may hold; what comes after is dropped and counted (CVE-2020-8551). */
 const SERIES_LIMIT = 10_000;
 
-/** What a family of metrics counts. */
+/** Type of a metric family. */
 export type MetricType = "counter" | "gauge" | "histogram";
 
 /** A registered metric: what it is, without its values. */

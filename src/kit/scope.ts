@@ -5,7 +5,7 @@ import type { Log } from "./log.ts";
 import { NEVER_ABORTED, within } from "./within.ts";
 
 /**
- * What happens when a task throws: `restart` runs it again after a back-off (loops), `fail` ends the
+ * Handling of a task that throws: `restart` runs it again after a back-off (loops), `fail` ends the
  * scope's owner (listeners, consumers of a mailbox).
  */
 export type TaskPolicy = "restart" | "fail";

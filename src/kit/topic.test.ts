@@ -30,7 +30,7 @@ function shared(waiting: readonly Item[]): readonly Item[] {
   );
 }
 
-/** What is read, in order, when `first` waits for the reader and `later` is published after it came. */
+/** Items read, in order, when `first` is published before the reader starts and `later` after that. */
 function expected(first: readonly Item[], later: readonly Item[]): readonly number[] {
   const read: number[] = [];
   const readAll = (start: readonly Item[]) => {

@@ -7,7 +7,7 @@ export type Loaded<T> =
   | { readonly kind: "loaded"; readonly value: T }
   | { readonly kind: "failed"; readonly message: string };
 
-/** Where everything below the agent's own routes is for the page. */
+/** Path prefix of the page's data, which are the agent's own routes. */
 export const DATA = "/page/data/";
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What the page knows of the node: everything as it is, then each change as the agent tells it, over one stream of
+ * State of the node on the page: a snapshot, then each change as the agent reports it, over one stream of
  * server-sent events.
  */
 import type { CoreEvent, Pod } from "../api/generated/types.ts";
@@ -12,7 +12,7 @@ const MAX_EVENTS = 1_000;
 /** State of the connection to the agent. */
 export type Connection = "connecting" | "live" | "lost" | "refused";
 
-/** What is shown. */
+/** State of the node as shown. */
 export interface ShownNode {
   readonly connection: Connection;
   readonly overview: Overview | undefined;
@@ -22,7 +22,7 @@ export interface ShownNode {
   readonly events: readonly CoreEvent[];
 }
 
-/** What every view is given. */
+/** Properties of every view. */
 export interface ViewProps {
   readonly state: ShownNode;
 }

@@ -11,7 +11,7 @@ const MAX_ERROR_CHARS = 500;
 /** Largest answer that is read. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** What routes of the agent are asked with; only `POST` changes anything. */
+/** Methods of the agent's routes; only `POST` changes anything. */
 type Method = "GET" | "POST";
 
 /** A connection to the agent: one request, one connection, nothing kept open. */
@@ -92,7 +92,7 @@ export class AgentClient {
   }
 }
 
-/** What failed on the way to the agent, in words. */
+/** The error for a failed connection to the agent. */
 export function connectError(
   error: NodeJS.ErrnoException,
   socketPath: string,

@@ -14,7 +14,7 @@ const SEGMENT_BYTES = 16 * 1024 * 1024;
 /** Removing segments is left to the agent. */
 const KEPT = { segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
 
-/** What the agent has decided about a pod, oldest first. */
+/** Requests the agent's decisions about a pod, oldest first. */
 export async function askDecisions(
   client: AgentClient,
   { namespace, name }: PodReference,
@@ -45,7 +45,7 @@ export function journalFolder(rootFolder: string): string {
 }
 
 /**
- * What agents that do not run any more have decided about pods, oldest first: all that is kept in the
+ * Reads decisions about pods by agents that no longer run, oldest first: all entries of the
  * journals below `rootFolders`.
  */
 export async function readDecisions(

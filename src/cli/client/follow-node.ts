@@ -29,7 +29,7 @@ export async function followNode(
       if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
     }
     if (signal.aborted) return;
-    // What was known of the pods stays on the screen until the agent is back.
+    // The last known pods stay on the screen until the agent is back.
     onPicture({ ...last, overview: undefined, synced: false });
     await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
   }

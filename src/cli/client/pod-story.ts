@@ -57,7 +57,7 @@ async function storyOfOwn(pod: Pod, client: AgentClient, limit: number): Promise
   return { name: `${namespace}/${name}`, decisions, warnings, pod, isOffNode: false };
 }
 
-/** What was decided about a pod that is gone, also by a static pod's name without the node's. */
+/** Decisions about a pod that is gone, also found by a static pod's name without the node's. */
 async function storyOfGone(
   client: AgentClient,
   { wanted, node, limit }: { wanted: PodReference; node: string; limit: number },

@@ -5,7 +5,7 @@ import { EXIT_FAILURE, EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
 import { connectError, replyRefusalText } from "./agent-client.ts";
 
-/** What is to be run, and over which streams. */
+/** A command to run, and its streams. */
 export interface RemoteCommand {
   readonly socketPath: string;
   /** Path and query of the request. */

@@ -1,5 +1,5 @@
 // pure
-/** What the agent answers below `/nodelet/v1/` on its socket, see docs/server.md. */
+/** Replies of the agent below `/nodelet/v1/` on its socket, see docs/server.md. */
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import type { StateProblem } from "../../kit/state/state-files.ts";

@@ -34,7 +34,7 @@ export function addCompletionCommand(program: Command, context: CliContext): voi
     });
 }
 
-/** What the scripts ask: not a command of the tree, as its words are another command line. */
+/** Word that completion scripts call; not a command of the tree, as its arguments are another command line. */
 export const COMPLETE_WORD = "__complete";
 
 const INSTALL = `

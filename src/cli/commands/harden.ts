@@ -17,7 +17,7 @@ interface HardenOptions extends ConfigOptions {
   readonly output?: string;
 }
 
-/** Where clusters made by kubeadm keep the authority of their clients. */
+/** CA of client certificates in clusters made by kubeadm. */
 const CLUSTER_CA = "/etc/kubernetes/pki/ca.crt";
 const PRIVATE_MODE = 0o600;
 
@@ -66,7 +66,7 @@ async function harden(
   return EXIT_OK;
 }
 
-/** What the files set. */
+/** Settings that files set. */
 function settingsOfFiles({ config, origins }: LoadedConfig): JsonObject {
   const encoded = encodeConfig(config);
   let tree: JsonObject = {};

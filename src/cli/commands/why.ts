@@ -151,7 +151,7 @@ async function whyRunningNode(options: WhyOptions, context: CliContext): Promise
   return EXIT_OK;
 }
 
-/** What the journals below these root folders tell of the node; not found when they tell nothing. */
+/** Prints the node's decisions in the journals below these root folders; exits with "not found" when there are none. */
 async function whyStoppedNode(
   roots: readonly string[],
   options: WhyOptions,

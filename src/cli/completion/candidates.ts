@@ -1,5 +1,5 @@
 // pure
-/** What can stand at the cursor of a command line, from the tree of commands. */
+/** Completion candidates at the cursor of a command line, from the tree of commands. */
 
 /** A command as completion uses it; commander's `Command` has this shape. */
 export interface CommandTree {
@@ -32,11 +32,11 @@ export interface ArgumentShape {
 /** Something that can stand at the cursor. */
 export interface CompletionCandidate {
   readonly text: string;
-  /** What it means; may be empty. */
+  /** Description; may be empty. */
   readonly about: string;
 }
 
-/** What is to be completed, in words; values that only the running agent knows are asked of others. */
+/** The words to complete; values that only the running agent knows are supplied by the caller. */
 export type Completion =
   | { readonly kind: "candidates"; readonly candidates: readonly CompletionCandidate[] }
   | { readonly kind: "files" }
@@ -51,7 +51,7 @@ export type Completion =
       readonly word: string;
     };
 
-/** What stands before the cursor. */
+/** Words before the cursor. */
 export interface Before {
   readonly positional: readonly string[];
   /** Values of options by their long name. */

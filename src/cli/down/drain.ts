@@ -14,7 +14,7 @@ import { counted } from "../render/text.ts";
 import { connectOptions } from "../run.ts";
 import type { UpPaths } from "../up/paths.ts";
 
-/** What is to be drained, and how. */
+/** Pods to drain, and options. */
 export interface DrainRequest {
   readonly paths: UpPaths;
   readonly runtimeSocket: string;

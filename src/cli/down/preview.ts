@@ -1,4 +1,4 @@
-/** What `down` is about to remove, gathered without changing anything, and the question whether it may. */
+/** Preview of what `down` removes, gathered without changes, and the prompt for confirmation. */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -13,7 +13,7 @@ import type { UpPaths } from "../up/paths.ts";
 import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
 
-/** What is looked at. */
+/** Subject of the request. */
 export interface PreviewRequest {
   readonly paths: UpPaths;
   readonly ledger: HostLedger;

@@ -17,13 +17,13 @@ import {
 import type { UpPaths } from "../up/paths.ts";
 import { supervisorLock } from "../up/supervise/supervisor-note.ts";
 
-/** What became of what was there. */
+/** Outcome of a removal. */
 export interface RemovalReport {
   /** Paths that are gone, with what they were where that is not plain. */
   readonly removed: string[];
-  /** What stays because it is the user's, with the reason. */
+  /** Paths that stay because they are the user's, with the reason. */
   readonly kept: string[];
-  /** What should be gone and is not, with the reason. */
+  /** Paths that could not be removed, with the reason. */
   readonly left: string[];
 }
 
@@ -43,7 +43,7 @@ export async function removeMounts(
   const found: string[] = [];
   for (const folder of own)
     found.push(...(await host.volumes.mountsWithin(folder)).map(({ path }) => path));
-  // What lies deeper holds what is above it.
+  // Deeper mounts keep those above them busy.
   for (const path of found.toSorted((a, b) => b.length - a.length)) {
     try {
       // A device that is shown to a pod is held as well.
@@ -109,7 +109,7 @@ export function removeLinks({ links }: Pick<HostLedger, "links">, removal: Remov
   }
 }
 
-/** What is made, and the images that stay. */
+/** Folders that `up` created, and images to keep. */
 export interface MadeFolders {
   readonly paths: UpPaths;
   readonly ledger: HostLedger;

@@ -63,7 +63,7 @@ async function layer(folder: string, onBytes: (bytes: Uint8Array) => void = () =
   return { bytes: Buffer.concat(parts), skipped };
 }
 
-/** What the machine's tar says of a layer, without times. */
+/** Lists a layer with the machine's tar, without times. */
 function listed(bytes: Buffer): readonly string[] {
   const options = { input: bytes, encoding: "utf8", env: { LC_ALL: "C", TZ: "UTC" } } as const;
   const text = execFileSync("/bin/tar", ["-tv", "--numeric-owner", "--full-time"], options);

@@ -8,7 +8,7 @@ import { type FolderLayer, type SkippedEntry, writeFolderLayer } from "./folder-
 import { type ImageConfig, imageConfigBytes } from "./image-archive.ts";
 import { type TarEntry, tarHeader, tarPadding, writeTar } from "./tar.ts";
 
-/** What is built. */
+/** Inputs of an image build. */
 export interface ImageBuild {
   readonly layer: FolderLayer;
   /** Full references with host and tag; at least one. */
@@ -19,7 +19,7 @@ export interface ImageBuild {
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** What was built. */
+/** Result of an image build. */
 export interface BuiltImage {
   /** Digest of its configuration, `sha256:…`. */
   readonly id: string;

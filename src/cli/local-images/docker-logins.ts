@@ -10,7 +10,7 @@ import { CliError } from "../cli-error.ts";
 import { oneLine } from "../render/text.ts";
 import { findProgram, searchPath } from "../up/programs.ts";
 
-/** Where to look for credentials, and how to report what is not fatal. */
+/** Environment with credentials, and a callback for warnings. */
 export interface LoginSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly warn: (text: string) => void;
@@ -20,7 +20,7 @@ export interface LoginSource {
 const DOCKER_HUB = "https://index.docker.io/v1/";
 const HELPER_MS = 30_000;
 const MAX_REPLY_BYTES = 64 * 1024;
-/** What a helper writes, on either output, when it has no login for the registry (docker-credential-helpers). */
+/** Output of a helper, on either stream, that has no login for the registry (docker-credential-helpers). */
 const NO_CREDENTIALS = /credentials not found/i;
 /** The user name that marks a secret as the token of a login. */
 const TOKEN_USER = "<token>";

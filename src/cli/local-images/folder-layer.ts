@@ -4,7 +4,7 @@ import { type FileHandle, lstat, open, readdir, readlink } from "node:fs/promise
 import { CliError } from "../cli-error.ts";
 import { TAR_END, type TarHeader, tarHeader, tarPadding } from "./tar.ts";
 
-/** What of a folder becomes a layer. */
+/** Folder and options of a layer. */
 export interface FolderLayer {
   /** Absolute path without links. */
   readonly folder: string;

@@ -18,7 +18,7 @@ const FORMS: readonly (readonly [string, (content: Buffer) => Buffer])[] = [
 ];
 const NEVER = new AbortController().signal;
 
-/** What `use` is given, and whether the file is another one than the source and gone afterwards. */
+/** The content that `use` reads, and the path of the copy, which must be gone afterwards. */
 async function read(source: ArchiveSource): Promise<{ content: Buffer; copy: string | undefined }> {
   let file = "";
   const content = await withPlainArchive(

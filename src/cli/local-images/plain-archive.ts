@@ -17,11 +17,11 @@ import { createGunzip, createZstdDecompress } from "node:zlib";
 import { messageOf } from "../../kit/errors.ts";
 import { CliError } from "../cli-error.ts";
 
-/** Where an archive comes from. */
+/** Source of an archive. */
 export interface ArchiveSource {
   /** A stream, or the path of a file or pipe. */
   readonly from: string | Readable;
-  /** What errors call it. */
+  /** Name for error messages. */
   readonly shown: string;
 }
 

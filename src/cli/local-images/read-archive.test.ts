@@ -75,7 +75,7 @@ for (const [what, files] of [
       assert.throws(() => readImageArchive(file, undefined), /the image in \S+ has no name/);
       const archive = readImageArchive(file, "a.test/new:1");
       assert.deepEqual(archive.names, ["a.test/new:1"]);
-      // What is fed to the runtime is an archive again that has the name.
+      // The stream for the runtime is an archive again, with the name.
       const fed = join(file, "../fed.tar");
       writeFileSync(fed, await buffer(archiveStream(archive)));
       assert.deepEqual(readImageArchive(fed, undefined).names, ["a.test/new:1"]);

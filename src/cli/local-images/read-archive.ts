@@ -15,7 +15,7 @@ export interface ImageArchive {
   readonly replaced?: { readonly entry: TarPlace; readonly content: Uint8Array };
 }
 
-/** Where a file stands in an archive. */
+/** Position of a file in an archive. */
 interface TarPlace {
   readonly headerAt: number;
   readonly sizeBytes: number;

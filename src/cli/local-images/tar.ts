@@ -11,7 +11,7 @@ export type TarEntry = { readonly path: string; readonly uid?: number; readonly 
   | { readonly kind: "symlink"; readonly target: string }
 );
 
-/** What stands before the content of an entry. */
+/** Header of an entry. */
 export type TarHeader = { readonly path: string; readonly uid?: number; readonly gid?: number } & (
   | { readonly kind: "file"; readonly sizeBytes: number; readonly mode?: number }
   | { readonly kind: "directory"; readonly mode?: number }
@@ -51,7 +51,7 @@ export function writeTar(entries: readonly TarEntry[]): Uint8Array {
   return concatBytes(parts);
 }
 
-/** What fills the last block of a content of that size. */
+/** Zeros that pad a content of that size to whole blocks. */
 export function tarPadding(sizeBytes: number): Uint8Array {
   return new Uint8Array((BLOCK_BYTES - (sizeBytes % BLOCK_BYTES)) % BLOCK_BYTES);
 }

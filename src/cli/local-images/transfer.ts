@@ -201,7 +201,7 @@ async function followDownloads(
   }
 }
 
-/** What is not written any more is complete. */
+/** Downloads that are no longer active are complete. */
 function noteDownloads(seen: Map<string, ContentDownload>, now: readonly ContentDownload[]): void {
   const active = new Set(now.map(({ ref }) => ref));
   for (const [ref, { totalBytes, doneBytes }] of seen)

@@ -29,7 +29,7 @@ export interface NodePlan {
   readonly cgroupVersion: "v1" | "v2";
   readonly driver: string;
   readonly capacity: { readonly cpuMilli: number; readonly memoryBytes: number };
-  /** What the scheduler may give away. */
+  /** Allocatable resources. */
   readonly allocatable: {
     readonly cpuMilli: number;
     readonly memoryBytes: number;
@@ -37,7 +37,7 @@ export interface NodePlan {
   };
   readonly pods: readonly PlannedPod[];
   readonly groups: readonly PlannedGroup[];
-  /** What to know about the plan. */
+  /** Notes about the plan. */
   readonly notes: readonly string[];
 }
 

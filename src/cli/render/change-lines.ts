@@ -1,10 +1,10 @@
 // pure
-/** What `up` writes where there is no terminal: a line for everything that changed. */
+/** Output of `up` without a terminal: a line for each change. */
 import type { NodeSummary } from "./tables/node-summary.ts";
 import type { PodRow } from "./tables/pod-row.ts";
 import { oneLine } from "./text.ts";
 
-/** What was printed last. */
+/** State that was printed last. */
 export interface PrintedState {
   readonly node: string;
   /** By `namespace/name`. */

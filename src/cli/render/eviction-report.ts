@@ -80,7 +80,7 @@ const POD_COLUMNS: readonly Column<ReportedPod>[] = [
   { title: "WHY", value: ({ why }) => why },
 ];
 
-/** What a round of eviction would do, for people. */
+/** Renders the result of a dry run of eviction. */
 export function renderEviction(report: EvictionReport, paint: Paint): readonly string[] {
   const { signals, excesses, pressure } = report;
   const view = { paint, wide: false };

@@ -9,7 +9,7 @@ import type { PodRow } from "./tables/pod-row.ts";
 import { type Column, renderTable } from "./tables/table.ts";
 import { counted, cutText, oneLine, type Paint, padText, textWidth } from "./text.ts";
 
-/** What is on the screen. */
+/** Content of the screen. */
 export interface Screen {
   /** `undefined` while the agent does not answer. */
   readonly node: NodeSummary | undefined;
@@ -18,7 +18,7 @@ export interface Screen {
   readonly events: readonly EventRow[];
   /** Messages of `up` itself, oldest first. */
   readonly notices: readonly string[];
-  /** What the user can do, e.g. how to leave. */
+  /** Hints for the user, e.g. how to leave. */
   readonly footer: readonly string[];
   /** Unix milliseconds. */
   readonly now: number;
@@ -130,7 +130,7 @@ function renderPods(
   return hidden === 0 ? table : [...table, paint("dim", `… and ${hidden} more`)];
 }
 
-/** Where not all pods fit, those that need attention come first. */
+/** When not all pods fit, those that need attention come first. */
 function sortedByNeed(rows: readonly PodRow[]): readonly PodRow[] {
   const rank = ({ style }: PodRow) => ["red", "yellow"].indexOf(style ?? "") >>> 0;
   return rows.toSorted((a, b) => rank(a) - rank(b));

@@ -13,7 +13,7 @@ export function isReady(pod: Pod): boolean {
 }
 
 /**
- * What has to be waited for until everything is as it should be, in words; empty when it is. A pod is fine
+ * Texts about node and pods that are not ready yet; empty when all are. A pod is ready in this sense
  * when it is ready or has succeeded.
  */
 export function notReadyYet(

@@ -51,7 +51,7 @@ export function textWidth(text: string): number {
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** What readers take for one character each: an emoji of several parts is never cut in two. */
+/** Splits into grapheme clusters: an emoji of several parts is never cut in two. */
 function* charactersOf(text: string): Iterable<string> {
   // Made for the first text that is cut: it takes as long as a tenth of a command.
   segmenter ??= new Intl.Segmenter();

@@ -31,7 +31,7 @@ import {
   type UnitOptions,
 } from "./unit.ts";
 
-/** Where units are; another folder in tests. */
+/** Folder of unit files; another one in tests. */
 export interface ServicePlaces {
   /** `/etc/systemd/system`. */
   readonly units: string;
@@ -55,7 +55,7 @@ const DROP_IN = `${DROP_INS}/20-nodelet.conf`;
 const KUBEADM_UNIT = "kubelet.service";
 const NO_CONFIG = "there is no configuration yet";
 
-/** What the unit runs. */
+/** Command and environment of the unit. */
 export function unitOptions(service: ServiceKind, program: string): UnitOptions {
   if (service.kind === "kubeadm") return KUBEADM(program);
   const { up, flags } = service;

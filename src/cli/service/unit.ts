@@ -61,7 +61,7 @@ const OUTLIVED = [
   "TasksMax=infinity",
 ];
 
-/** What the service does, for a unit of its own and for a drop-in. */
+/** Lines of the section `[Service]`, for a unit of its own and for a drop-in. */
 function serviceLines(options: UnitOptions): readonly string[] {
   const { command, variables = [], env = {}, envFiles = [], rootFolder } = options;
   return [

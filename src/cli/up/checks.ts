@@ -8,9 +8,9 @@ import { counted } from "../render/text.ts";
 export interface Check {
   readonly name: string;
   readonly level: "ok" | "warn" | "fail";
-  /** What was found. */
+  /** Result of the check. */
   readonly found: string;
-  /** What to do about it; empty for `ok`. */
+  /** How to fix it; empty for `ok`. */
   readonly fix: string;
 }
 
@@ -40,7 +40,7 @@ export type RuntimePlan =
       readonly fix: string;
     };
 
-/** What was found out about the machine. */
+/** Facts about the machine. */
 export interface MachineReport {
   readonly uid: number;
   /** The effective capabilities, one bit each (capabilities(7)). */

@@ -6,7 +6,7 @@ import type { HostLedger, OpenLedger } from "./ledger.ts";
 import { findProgram, isExecutable } from "./programs.ts";
 
 const NAME = "nodelet";
-/** Where programs that no package manages belong; in the PATH of every usual shell, and in sudo's. */
+/** Folder for programs that no package manages; in the PATH of every usual shell, and in sudo's. */
 const FOLDER = "/usr/local/bin";
 
 /** The word that starts this program when it is typed: its name, or its path where the PATH lacks it. */
@@ -51,7 +51,7 @@ function isOurs({ links }: Pick<HostLedger, "links">, link: string): boolean {
   return links[link] !== undefined && linkTarget(link) === links[link];
 }
 
-/** Where a link leads; undefined for what is not a link. */
+/** Target of a symbolic link; undefined for other files. */
 export function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);

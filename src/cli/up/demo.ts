@@ -31,7 +31,7 @@ export function isDemoPod(pod: Pod): boolean {
   return namespace === "default" && name === `${DEMO_POD}-${pod.spec?.nodeName ?? ""}`;
 }
 
-/** What to do with the example once it is ready. */
+/** Suggestions for the example once it is ready. */
 export function demoHints(pod: Pod): readonly string[] {
   const address = pod.status?.podIP ?? "";
   const word = commandWord();

@@ -5,7 +5,7 @@ import type { Host } from "../../outside/host/host.ts";
 
 type Kernel = Pick<Host, "readKernel" | "writeKernel">;
 
-/** What agent and network plugins set, by the path below /proc/sys. */
+/** Kernel settings that agent and network plugins set, by the path below /proc/sys. */
 const CHANGED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(KERNEL_SETTINGS.map(({ name, value }) => [name, value])),
   // The bridge of the pods' network.

@@ -20,7 +20,7 @@ export type RuntimeNote =
   | { readonly kind: "own"; readonly socket: string; readonly process?: ProcessMark }
   | { readonly kind: "found"; readonly socket: string };
 
-/** What `up` has made. */
+/** Things that `up` has created. */
 export interface HostLedger {
   readonly format: typeof FORMAT;
   /** Folders that were not there before the first `up`, outermost first. */
@@ -98,7 +98,7 @@ function setAside(path: string): string {
 
 /** The notes in the hand of a running `up`: every change is on disk when the call returns. */
 export class OpenLedger {
-  /** Where notes are that could not be understood; `undefined` when they could, or there were none. */
+  /** Path of the damaged ledger that was set aside; `undefined` when it was valid or absent. */
   readonly setAsideAs: string | undefined;
   readonly #path: string;
   #now: HostLedger;
@@ -146,7 +146,7 @@ function withMissingParents(path: string): readonly string[] {
   return [...withMissingParents(dirname(path)), path];
 }
 
-/** Whose a file is: ours as we wrote it, ours and changed since, another's, or not there. */
+/** Owner of a file: ours as written, ours and changed since, another's, or absent. */
 export type FileState = "absent" | "ours" | "changed" | "foreign";
 
 /** Compares a file with its record in the ledger. */

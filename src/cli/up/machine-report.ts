@@ -29,7 +29,7 @@ import { findRuntime, type RuntimeChoice } from "./runtime/find-runtime.ts";
 import { orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort } from "./taken-ports.ts";
 
-/** What is looked at. */
+/** Subject of the request. */
 export interface Survey {
   readonly host: Host;
   readonly paths: UpPaths;

@@ -1,4 +1,4 @@
-/** What CNI plugins and the agent leave in the packet filter and among the interfaces, to be removed by `down`. */
+/** Rules and interfaces that CNI plugins and the agent leave behind, to be removed by `down`. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { findProgram, searchPath } from "./programs.ts";

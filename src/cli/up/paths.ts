@@ -1,5 +1,5 @@
 // pure
-/** Where `nodelet up` keeps what it makes. Every path hangs on one of five that the user can choose. */
+/** Paths of `nodelet up`. Every path depends on one of five that the user can choose. */
 
 /** The folders and files that the user can choose; absolute. */
 export interface UpPlaces {

@@ -12,7 +12,7 @@ import type { UpPaths } from "./paths.ts";
 import { ensureSandboxImage } from "./runtime/bring-images.ts";
 import { ensureOwnContainerd } from "./runtime/own-containerd.ts";
 
-/** What preparing works on. */
+/** Inputs of the preparation. */
 export interface Preparation {
   readonly paths: UpPaths;
   readonly ledger: OpenLedger;
@@ -102,5 +102,5 @@ function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socke
   ledger.writeFile(paths.config, text, 0o600);
 }
 
-/** Where systemd-resolved lists the real name servers; its stub address means nothing inside a pod. */
+/** File of systemd-resolved with the real name servers; its stub address is unreachable inside a pod. */
 const REAL_RESOLV_CONF = "/run/systemd/resolve/resolv.conf";

@@ -1,4 +1,4 @@
-// What `up` notes and leaves: ledger, processes, ports, packet filter, mounts.
+// Traces that `up` records and leaves: ledger, processes, ports, packet filter, mounts.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";

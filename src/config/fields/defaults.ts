@@ -14,7 +14,7 @@ export const DEFAULT_MAX_RESTART_PERIOD = "5m0s";
 export const DEFAULT_PULL_CREDENTIALS_POLICY = "NeverVerifyPreloadedImages";
 
 /**
- * What the Go kubelet uses for these fields when it is started without `--config`. nodelet does not: with
+ * Values that the Go kubelet has for these fields when it is started without `--config`. nodelet does not: with
  * or without a file it keeps the safe defaults of the file, and says so when it starts without one.
  * Source: `applyLegacyDefaults` and `loadConfigFile` of cmd/kubelet/app.
  */
@@ -96,7 +96,7 @@ function isUnset(fields: JsonObject, path: string): boolean {
 
 /**
  * Turns complete fields in file form into the typed configuration: durations become milliseconds.
- * What was wrong in the input must have been reported before; a duration that cannot be read is 0.
+ * Problems of the input must have been reported before; a duration that cannot be read is 0.
  */
 export function toKubeletConfig(fields: JsonObject): KubeletConfig {
   let typed: JsonObject = { tracing: {}, crashLoopBackOff: {} };

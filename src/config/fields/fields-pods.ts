@@ -22,7 +22,7 @@ import {
 const NOT_NEGATIVE = "0 or more";
 const PERCENT = "0 to 100";
 
-/** Where pods come from, how they run, their images and logs. */
+/** Fields about sources of pods, how pods run, images and logs. */
 export const POD_FIELDS = [
   active("staticPodPath", text(""), "Folder or file with the manifests of static pods."),
   active("staticPodURL", text(""), "URL that static pod manifests are fetched from."),

@@ -188,7 +188,7 @@ test("an empty file gives the defaults of Kubernetes 1.36", () => {
   }
 });
 
-/** What is written, and what one field is after defaulting. */
+/** Fields as written, and the value of one field after defaulting. */
 const DEFAULTING: readonly (readonly [
   fields: Record<string, unknown>,
   path: string,

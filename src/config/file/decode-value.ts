@@ -20,7 +20,7 @@ import {
   unknownField,
 } from "../problem.ts";
 
-/** Where decoding puts what it finds wrong. */
+/** Takes the problems that decoding finds. */
 export type Report = (problem: ConfigProblem) => void;
 
 /** Maximum length of a list or map. */

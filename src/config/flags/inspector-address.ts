@@ -1,10 +1,10 @@
 // pure
 import { isIPv4 } from "../../api/text/ip.ts";
 
-/** Where Node's inspector listens when `--inspect` has no value. */
+/** Address of Node's inspector when `--inspect` has no value. */
 export const DEFAULT_INSPECTOR = "127.0.0.1:9229";
 
-/** Where an inspector listens. */
+/** Address of an inspector. */
 export interface InspectorAddress {
   readonly host: string;
   readonly port: number;

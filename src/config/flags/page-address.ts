@@ -1,10 +1,10 @@
 // pure
 import { isIPv4, isIPv6 } from "../../api/text/ip.ts";
 
-/** Where the page of the node is served when `--page` has no value. */
+/** Address of the node's page when `--page` has no value. */
 export const DEFAULT_PAGE = "127.0.0.1:10270";
 
-/** Where the page is served. */
+/** Address of the page. */
 export interface PageAddress {
   readonly host: string;
   readonly port: number;

@@ -143,8 +143,8 @@ const NO_NODE: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * What is wrong with the addresses of `--node-ip` on a machine that has `found`: whoever asks the node would reach
- * another one (CVE-2022-3294). An unspecified address only says which family is preferred.
+ * Validates the addresses of `--node-ip` on a machine that has `found`: clients of the node would reach
+ * another machine (CVE-2022-3294). An unspecified address only says which family is preferred.
  */
 export function validateNodeAddresses(
   given: readonly string[],

@@ -2,8 +2,8 @@
 import type { FeatureGates } from "./feature-gates.ts";
 
 /**
- * What this agent can do for pods that other kubelets may not, by the gates of the same names. Without them an API
- * server forbids what needs them, e.g. a resize of an init container (KEP-5328).
+ * Features of this agent that other kubelets may lack, by the gates of the same names. Without them an API
+ * server forbids requests that need them, e.g. a resize of an init container (KEP-5328).
  */
 const DECLARED = [
   "ExtendWebSocketsToKubelet",

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 import { SerialQueue } from "../limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "./state-files.ts";
 
-/** Where the lines are and how many. */
+/** Folder and bounds of the log. */
 export interface SegmentLogOptions {
   /** Absolute path of the folder; made when missing. Several logs may share it. */
   readonly folder: string;

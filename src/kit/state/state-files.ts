@@ -1,6 +1,6 @@
 /**
- * What the agent keeps for itself on disk, so that no damaged file stops it. Owns: which state files could
- * not be used in this life of the agent, and what became of them. In: reads with the decoder of the content,
+ * The agent's own files on disk, read so that no damaged file stops it. Owns: which state files could
+ * not be used in this run of the agent, and what was done about them. In: reads with the decoder of the content,
  * writes. Out: content that was validated, problems for people and metrics. Invariants: reading never
  * throws; what cannot be used is renamed to `<name>.broken`, and neither removed nor overwritten before it
  * was; what can neither be used nor renamed counts as missing, and the new content stays in memory.
@@ -20,7 +20,7 @@ export interface StateFile {
   readonly name: string;
   /** Absolute. */
   readonly path: string;
-  /** What is lost without it, e.g. `when images were last used`. */
+  /** Content for error messages, e.g. `when images were last used`. */
   readonly holds: string;
   /** Of files that follow one another: what they are called together, as `/folder/name-*.jsonl`. */
   readonly series?: string;
@@ -64,7 +64,7 @@ export interface StateFilesDeps {
 export const KEPT_BROKEN = 5;
 /** Problems that are remembered; the oldest go first. */
 const MAX_PROBLEMS = 200;
-/** What `writeAtomic` of the files calls its temporary file. */
+/** Names of the temporary files of `writeAtomic`. */
 const LEFTOVER = /^\.tmp-[0-9a-f]{16}$/;
 /** No write takes that long: the process that made an older one is gone. */
 const LEFTOVER_AGE_MS = 600_000;

@@ -1,7 +1,7 @@
 /** Values that go with a span. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** What a span is about. */
+/** Properties of a span. */
 export interface SpanOptions {
   /** `client` asks another process, `server` answers one; default work of our own. */
   readonly kind?: "client" | "server";

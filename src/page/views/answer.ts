@@ -1,4 +1,4 @@
-/** What stands where an answer of the agent is awaited. */
+/** Placeholders for data of the agent that is loading or failed. */
 import { type ComponentChild, h } from "preact";
 import type { Loaded } from "../requests.ts";
 

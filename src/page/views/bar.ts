@@ -4,11 +4,11 @@ import { type ComponentChild, h } from "preact";
 const WIDTH = 240;
 const HEIGHT = 12;
 
-/** What a bar shows. Shares are parts of the whole, from 0 to 1. */
+/** Properties of a bar. Shares are parts of the whole, from 0 to 1. */
 export interface BarProps {
   readonly label: string;
   readonly share: number;
-  /** Where a line stands. */
+  /** Position of the line that marks a limit. */
   readonly limit?: number;
   readonly text: string;
 }

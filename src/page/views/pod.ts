@@ -29,7 +29,7 @@ export function PodTab({
   const choice = parseEventChoice(`pod/${name}`);
   const events = choice ? state.events.filter((event) => isChosen(event, choice)) : [];
   const query = new URLSearchParams({ pod: name, limit: String(MAX_DECISIONS) });
-  // What is decided changes the pod or says so in an event.
+  // Every decision changes the pod's status or records an event.
   const version = `${events.length} ${JSON.stringify(pod?.status)}`;
   const decisions = useData<Decisions>(`decisions?${query}`, DECISIONS_MS, version);
   const probes = useData<ProbesReply>(`probes?pod=${encodeURIComponent(name)}`, PROBES_MS);

@@ -10,7 +10,7 @@ export interface TableColumn<Row> {
   readonly align?: "left" | "right";
 }
 
-/** What a table is made of. */
+/** Properties of a table. */
 export interface TableProps<Row> {
   readonly caption: string;
   readonly columns: readonly TableColumn<Row>[];

@@ -1,4 +1,4 @@
-/** What `get` can list. */
+/** Resources that `get` lists. */
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { AgentClient } from "../../client/agent-client.ts";
@@ -42,7 +42,7 @@ export interface TableView extends TableOptions {
 
 /** A kind of things that can be listed. */
 export interface ListedResource {
-  /** What it is called on the command line; plural, singular, short. */
+  /** Names on the command line: plural, singular, short. */
   readonly words: readonly [string, ...string[]];
   /** For `-o name`. */
   readonly kind: string;
@@ -51,7 +51,7 @@ export interface ListedResource {
   /** The row of a change; absent where changes are not published. */
   readonly ofChange?: (change: NodeChange) => ResourceRow | undefined;
   table(rows: readonly ResourceRow[], view: TableView): readonly string[];
-  /** What a reader sees below the table; left out of what programs read. */
+  /** Lines below the table; omitted in output for programs. */
   below?(client: AgentClient, view: TableView): Promise<readonly string[]>;
 }
 
@@ -160,7 +160,7 @@ export function findResource(word: string): ListedResource | undefined {
   return RESOURCES.find(({ words }) => words.includes(word.toLowerCase()));
 }
 
-/** What keeps a pod from being as it should be, like a manifest that cannot be used. */
+/** Problems of a pod, listed like invalid manifests. */
 function problemOfPod(pod: Pod): readonly Problem[] {
   const message = problemText(pod);
   return message === "" ? [] : [{ origin: `pod/${podDisplayName(pod)}`, message }];

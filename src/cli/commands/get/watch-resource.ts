@@ -20,7 +20,7 @@ export interface GetOptions {
   readonly socket?: string;
 }
 
-/** What is watched. */
+/** Subject of the watch. */
 export interface Watch {
   readonly resource: ListedResource;
   readonly client: AgentClient;

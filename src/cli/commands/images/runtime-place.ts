@@ -1,4 +1,4 @@
-/** What the commands that move images share: the runtime they go to, names, progress. */
+/** Shared by the commands that move images: target runtime, names, progress. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
@@ -29,7 +29,7 @@ export function withRuntimeOptions(command: Command): Command {
     .option("--state-dir <folder>", "state folder of `nodelet up`", DEFAULT_PLACES.stateDir);
 }
 
-/** Where images go: the runtime of `up`, or a containerd of the machine. */
+/** Target runtime of images: that of `up`, or a containerd of the machine. */
 export interface RuntimePlace {
   readonly socket: string;
   /** Path of the notes of `up`; undefined when the runtime is another one. */

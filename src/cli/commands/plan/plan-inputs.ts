@@ -13,7 +13,7 @@ import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../exit-codes.ts";
 import type { Io } from "../../io.ts";
 import { DEFAULT_PLACES } from "../../up/paths.ts";
 
-/** Where the configuration of the planned agent is. */
+/** Location of the planned agent's configuration. */
 export interface ConfigPlace {
   /** The file; that of `nodelet up` when it is there and none is named. */
   readonly config?: string;
@@ -48,7 +48,7 @@ export function readInput(path: string, cwd: string): string {
   }
 }
 
-/** What the user gave and cannot be used ends with the code for that. */
+/** Runs `work`; invalid input of the user becomes a `CliError` with exit code `EXIT_USAGE`. */
 export async function understood<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

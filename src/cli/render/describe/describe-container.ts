@@ -52,7 +52,7 @@ function portFields({ ports = [] }: Container): readonly ShownField[] {
   return [field(`Port${plural}`, list(own)), field(`Host Port${plural}`, list(host))];
 }
 
-/** What a container does, or did before. */
+/** Fields that describe the present or last state of a container. */
 function stateFields(label: string, state: ContainerState): readonly ShownField[] {
   const { running, terminated, waiting } = state;
   if (running) {

@@ -14,7 +14,7 @@ import { describeEvents } from "./describe-pod.ts";
 import { field, pairs, renderFields } from "./fields.ts";
 import { nodeObject } from "./node-object.ts";
 
-/** What the description of a node shows. */
+/** Data of a node's description. */
 export interface NodeDescription {
   readonly overview: Overview;
   readonly pods: readonly Pod[];

@@ -18,7 +18,7 @@ import { storyOf } from "../why/why.ts";
 import { describeContainer } from "./describe-container.ts";
 import { field, pairs, renderFields, type ShownField } from "./fields.ts";
 
-/** What the description of a pod shows. */
+/** Data of a pod's description. */
 export interface PodDescription {
   readonly pod: Pod;
   /** Oldest first. */
@@ -52,7 +52,7 @@ export function describePod(
   ];
 }
 
-/** What `kubectl apply` has last sent: a copy of the whole object, for kubectl alone. */
+/** Annotation of `kubectl apply` with a copy of the whole object, for kubectl alone. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 function shownAnnotations(

@@ -22,7 +22,7 @@ export interface EventRow {
   readonly source: string;
   readonly firstSeen: string;
   readonly count: string;
-  /** What the node knows beside, e.g. `combined,filtered=3`; empty for most. */
+  /** Marks of the correlator, e.g. `combined,filtered=3`; empty for most. */
   readonly marks: string;
 }
 

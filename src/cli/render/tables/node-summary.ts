@@ -20,7 +20,7 @@ export interface NodeSummary {
   readonly problems: readonly string[];
 }
 
-/** What the machine uses at the moment. */
+/** Present usage of the machine. */
 export interface NodeUsage {
   readonly cpuMilli: number | undefined;
   readonly memoryBytes: number;

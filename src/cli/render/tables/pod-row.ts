@@ -19,7 +19,7 @@ export interface PodRow {
   readonly ip: string;
   readonly node: string;
   readonly style: Style | undefined;
-  /** What is wrong with it now and what can be done, empty when it is as it should be. */
+  /** Present problem and its fix; empty when there is none. */
   readonly why: string;
 }
 

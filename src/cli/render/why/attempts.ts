@@ -129,7 +129,7 @@ export function isAttempt(kind: string): kind is AttemptKind {
   return Object.hasOwn(VERBS, kind);
 }
 
-/** What was attempted and what became of it; of records without an outcome only that it was decided. */
+/** Text of an attempt with its outcome; for records without one, of the decision only. */
 export function tellAttempt(record: DecisionRecord & { readonly kind: AttemptKind }): string {
   const { kind, rule, inputs, outcome, atMs } = record;
   // The journal keeps what `decided` was given for this kind.
@@ -162,7 +162,7 @@ export function tellAttempt(record: DecisionRecord & { readonly kind: AttemptKin
 /** The container ran, and was stopped again. */
 const POST_START = "PostStartHookError";
 
-/** What takes no longer needs no mention. */
+/** Shorter durations are not mentioned. */
 const MIN_TOLD_MS = 5_000;
 
 function tookText(ms: number): string {

@@ -1,5 +1,5 @@
 // pure
-/** What a user can do about a pod that is held up. */
+/** Fixes that a user can apply to a pod with a problem. */
 
 /** The pod for which a fix is looked for. */
 export interface FixFor {
@@ -169,7 +169,7 @@ const FIXES: readonly Fix[] = [
   },
 ];
 
-/** What to do about `reason: message`; `undefined` where nothing is known. */
+/** Fix for `reason: message`; `undefined` when none is known. */
 export function fixFor(reason: string, message: string, pod: FixFor): string | undefined {
   const said = `${reason}: ${message}`;
   for (const { pattern, text } of FIXES) {

@@ -23,7 +23,7 @@ const MAX_STEPS = 20;
 const ENDED =
   "The agent ended without being stopped: it was killed, it crashed, or the machine went down.";
 
-/** What happened to the node, oldest first: when the agent was started and how it ended, and what was taken back. */
+/** History of the node, oldest first: starts and exits of the agent, and what was reclaimed. */
 export function nodeSteps(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
   const own = decisions.filter(({ subject }) => subject.kind === "node");
   let isRunning = false;
@@ -88,7 +88,7 @@ export function renderNodeHistory(
   return [`${INDENT}history of the agent on this node:`, ...lines];
 }
 
-/** What keeps the node from being ready, and which of the agent's own files were or are damaged. */
+/** Renders why the node is not ready, and which of the agent's own files were or are damaged. */
 export function renderNodeWhy(
   { node, ready, why, conditions }: Overview,
   problems: readonly StateProblem[],

@@ -6,7 +6,7 @@ import type { ShownPod } from "../../../api/pod/shown-pod.ts";
 import { oneLine } from "../text.ts";
 import { fixFor } from "./fixes.ts";
 
-/** What keeps a pod from being as it should be. */
+/** A problem of a pod. */
 export interface PodProblem {
   /** The status' word for it, e.g. `ErrImagePull`. */
   readonly reason: string;

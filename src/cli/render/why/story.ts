@@ -104,7 +104,7 @@ function isToldBy(steps: readonly StoryStep[], event: CoreEvent): boolean {
   return TOLD_BY_OUTCOMES.has(reason) && own.some(({ hasOutcome }) => hasOutcome);
 }
 
-/** What follows from a warning, by its reason: it is told after the warning. */
+/** Kind of decision that follows from a warning, by the warning's reason; shown after the warning. */
 const CONSEQUENCES: Readonly<Record<string, string>> = {
   Unhealthy: "killContainer",
   OOMKilling: "containerExited",

@@ -28,7 +28,7 @@ export interface StoryStep {
 
 type Tell<K extends DecisionKind> = (inputs: DecisionInputs[K], rule: string) => string;
 
-/** What the inputs of each kind of decision mean, in words. */
+/** Sentences for each kind of decision from its inputs. */
 const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
   admit: ({ rules }) => `Admitted: passed ${counted(rules, "check")}.`,
   reject: ({ reason, message }, rule) =>
@@ -133,7 +133,7 @@ const TITLES: { readonly [K in FactKind]: string } = {
   stopNode: "stopped",
 };
 
-/** Who exceeded which limit on local storage. */
+/** Subject of each limit on local storage. */
 const EXCEEDERS: Readonly<Record<string, (what: string) => string>> = {
   "emptydirfs.limit": (volume) => `its volume ${volume}`,
   "ephemeralpodfs.limit": () => "it",
@@ -154,7 +154,7 @@ const RELEASE_CAUSES: Readonly<Record<string, string>> = {
   evicted: ": the node ended it and it was deleted",
 };
 
-/** What the results of services mean (systemd.exec(5), SERVICE_RESULT) for the agent. */
+/** Texts for the results of services (systemd.exec(5), SERVICE_RESULT). */
 const EXITS: Readonly<Record<string, (status: string) => string>> = {
   "exit-code": (status) =>
     status === "2"

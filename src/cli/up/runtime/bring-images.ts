@@ -12,7 +12,7 @@ import { runtimeSettings } from "./runtime-facts.ts";
 /** A pull that has not ended by then is given up: no registry can be reached. */
 const PULL_MS = 20_000;
 
-/** What images are brought to. */
+/** Runtime that images are loaded into. */
 export interface ImageTarget {
   readonly socket: string;
   readonly own: boolean;

@@ -76,7 +76,7 @@ config_path = "/etc/containerd/certs.d"
 `;
 }
 
-/** Where shims and others call containerd by ttrpc. */
+/** Socket on which shims and others call containerd by ttrpc. */
 export function ttrpcSocket(socket: string): string {
   return `${socket}.ttrpc`;
 }

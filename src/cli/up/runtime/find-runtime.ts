@@ -4,10 +4,10 @@ import type { UpPaths } from "../paths.ts";
 import { askRuntime } from "./ask-runtime.ts";
 import { runtimeObstacle } from "./runtime-facts.ts";
 
-/** Where a containerd of the machine listens. */
+/** Usual socket of the machine's containerd. */
 export const USUAL_SOCKET = "/run/containerd/containerd.sock";
 
-/** What the user wants: `auto`, `own`, or the path of a socket. */
+/** The user's choice: `auto`, `own`, or the path of a socket. */
 export type RuntimeChoice = string;
 
 /** Inputs of the search. */

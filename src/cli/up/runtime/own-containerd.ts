@@ -164,7 +164,7 @@ async function start({
   throw failed(`containerd is not ready after ${START_MS / 1000} s: ${why}`);
 }
 
-/** Where it listens: whoever may write to one of these is root on this machine. */
+/** Sockets of containerd; write access to one of them is root access to this machine. */
 function socketsOf({ socket }: UpPaths["containerd"]): readonly string[] {
   return [socket, ttrpcSocket(socket)];
 }

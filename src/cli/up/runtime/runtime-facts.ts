@@ -2,7 +2,7 @@
 import { isTree } from "../../../kit/json.ts";
 /** Facts of a container runtime from its status, and whether `up` can use it. */
 
-/** What was learnt of a runtime that answers on its socket. */
+/** Facts about a runtime that answers on its socket. */
 export interface RuntimeFacts {
   /** E.g. `containerd 1.6.20`. */
   readonly version: string;

@@ -89,7 +89,7 @@ export async function viewNode(
   return EXIT_FAILURE;
 }
 
-/** What has to be waited for, in words. */
+/** Text about what is not ready yet. */
 export function missing(
   { demo }: Pick<UpRequest, "demo">,
   { node, pods }: NodeState,

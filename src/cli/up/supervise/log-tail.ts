@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 const TAIL_LINES = 8;
 const TAIL_BYTES = 8 * 1024;
 
-/** Where the log ends now, in bytes: what is written from here on is of the next start. */
+/** Present size of the log in bytes: later lines belong to the next start. */
 export function endOfLog(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -71,7 +71,7 @@ export async function endProcess(mark: ProcessMark, patienceMs: number): Promise
   return await awaitEnd(mark, patienceMs);
 }
 
-/** What a program that outlives us is started with. */
+/** Arguments of a program that outlives the command. */
 export interface DetachedProgram {
   readonly argv: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;

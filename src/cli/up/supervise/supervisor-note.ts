@@ -16,7 +16,7 @@ export interface SupervisorNote {
   readonly agent?: ProcessMark;
 }
 
-/** What is on disk; without a supervisor when the last one could not end its agent. */
+/** The note on disk; without a supervisor when the last one could not end its agent. */
 type WrittenNote = Partial<SupervisorNote>;
 
 /** The file whose lock a command holds while it claims the supervisor. */

@@ -1,4 +1,4 @@
-/** What this machine uses at the moment. */
+/** Present CPU and memory usage of this machine. */
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseMeminfo } from "../../../kit/meminfo.ts";

@@ -16,7 +16,7 @@ import {
 import { podRow } from "../../render/tables/pod-row.ts";
 import { createUsageMeter } from "./usage.ts";
 
-/** What is shown of a node at one moment. */
+/** Data about a node that a view shows. */
 export interface NodeState {
   /** `undefined` while the agent does not answer. */
   readonly node: NodeSummary | undefined;
@@ -28,7 +28,7 @@ export interface NodeState {
 /** Nothing is known. */
 export const UNKNOWN_NODE: NodeState = { node: undefined, pods: [], events: [] };
 
-/** What is shown of a picture. */
+/** Parts of a picture to show. */
 export function stateOf(picture: NodePicture, usage?: NodeUsage): NodeState {
   const { overview, problems, pods, events } = picture;
   return {
