@@ -17,7 +17,7 @@ import { connectServing, type Serving } from "./serving.ts";
 import { connectServiceNotifier } from "./systemd/service-notifier.ts";
 import { tracedTransport } from "./tracing/traced-transport.ts";
 
-/** Where the container runtime is. */
+/** Options of the real outside: endpoints of the runtime, deadlines, log, tracing. */
 export interface ConnectOptions {
   /** `unix:///path` of the CRI runtime. */
   readonly runtimeEndpoint: string;

@@ -25,13 +25,13 @@ export interface ConnectedRuntime extends ContainerRuntime {
   /** State of the runtime's connection. */
   readonly link: Reading<GrpcLink>;
   /**
-   * What the runtime says about itself beyond CRI (verbose status): texts by name, mostly JSON, its own
-   * business and different with every version.
+   * The runtime's verbose status beyond CRI: texts by name, mostly JSON, which differ between runtimes and
+   * versions.
    */
   selfDescription(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   /**
-   * What containerd downloads or imports at the moment (its own content service). Throws `unimplemented` where
-   * the runtime is another one.
+   * Downloads and imports in progress (containerd's content service). Throws `unimplemented` for other
+   * runtimes.
    */
   downloads(signal: AbortSignal): Promise<readonly ContentDownload[]>;
   close(): void;

@@ -61,7 +61,7 @@ export interface StreamRequest {
 export interface RuntimeEvent {
   /** Container or sandbox. */
   readonly containerId: string;
-  /** Where the stream reports it. */
+  /** Present when the stream reports it. */
   readonly podUid: string | undefined;
   readonly kind: "created" | "started" | "stopped" | "deleted" | "oom";
   /** When it happened, where the stream says that. */
@@ -187,8 +187,8 @@ export interface ContainerRuntime {
   readonly runtime: RuntimeService;
   readonly images: ImageService;
   /**
-   * What the runtime says about itself beyond CRI (verbose status): texts by name, mostly JSON, its own
-   * business and different with every version. Absent in a simulation.
+   * The runtime's verbose status beyond CRI: texts by name, mostly JSON, which differ between runtimes and
+   * versions. Absent in a simulation.
    */
   selfDescription?(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
 }

@@ -51,7 +51,7 @@ function readId(reader: BinaryReader): string {
   return id;
 }
 
-/** Where the field ends whose length comes next. */
+/** Reads the length of a field; returns the offset of its end. */
 function endOfField(reader: BinaryReader): number {
   const length = reader.uint32();
   return reader.pos + length;

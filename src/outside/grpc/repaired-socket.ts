@@ -40,7 +40,7 @@ export class RepairedSocket extends Duplex {
     done(error);
   }
 
-  // What the HTTP/2 server asks of a socket and a unix socket has no use for.
+  // Methods of TCP sockets that the HTTP/2 server calls; they have no meaning for a unix socket.
   setTimeout(): this {
     return this;
   }

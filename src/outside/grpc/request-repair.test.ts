@@ -57,7 +57,7 @@ function framesOf(bytes: Buffer): readonly SeenFrame[] {
   return frames;
 }
 
-/** What comes out of a repair that gets the bytes in pieces of the given sizes. */
+/** Output of a repair that gets the bytes in pieces of the given sizes. */
 function repaired(bytes: Buffer, pieces: readonly number[] = []): Buffer {
   const repair = new RequestRepair();
   const out: Uint8Array[] = [];

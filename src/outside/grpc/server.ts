@@ -70,9 +70,9 @@ export function streamCall<Request, Response>(
   };
 }
 
-/** Where to listen and what to answer. */
+/** Socket and calls of the server. */
 export interface GrpcListenOptions {
-  /** Where the socket is made; an existing socket is replaced. */
+  /** Path of the socket; an existing socket is replaced. */
   readonly path: string;
   readonly calls: readonly ServedCall[];
   /** An idle connection gets GOAWAY after this; default five minutes. */

@@ -25,7 +25,7 @@ export interface HostOptions {
   readonly log: Log;
   /** Makes the system calls on files of pods; by default workers of its own. */
   readonly fileWorkers?: FileWorkers;
-  /** Where the cgroups are; found in `/proc/self/mountinfo` by default. */
+  /** Mount points of the cgroups; found in `/proc/self/mountinfo` by default. */
   readonly cgroupMounts?: CgroupMounts;
 }
 

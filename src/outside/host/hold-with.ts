@@ -8,9 +8,9 @@ export interface HoldingProgram {
   /** Without the command. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What is taken, for messages, e.g. `take an inhibitor lock`. */
+  /** Action for messages, e.g. `take an inhibitor lock`. */
   readonly action: string;
-  /** Where the program is from. */
+  /** Package of the program, for messages. */
   readonly from: string;
 }
 

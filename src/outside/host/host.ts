@@ -142,7 +142,7 @@ export interface FileTrees {
    */
   removeTree(path: string): Promise<void>;
   /**
-   * What each of several folders with all it holds takes on its file system, in their order, in one request to a
+   * Disk usage of several folder trees, in their order, in one request to a
    * worker; links are not followed, mounts beneath are left out, and a file with several names counts once. A folder
    * that cannot be measured fails alone. Rejects when one does not answer: ask for each alone then.
    */
@@ -313,8 +313,8 @@ export interface Host {
    */
   addresses(): readonly string[];
   /**
-   * What the machine's resolver says of a name (/etc/hosts, DNS), as getaddrinfo(3) orders it; none when nobody knows
-   * it. `OutsideError` when it cannot say. May take long; holds a thread until then.
+   * Addresses of a name by the machine's resolver (/etc/hosts, DNS), as getaddrinfo(3) orders them; none for an unknown
+   * name. Throws `OutsideError` when the resolver fails. May take long; holds a thread until then.
    */
   lookup(name: string): Promise<readonly string[]>;
   /** Usage of the file system that holds `path`, asked by a worker process; `undefined` when the path is missing. */

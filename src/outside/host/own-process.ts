@@ -38,8 +38,8 @@ export interface OwnProcess {
 }
 
 /**
- * Where Node cannot time the turns themselves (before 26), a timer measures whether the loop is late. Timing
- * turns wakes nobody: an idle agent would do little else than that.
+ * When Node cannot time turns of the event loop (before 26), a timer measures its delay. Timing turns
+ * wakes no process: an idle agent would do little else than run the timer.
  */
 const RESOLUTION_MS = samplesTurns() ? 0 : 500;
 const WINDOW_MS = 60_000;

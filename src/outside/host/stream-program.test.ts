@@ -8,7 +8,7 @@ import { streamProgram } from "./stream-program.ts";
 const NEVER = new AbortController().signal;
 const LIMITS = { timeoutMs: 20_000, maxOutputBytes: 1_000 };
 
-/** What a shell command writes, and how it ended. */
+/** Output and exit of a shell command. */
 async function outputOf(script: string, limits: Partial<typeof LIMITS> = {}) {
   let text = "";
   const program = { path: "sh", args: ["-c", script], ...LIMITS, ...limits };

@@ -1,4 +1,4 @@
-/** What connections to API servers and credential programs do, for whoever counts it; told from the start. */
+/** Activity of connections to API servers and of credential programs, for metrics; reported from the start. */
 
 /** Something that was measured. */
 export type ApiActivityFact =

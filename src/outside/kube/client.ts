@@ -8,7 +8,7 @@ import { apiErrorOf } from "./api-error.ts";
 import { apiPath, type ObjectPlace, type Query, type Resource } from "./resources.ts";
 import type { ApiReply, ApiRequest, ApiTransport, ApiWatchReply } from "./transport/transport.ts";
 
-/** What every object of the API has. */
+/** Fields of every object of the API. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -62,7 +62,7 @@ const PATCH_TYPES = {
   apply: "application/apply-patch+yaml",
 } as const;
 
-/** What bounds a client. */
+/** Limits of a client. */
 export interface KubeClientOptions {
   /** Requests beyond it wait; none: no limit. */
   readonly limit?: RateLimit;
@@ -70,7 +70,7 @@ export interface KubeClientOptions {
   readonly timeoutMs?: number;
 }
 
-/** What a client needs. */
+/** Dependencies of a client. */
 export interface KubeClientDeps {
   readonly transport: ApiTransport;
   readonly clock: Clock;
@@ -118,7 +118,7 @@ export class KubeClient {
     this.#budget = options.limit && new TokenBucket(options.limit, deps.clock);
   }
 
-  /** Who is told what requests do. */
+  /** Observer of requests. */
   get observer(): CallObserver | undefined {
     return this.#deps.observer;
   }

@@ -14,7 +14,7 @@ import type {
   ProgramCredentials,
 } from "./transport/transport.ts";
 
-/** What reading an endpoint needs. */
+/** Dependencies for reading an endpoint. */
 export interface EndpointDeps {
   readonly files: Files;
   readonly clock: Clock;

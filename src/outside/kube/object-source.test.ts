@@ -23,7 +23,7 @@ function world() {
   const secret = (value: string, more = {}) =>
     server.objects.create(AT, { metadata: { name: "key" }, data: { value }, ...more });
   const settled = async <T>(promise: Promise<T>, ms = 1_000): Promise<T> => {
-    // Whoever asks waits for the clock: it must have stopped before the answer is judged.
+    // Requests wait for the clock: it must have stopped before the answer is checked.
     await Promise.allSettled([promise, clock.advance(ms)]);
     return await promise;
   };

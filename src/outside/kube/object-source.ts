@@ -40,7 +40,7 @@ export interface ObjectSource {
   list<T extends KubeObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]>;
 }
 
-/** What following objects needs. */
+/** Dependencies for following objects. */
 export interface ObjectSourceDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -208,7 +208,7 @@ function keyOf({ group, plural }: Resource<unknown>, { namespace, name }: NamedP
   return `${group}/${plural}/${namespace}/${name}`;
 }
 
-/** What a followed object is after a change; the watch is about one name only. */
+/** The followed object after a change; the watch selects one name only. */
 function objectAfter<T>(change: ObjectChange<T>): T | undefined {
   switch (change.kind) {
     case "all":

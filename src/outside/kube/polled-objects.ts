@@ -15,7 +15,7 @@ export interface PollingOptions {
   readonly everyMs: number;
 }
 
-/** What polling needs. */
+/** Dependencies for polling. */
 export interface PollingDeps {
   readonly client: Pick<KubeClient, "get" | "list">;
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import { ApiError, apiErrorOf, apiErrorOfStatus, isApiError } from "./api-error.
 import type { KubeClient, KubeObject, ListOptions, Selection } from "./client.ts";
 import type { Resource } from "./resources.ts";
 
-/** What became of the objects that are followed. */
+/** A change of the followed objects. */
 export type ObjectChange<T> =
   /** These are all there are; what was known beside them is gone. */
   | { readonly kind: "all"; readonly objects: readonly T[] }
@@ -26,7 +26,7 @@ export interface FollowOptions<T> extends Selection {
   readonly streamList?: boolean;
 }
 
-/** What following needs. */
+/** Dependencies for following. */
 export interface FollowDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -230,7 +230,7 @@ class Follower<T extends KubeObject> {
     this.#seenVersion = resourceVersion;
   }
 
-  /** What a change means; undefined when it was seen before. */
+  /** Decodes a change; undefined when it was seen before. */
   #take({ type, object }: WatchEvent): ObjectChange<T> | undefined {
     const key = keyOf(object.metadata);
     const version = object.metadata?.resourceVersion ?? "";
@@ -268,7 +268,7 @@ class Follower<T extends KubeObject> {
       this.#streamList = false;
       return;
     }
-    // What could not be read will be no better the next time from the same place.
+    // An event that could not be decoded fails again from the same version: start with a listing.
     if (error.code === "invalid") this.#resourceVersion = undefined;
     const unreachable = error.code === "unavailable" && !(error instanceof ApiError);
     if (!unreachable) {

@@ -6,7 +6,7 @@ import type { KubeClient } from "./client.ts";
 import { followObjects } from "./reflector.ts";
 import { RUNTIME_CLASSES } from "./resources.ts";
 
-/** What a runtime class stands for. */
+/** Result of looking up a runtime class. */
 export type RuntimeClassAnswer =
   | { readonly kind: "found"; readonly handler: string }
   | { readonly kind: "missing" }
@@ -18,7 +18,7 @@ export interface RuntimeClassList {
   lookUp(name: string): RuntimeClassAnswer;
 }
 
-/** What following runtime classes needs. */
+/** Dependencies for following runtime classes. */
 export interface RuntimeClassListDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

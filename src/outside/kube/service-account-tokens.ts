@@ -36,7 +36,7 @@ export interface ServiceAccountTokens {
   forget(podUid: string): void;
 }
 
-/** What asking for tokens needs. */
+/** Dependencies for requesting tokens. */
 export interface TokenRequestDeps {
   readonly client: Pick<KubeClient, "create">;
   readonly clock: Clock;

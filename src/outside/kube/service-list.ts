@@ -13,7 +13,7 @@ export interface ServiceList {
   list(): readonly Service[] | undefined;
 }
 
-/** What following services needs. */
+/** Dependencies for following services. */
 export interface ServiceListDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -10,7 +10,7 @@ export interface LineTarget {
   readonly flushMs: number;
 }
 
-/** Where lines go. */
+/** Destination of log lines. */
 export interface LineSink {
   /** Never waits. */
   readonly write: (line: string) => void;
@@ -20,7 +20,7 @@ export interface LineSink {
 
 /** Lines are gathered up to this size at least. */
 const BUFFER_BYTES = 4096;
-/** What waits for a reader that does not read; lines on top of it are dropped and counted. */
+/** Limit of lines that wait for a stalled reader, in bytes; further lines are dropped and counted. */
 export const MAX_WAITING_BYTES = 1024 * 1024;
 /** Pauses between tries while the reader does not read: the kernel tells nobody that a descriptor takes bytes again. */
 const RETRY_MS = { initial: 10, max: 250 };

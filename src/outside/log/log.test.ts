@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Log, LogFields } from "../../kit/log.ts";
 import { createLog, type LogOptions, type OwnLog } from "./log.ts";
 
-/** What is written to a file by `use`. */
+/** Runs `use` and returns the log lines it wrote. */
 function written(options: Omit<LogOptions, "fd">, use: (log: Log) => void): string {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-log-"));
   const path = join(folder, "log");

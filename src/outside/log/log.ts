@@ -21,7 +21,7 @@ export interface LogOptions {
   readonly loggers?: readonly LoggerVerbosity[];
   /** File descriptor the lines go to. */
   readonly fd: number;
-  /** Where lines that are no errors go instead (`splitStream`). */
+  /** Destination of lines that are no errors (`splitStream`). */
   readonly info?: LineTarget;
 }
 
@@ -89,7 +89,7 @@ interface Lines {
   child(fields: Fields): Lines;
 }
 
-/** Where lines go: errors, and all others. */
+/** Destinations of errors and of all other lines. */
 interface Sinks {
   readonly error: LineSink;
   readonly info: LineSink;

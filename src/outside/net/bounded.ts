@@ -48,7 +48,7 @@ function resetAfterPeer(socket: Socket): void {
     return;
   }
   socket.once("end", cut);
-  // Who takes the bytes from below the stream (`connectTo`) also sees that there are more.
+  // A reader below the stream (`connectTo`) sees further bytes itself.
   if (socket.readableFlowing === null) return;
   socket.once("data", cut);
   socket.resume();

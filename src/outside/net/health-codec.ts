@@ -63,7 +63,7 @@ function readVarint(
   return undefined;
 }
 
-/** Where the field after one that is not of interest begins. */
+/** Offset of the field after the skipped one; undefined when the bytes end before. */
 function skipField(bytes: Uint8Array, from: number, wireType: number): number | undefined {
   let next: number | undefined;
   if (wireType === 0) next = readVarint(bytes, from)?.next;

@@ -4,7 +4,7 @@ import { holdWith } from "../host/hold-with.ts";
 import type { Logind, LogindSession } from "./logind.ts";
 import { systemdError } from "./systemd-error.ts";
 
-/** Where logind is found. */
+/** Address of logind. */
 export interface LogindOptions {
   /** D-Bus spelling; the machine's system bus when left out. */
   readonly address?: string;

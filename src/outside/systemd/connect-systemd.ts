@@ -13,7 +13,7 @@ export interface SystemdAddress {
   readonly direct?: boolean;
 }
 
-/** Where systemd is found and how long it may take. */
+/** Addresses of systemd and limits of its calls. */
 export interface SystemdOptions {
   readonly clock: Clock;
   /** Tried in this order; the machine's own when left out. */

@@ -5,7 +5,7 @@
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Program, ProgramResult } from "../host/host.ts";
 
-/** Who has started the agent as a service, and wants to hear of it. */
+/** The service manager that started the agent (sd_notify(3)). */
 export interface ServiceNotifier {
   /** Within this time it wants to hear `WATCHDOG=1`, or it ends the agent; undefined where it does not. */
   readonly watchdogMs: number | undefined;
@@ -13,7 +13,7 @@ export interface ServiceNotifier {
   notify(assignments: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-/** What reaching it needs. */
+/** Dependencies for reaching it. */
 export interface ServiceNotifierOptions {
   /** The variables that it has set: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -21,7 +21,7 @@ import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { SpanOptions, Tracer } from "../../kit/tracing/tracing.ts";
 
-/** Where spans go and which are recorded (`tracing` of KubeletConfiguration). */
+/** Collector and sampling of spans (`tracing` of KubeletConfiguration). */
 export interface TracingOptions {
   /** `host:port` of an OTLP collector over gRPC without TLS; default localhost:4317. */
   readonly endpoint?: string;
@@ -29,7 +29,7 @@ export interface TracingOptions {
   readonly samplingRatePerMillion?: number;
 }
 
-/** What spans say of the process. */
+/** Resource attributes of the process. */
 export interface TracedProcess {
   readonly nodeName: string;
   readonly version: string;

@@ -71,7 +71,7 @@ function authority(own: KeyPair, commonName = "test authority"): string {
   );
 }
 
-/** What openssl calls the kinds of keys, and the signatures they make. */
+/** Key types and signature algorithms as openssl names them. */
 const KEY_TYPES = [
   ["RSA3072", /Public-Key: \(3072 bit\)/, "sha256WithRSAEncryption"],
   ["RSA4096", /Public-Key: \(4096 bit\)/, "sha256WithRSAEncryption"],

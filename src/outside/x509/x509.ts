@@ -1,6 +1,6 @@
 /**
  * Certificates: making keys, signing requests and certificates, and reading them. In and out: PEM texts.
- * What an agent needs to serve and to identify itself; verifying chains is left to TLS. Our own keys are
+ * Keys, requests and certificates for serving and identifying; verifying chains is left to TLS. Our own keys are
  * P-256; issuers and pods may have RSA, Ed25519 or other curves' keys.
  */
 import {

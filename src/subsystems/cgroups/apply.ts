@@ -41,8 +41,8 @@ export interface CgroupReport {
 const RAISE_ATTEMPTS = 3;
 
 /**
- * What a limit is kept above the usage on v2, where a limit below it kills instead of being refused: as
- * much as a fast process may take between reading the usage and writing the limit.
+ * Distance of a limit above the usage on v2, where a limit below it kills instead of being refused: as
+ * much as a fast process may allocate between reading the usage and writing the limit.
  */
 const ROOM_ABOVE_USAGE_BYTES = 16n * 1024n * 1024n;
 

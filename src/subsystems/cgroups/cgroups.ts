@@ -142,7 +142,7 @@ export interface Cgroups {
   podProcesses(uid: string): Promise<readonly number[]>;
   /** The whole tree as it should be for these pods. */
   planTree(pods: readonly IdentifiedPod[]): readonly CgroupPlan[];
-  /** Where the machine differs from `planTree(pods)`. Reads only. */
+  /** Differences of the machine from `planTree(pods)`. Reads only. */
   drift(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]>;
   /** The whole live tree beside the desired one; pods come with their statuses. Reads only. */
   report(pods: readonly IdentifiedPod[]): Promise<CgroupsReport>;

@@ -11,7 +11,7 @@ interface Row {
   readonly what: string;
   /** Asked with operation and path; answers what goes wrong. */
   readonly fault: (operation: string, path: string) => OutsideError | undefined;
-  /** What starting the module or making the pod's group says. */
+  /** Error of starting the module or creating the pod's cgroup. */
   readonly says: RegExp;
 }
 

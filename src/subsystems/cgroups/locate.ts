@@ -18,9 +18,9 @@ const TIERS: Readonly<Record<string, QosClass>> = {
 };
 
 /**
- * What stands at a path that the kernel tells. It counts from the root of the hierarchy, which may be far
- * above the agent's own root (a container, a cgroup namespace): what is above the group of all pods is
- * left aside.
+ * The group at a path that the kernel reports. The path starts at the root of the hierarchy, which may be far
+ * above the agent's own root (a container, a cgroup namespace): the part above the group of all pods is
+ * ignored.
  */
 export function locateGroup(path: string, driver: CgroupDriver): GroupPlace {
   const parts = path.split("/").filter((part) => part !== "");

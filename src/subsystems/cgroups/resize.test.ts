@@ -20,7 +20,7 @@ function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Ident
   return podOf(UID, [container("a", list(0, 0), list(more.cpu, more.memory))]);
 }
 
-/** What the kernel would show of a pod's group that was made for `pod`. */
+/** Values that the kernel shows for a cgroup that was created for `pod`. */
 const shownFor = (version: 1 | 2, pod: IdentifiedPod): ReadonlyMap<string, string> => {
   const { writes } = planPodGroup(settings(version), demand(pod));
   return new Map(writes.map(({ file, value }) => [file, value]));

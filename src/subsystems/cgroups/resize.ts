@@ -41,7 +41,7 @@ export type ResizeOutcome =
       readonly steps: readonly string[];
     };
 
-/** Where a change takes place; without groups of pods only their containers change. */
+/** Access for a resize; without cgroups of pods only their containers change. */
 export interface ResizeAccess extends CgroupAccess {
   readonly settings: CgroupSettings;
   readonly options: Pick<CgroupOptions, "cgroupsPerQos">;

@@ -80,7 +80,7 @@ export function lessReserved(
 }
 
 /**
- * What the pods' group may use: capacity less reservations, eviction thresholds not counted; with `pods`
+ * Resources of the pods' group: capacity less reservations, eviction thresholds not counted; with `pods`
  * not enforced all of the capacity. Source: kubelet cm getNodeAllocatableInternalAbsolute.
  */
 export function podsBudget(settings: CgroupSettings): Required<NodeAmounts> {

@@ -20,7 +20,7 @@ export function unitOf(path: string): string {
 }
 
 /**
- * What a slice is made with: accounting, so that systemd hands the controllers down, and a wish for the
+ * Properties of a new slice: accounting, so that systemd delegates the controllers, and `Wants` for the
  * slice above it. Source: opencontainers/cgroups systemd Apply.
  */
 export function startProperties(path: string, shape: CgroupShape): readonly UnitProperty[] {

@@ -166,7 +166,7 @@ async function checkRealLife(cgroups: Cgroups, tree: CgroupTree): Promise<void> 
   assert.equal(await tree.exists(cgroups.podPath(B, "b")), false);
 }
 
-/** What a removed container left is ended; its neighbours run on, whatever the id. */
+/** Kills processes of a removed container; its neighbours keep running, whatever the id. */
 async function clearsOnlyTheRemoved(cgroups: Cgroups, tree: CgroupTree): Promise<void> {
   const pod = cgroups.podPath(B, "b");
   for (const name of ["c0ffee", "cri-containerd-c0ffee.scope"]) {

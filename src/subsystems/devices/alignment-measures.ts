@@ -5,7 +5,7 @@ import type { GrantPlan } from "./allocate.ts";
 import type { ContainerRequests } from "./requests.ts";
 import type { TopologySettings } from "./topology.ts";
 
-/** What is measured of placing devices on NUMA nodes (topologymanager). */
+/** Metrics of device placement on NUMA nodes (topologymanager). */
 export interface AlignmentMeasures {
   /** Placing begins for a pod; the function is told the plan. The same pod is counted once as long as it is not placed. */
   begin(

@@ -1,7 +1,7 @@
 // pure
 /**
- * What a pod would get, all containers and resources at once: a plan to be reserved, or why not. Nothing is
- * asked of any plugin here, so that a pod whose last wish cannot be met costs no plugin a call.
+ * Plans the devices of a pod, all containers and resources at once: a plan to be reserved, or why there is none. No
+ * plugin is called here, so that a pod whose last request cannot be met costs no plugin a call.
  */
 import type { PodUid } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
@@ -253,7 +253,7 @@ class Draft {
     )?.devices;
   }
 
-  /** Where the container's devices are to be, by the scope of the policy. */
+  /** Placement of the container's devices, by the scope of the policy. */
   placeOf(requests: ContainerRequests): Place {
     if (this.inputs.topology.scope === "container") return placeOfContainer(requests, this);
     this.#podPlace ??= placeOfPod(this);

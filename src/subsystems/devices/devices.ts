@@ -245,8 +245,8 @@ export class Devices {
   }
 
   /**
-   * What the container's devices add to it. Asks the plugins for a word where they want one, and for devices
-   * that the container does not have (any more). Throws `DevicesNotReady`.
+   * Additions to the container for its devices. Calls `PreStartContainer` of plugins that require it, and `Allocate` for
+   * devices that the container does not have (any more). Throws `DevicesNotReady`.
    */
   async containerParts(
     podUid: PodUid,

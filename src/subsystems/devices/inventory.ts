@@ -1,7 +1,7 @@
 // pure
 /**
- * What devices there are: by resource, as its plugin last said, and whether the plugin is there to be
- * asked. Functions return the inventory that follows; nothing is changed in place.
+ * The node's devices by resource, as the plugin last reported them, and whether the plugin is
+ * registered. Functions return the inventory that follows; nothing is changed in place.
  */
 import type { MonotonicMs } from "../../kit/clock.ts";
 

@@ -1,8 +1,8 @@
 // pure
 /**
- * What monitors are told of pods and their devices (`PodResourcesLister`). As the Go kubelet has it, each device
- * stands by itself with its NUMA nodes, of init containers only sidecars are shown, and without policies for
- * CPUs and memory nothing is said of these.
+ * Reports pods and their devices to monitors (`PodResourcesLister`). As in the Go kubelet, each device has
+ * an entry of its own with its NUMA nodes, of init containers only sidecars are listed, and CPUs and memory
+ * are absent without policies for them.
  */
 import type { PodUid } from "../../api/observation.ts";
 import { isRestartableInit } from "../../api/pod/pod.ts";

@@ -108,7 +108,7 @@ for (const { name, devices, available, reusable, amount, expect } of HINT_ROWS) 
 interface AlignRow {
   readonly name: string;
   readonly hints: readonly Hints[];
-  /** What each policy makes of it: a mask, `any` or `refused`. */
+  /** Result of each policy: a mask, `any` or `refused`. */
   readonly expect: Readonly<Record<Exclude<TopologyPolicy, "none">, number | "any" | "refused">>;
 }
 

@@ -68,7 +68,7 @@ interface Group {
   reusable: number;
 }
 
-/** Where a request could be met. */
+/** NUMA nodes on which a request can be met. */
 export function deviceHints(request: HintRequest, settings: TopologySettings): Hints {
   const { devices, available, reusable, amount } = request;
   const groups = groupByMask(request, settings);

@@ -37,7 +37,7 @@ import { readEnvFile } from "./env-file.ts";
 /** Constant values. */
 export interface EnvironmentOptions {
   readonly nodeName: string;
-  /** What the node offers to volumes of pods. */
+  /** Allocatable amounts, for sizes and for values that volumes show. */
   readonly allocatable: Allocatable;
 }
 

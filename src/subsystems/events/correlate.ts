@@ -1,6 +1,6 @@
 // pure
 /**
- * What becomes of an event among those before it, in the order aggregate, observe, filter
+ * Correlates an event with those before it, in the order aggregate, observe, filter
  * (client-go tools/record events_cache.go). Each step takes what was remembered and the present time, and
  * gives what to remember; `correlator.ts` holds the memory.
  */

@@ -28,7 +28,7 @@ export interface EventTotals {
 }
 
 /**
- * What became of every event that was recorded; each is counted once. `sent`: a write of its own arrived.
+ * Counts outcomes of recorded events; each event is counted once. `sent`: a write of its own arrived.
  * `aggregated`: a later write took its count along. `kept`: there is no API server to tell.
  */
 export class EventCounts {

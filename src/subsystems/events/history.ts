@@ -24,7 +24,7 @@ import {
 } from "./history-lines.ts";
 import { laneOf } from "./lanes.ts";
 
-/** Where the history is and how much of it. */
+/** Folder and bounds of the history. */
 export interface HistoryOptions {
   /** Absolute path of the folder; made when missing. */
   readonly folder: string;

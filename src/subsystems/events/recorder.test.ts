@@ -63,7 +63,7 @@ test("moment: names of combined events are unlike those of single ones", () => {
 
 test("event: an invalid event is logged and counted, and nothing is thrown", () => {
   const { clock, recorder, events, lost, said } = world();
-  // What callers without types may do.
+  // Input that untyped callers may pass.
   const wrong = { type: "Error", reason: "R", message: "m" } as unknown as {
     readonly type: "Normal";
     readonly reason: string;

@@ -16,7 +16,7 @@ export interface LostEvents {
   readonly reasons: readonly (readonly [reason: string, count: number])[];
 }
 
-/** Where the waiting events are. */
+/** File of the waiting events. */
 export interface SpoolOptions {
   /** Absolute path of the file; its folder is made when missing. */
   readonly path: string;
@@ -133,7 +133,7 @@ export class Spool {
       for (const entry of fresh) this.#hold(entry);
       this.#failing = false;
     } catch {
-      // What cannot be written is reported by the state files.
+      // The state files report failed writes.
       this.#failing = true;
     }
     if (young > 0 || this.#failing) this.changed();

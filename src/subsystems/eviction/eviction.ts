@@ -131,7 +131,7 @@ export class Eviction {
   }
 
   /**
-   * What a round would do now, with these hard thresholds in place of those that their signals have; nothing is done.
+   * Dry run of a round, with these hard thresholds in place of the configured ones of their signals.
    * Throws `OutsideError`.
    */
   async preview(
@@ -246,8 +246,8 @@ export class Eviction {
   }
 
   /**
-   * What the plan says by figures of disks that were taken after the shortage was found: older ones do not show who has
-   * filled them, and somebody else would go. Undefined when the shortage has passed meanwhile.
+   * Plans again with disk usage that was measured after the shortage was found: older figures do not show which pod has
+   * filled the disk, and another one would be evicted. Undefined when the shortage has passed meanwhile.
    */
   async #rankAgain(disk: DiskName, round: Round): Promise<PressurePlan | undefined> {
     const { rules, before, signal } = round;

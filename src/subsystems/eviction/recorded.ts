@@ -49,8 +49,8 @@ export interface RecordedPreview {
 }
 
 /**
- * What a first round of eviction would do on a recorded node. Since when thresholds are met is not recorded: soft
- * ones are met from now on.
+ * Dry run of a first round of eviction on a recorded node. Since when thresholds are met is not recorded: soft
+ * ones count as met from now on.
  */
 export function previewRecorded({ settings, hard, node, pods }: RecordedPreview): EvictionReport {
   const { layout, measures } = node;

@@ -62,7 +62,7 @@ export type ReclaimStep = "containers" | "images";
 const BOTH: readonly ReclaimStep[] = ["containers", "images"];
 
 /**
- * What is taken back for a signal, in this order: containers that have ended, then images nobody uses
+ * Resources to reclaim for a signal, in this order: dead containers, then unused images
  * (helpers.go buildSignalToNodeReclaimFuncs).
  */
 export function reclaimStepsFor(

@@ -56,7 +56,7 @@ export interface ImageOptions extends ImageSettings {
   readonly rootFolder: string;
   /** Home of the user that the agent runs as; docker's configuration may be there. */
   readonly home: string;
-  /** Where credential providers are, when there are any. */
+  /** Paths of credential providers, when configured. */
   readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
 }
 

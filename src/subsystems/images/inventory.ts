@@ -1,5 +1,5 @@
 /**
- * What images there are, when each came and when it was last used. Owns: the records, their checkpoint, the
+ * The images on the node, when each was first seen and last used. Owns: the records, their checkpoint, the
  * cached listing. In: listings of images and containers. Out: records for a collection. Invariant: a
  * record changes only after a complete listing; a listing that failed changes nothing.
  */
@@ -24,7 +24,7 @@ import {
 } from "./image-record.ts";
 import { runtimeImages } from "./sandbox-image.ts";
 
-/** Where the checkpoint is. */
+/** Path of the checkpoint and bounds. */
 export interface InventoryOptions {
   readonly checkpointPath: string;
   /** How long it is remembered that a pod named an image. */
@@ -171,7 +171,7 @@ export class ImageInventory {
       await state.write(this.#file, text, CHECKPOINT_MODE);
       this.#written = text;
     } catch {
-      // What cannot be written is reported by the state files, and retried with the next listing.
+      // The state files report failed writes; the next listing retries them.
     }
   }
 
@@ -235,9 +235,9 @@ export class ImageInventory {
   }
 
   /**
-   * What is mounted only the full status tells; for most pods the spec says that there is nothing. Of a
-   * container whose status cannot be had, what it mounted before or what its pod names counts as mounted:
-   * neither may it lose an image, nor may it stop the collection of all others.
+   * Images that a container mounts. Only the full status shows them; most specs have none. If the status of a
+   * container cannot be read, the images that it mounted before or that its pod names count as mounted:
+   * it must neither lose an image nor stop the collection of all others.
    */
   async #mountedBy(
     { id }: Container,

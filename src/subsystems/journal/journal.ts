@@ -15,7 +15,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
 
-/** Where the journal is and how much of it. */
+/** Folder and bounds of the journal. */
 export interface JournalOptions {
   /** Absolute path of the folder; made when missing. */
   readonly folder: string;

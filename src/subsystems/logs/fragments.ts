@@ -23,7 +23,7 @@ interface Head {
   readonly time: string;
   readonly stream: LogStream;
   readonly partial: boolean;
-  /** Where the content begins. */
+  /** Offset of the content. */
   readonly length: number;
 }
 

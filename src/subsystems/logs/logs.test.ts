@@ -78,7 +78,7 @@ async function read(query: Partial<LogQuery> = {}): Promise<string> {
   return text;
 }
 
-/** What this process holds open in a folder. */
+/** Files of a folder that this process holds open. */
 function openBelow(path: string): readonly string[] {
   return readdirSync("/proc/self/fd").flatMap((fd) => {
     try {

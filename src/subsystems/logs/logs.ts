@@ -19,7 +19,7 @@ export type { LogStream } from "./fragments.ts";
 export type { LogQuery, LogReading, WriteLog } from "./read-log.ts";
 export type { RunningLog } from "./rotate-log.ts";
 
-/** Where logs and their links are. */
+/** Folders of logs and of links to them. */
 export interface LogsOptions {
   /** Folder that holds all logs of pods (`podLogsDir`). */
   readonly root: string;

@@ -148,7 +148,7 @@ export class LogReading implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<void> {
     if (this.#query.follow) await this.#followFile(file, { from: offset, write, signal });
-    // What is written from now on is not waited for: it may never stop.
+    // Lines written from now on are not included: writing may never stop.
     else await this.#passPlain(file, { from: offset, until: sizeBytes, write, signal });
   }
 

@@ -20,7 +20,7 @@ export interface RotationDeps {
   readonly reopen: (containerId: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** Where a log is: containers may mount the folders below `root`, and put links in their place. */
+/** Location of a log: containers may mount the folders below `root` and replace them with links. */
 export interface LogPlace {
   /** Folder that holds all logs of pods. */
   readonly root: string;

@@ -4,7 +4,7 @@ import type { OpenFile } from "../../outside/serving.ts";
 import { FragmentReader, HEAD_BYTES, type LogStream, readHead } from "./fragments.ts";
 import type { Segment } from "./segments.ts";
 
-/** Where in a log reading begins. */
+/** Position at which reading of a log begins. */
 export interface Start {
   /** Index of the first segment to read. */
   readonly segment: number;
@@ -60,7 +60,7 @@ export class TailCounter {
   }
 }
 
-/** Where the last `lines` lines begin, and in which segment. */
+/** Finds the position at which the last `lines` lines begin. */
 export async function findTail(
   segments: readonly HeldSegment[],
   lines: number,
@@ -80,7 +80,7 @@ export async function findTail(
   return FROM_THE_BEGINNING;
 }
 
-/** Where in the file the lines that `counter` still wants begin; `undefined` when it has too few. */
+/** Offset of the lines that `counter` still needs; `undefined` when the file has too few. */
 async function tailOffset(
   file: OpenFile,
   size: number,
@@ -135,7 +135,7 @@ async function countLines(file: OpenFile, stream: LogStream | undefined): Promis
   return lines;
 }
 
-/** Where to begin when only lines from `sinceNanos` on are wanted: never too late, maybe a little early. */
+/** Position for lines since `sinceNanos`: never too late, possibly a little early. */
 export async function findSince(
   segments: readonly HeldSegment[],
   sinceNanos: bigint,

@@ -5,7 +5,7 @@ import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import { conclude, consider, type ProbeRules } from "./verdict.ts";
 import { adopted, at, facts, rules } from "./verdict.vectors.ts";
 
-/** What is published of results that come one after the other. */
+/** Verdicts that are published for consecutive results. */
 function publishedOf(
   given: ProbeRules,
   results: readonly ("success" | "failure")[],

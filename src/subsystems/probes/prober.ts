@@ -287,7 +287,7 @@ export class Prober {
       const request = this.#request(containerId);
       const outcome = request.probe.exec
         ? await execSlots.run(this.#pod.uid, signal, async () => {
-            // What was meant when the turn came may be gone by the time there is a free slot.
+            // The container may be gone by the time a slot is free.
             if (!this.#isRelevant(containerId)) return undefined;
             began = this.#moment();
             return await runProbe(ports, request, signal);

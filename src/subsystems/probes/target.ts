@@ -67,7 +67,7 @@ function atLeastOne(value: number | undefined, fallback: number): number {
 }
 
 /**
- * What `consider` must know, from pod and container. Sidecars serve the other containers until these have ended: all
+ * Inputs of `consider` from pod and container. Sidecars serve the other containers until these have ended: all
  * their probes go on (prober_manager.go StopLivenessAndStartup).
  */
 export function probeFactsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKind): ProbeFacts {
@@ -83,7 +83,7 @@ export function probeFactsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKin
   };
 }
 
-/** Where the container stands in the pod, as events name it. */
+/** Field path of the container in the pod, for events. */
 export function fieldPathOf(target: ProbeTarget): string {
   const list = target.kind === "sidecar" ? "initContainers" : "containers";
   return `spec.${list}{${target.spec.name}}`;

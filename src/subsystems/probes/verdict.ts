@@ -95,7 +95,7 @@ const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
 };
 
 /**
- * What a worker does when it is its turn (worker.doProbe of the Go kubelet, up to the probe itself).
+ * The next step of a worker (worker.doProbe of the Go kubelet, up to the probe itself).
  * Unlike there, a new container begins with no results in a row: failures of the one before it, or
  * successes, say nothing about it.
  */

@@ -32,7 +32,7 @@ const FILES: readonly (readonly [string, PodDns])[] = [
     "search a.example\nsearch b.example c.example.\n",
     dns({ searches: ["b.example", "c.example"] }),
   ],
-  // What systemd-resolved writes where there is nothing to search.
+  // systemd-resolved writes `search .` when there are no search domains.
   [
     "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch .\n",
     dns({ servers: ["127.0.0.53"], searches: ["."], options: ["edns0", "trust-ad"] }),

@@ -114,7 +114,7 @@ function wrap<S extends object>(
   return wrapped;
 }
 
-/** What is measured of watching the runtime, under the names of the Go kubelet's pod lifecycle event generator. */
+/** Metrics of watching the runtime, under the names of the Go kubelet's pod lifecycle event generator. */
 export interface WatchMeasures {
   /** A listing of everything begins, the last of which began at `before`; the function is called at its end. */
   listing(before: MonotonicMs | undefined): () => void;

@@ -16,7 +16,7 @@ export const CONTAINER_NAME = "io.kubernetes.container.name";
 export const CONTAINER_HASH = "io.kubernetes.container.hash";
 /** Decimal. */
 export const CONTAINER_RESTART_COUNT = "io.kubernetes.container.restartCount";
-/** Where in the container the message is written. */
+/** Path of the message in the container. */
 export const TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath";
 /** `File` or `FallbackToLogsOnError`. */
 export const TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy";

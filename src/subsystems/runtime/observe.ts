@@ -292,7 +292,7 @@ export class Observer {
   #forget(inScope: (uid: PodUid) => boolean, lists: Lists): void {
     const listed = new Set([...lists.sandboxes, ...lists.containers].map(({ id }) => id));
     for (const [id, { uid, since }] of this.#podOf) {
-      // What was made after the listing began cannot be in it.
+      // Containers that were created after the listing began cannot be in it.
       if (listed.has(id) || since >= lists.asOf || !inScope(uid)) continue;
       this.#podOf.delete(id);
       this.#containers.delete(id);

@@ -2,7 +2,7 @@ import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { type ClusterDns, noResolver, parseResolvConf, resolvConfFault } from "./dns.ts";
 
-/** Where the resolvers of pods come from. */
+/** Sources of the pods' DNS settings. */
 export interface ResolverOptions {
   /** The cluster's name servers and domain. */
   readonly servers: readonly string[];
@@ -14,7 +14,7 @@ export interface ResolverOptions {
 
 /** Largest resolv.conf that is read. */
 const MAX_BYTES = 64 * 1024;
-/** What was read holds so long: one pod asks twice in a row, and many are started at once. */
+/** Validity of a read: one pod asks twice in a row, and many are started at once. */
 const FRESH_MS = 100;
 
 /**

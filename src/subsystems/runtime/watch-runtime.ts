@@ -232,7 +232,7 @@ export class RuntimeWatch {
         else await this.#pause(signal);
       } catch (error) {
         if (signal.aborted) break;
-        // What was to be observed is not lost: the next listing shows it.
+        // Pending observations are not lost: the next listing makes them.
         this.#everything = true;
         this.#listingFailed(error);
         await this.#deps.clock.sleep(LISTING_PAUSE_MS, signal).catch(() => {});
@@ -333,7 +333,7 @@ export class RuntimeWatch {
     if (this.#streaming.get() === streaming) return;
     this.#streaming.set(streaming);
     if (streaming) this.#measures.streamOpened();
-    // What happened while the stream was down is only seen by looking.
+    // Only a listing shows what happened while the stream was down.
     this.requestListing();
   }
 

@@ -11,7 +11,7 @@ import { Latest } from "./latest.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
 import { measuredVolumes } from "./volumes.ts";
 
-/** What measuring file systems needs. */
+/** Dependencies for measuring file systems. */
 export interface DisksDeps {
   readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTrees"> };
   readonly runtime: {
@@ -312,7 +312,7 @@ export class Disks {
     return trees !== undefined;
   }
 
-  /** What cannot be measured is missing in the result, and the rest is there. */
+  /** Result of `work`; undefined when it fails, so that other measurements are still reported. */
   async #tolerant<T>(what: string, work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;

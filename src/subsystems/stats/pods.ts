@@ -43,7 +43,7 @@ export interface MeasuredPod {
   }[];
 }
 
-/** Where things of a pod are. */
+/** Cgroup and folders of a pod. */
 export interface PodPlaces {
   readonly group: string;
   readonly logsFolder: string;
@@ -51,7 +51,7 @@ export interface PodPlaces {
   readonly claims: readonly MeasuredClaim[];
 }
 
-/** What to measure of a pod; `undefined` when nothing of it runs. */
+/** Parts of a pod to measure; `undefined` when none of it runs. */
 export function measuredPod(found: FoundRunning, places: PodPlaces): MeasuredPod | undefined {
   const { uid, pod, observed } = found;
   const sandbox = observed.sandboxes.find(({ ready }) => ready);

@@ -1,6 +1,6 @@
 /**
- * What node, classes of service, pods and containers use. Comes in: pods as the runtime has them. Goes
- * out: the summary, pages of metrics, and what `kubectl top` shows. Everything is read straight from the
+ * Resource usage of node, QoS classes, pods and containers. In: pods as the runtime has them.
+ * Out: the summary, pages of metrics, and what `kubectl top` shows. Everything is read straight from the
  * kernel on request; nothing is measured without one, and no process is started.
  */
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
@@ -140,7 +140,7 @@ export class Stats {
   }
 
   /**
-   * What these pods take of local storage, by uid: layers, logs and volumes that were measured at most `maxAgeMs` ago,
+   * Usage of local storage by these pods, by uid: layers, logs and volumes that were measured at most `maxAgeMs` ago,
    * or twenty times as long ago as measuring them took.
    */
   async storageOf(
@@ -181,7 +181,7 @@ export class Stats {
   }
 
   /**
-   * What `metrics.k8s.io` answers about node and pods. Takes a second when nobody asked within the last
+   * Usage of node and pods for `metrics.k8s.io`. Takes a second when nobody asked within the last
    * minutes, since an average needs two samples.
    */
   async usage(signal: AbortSignal): Promise<{ node: NodeMetrics; pods: readonly PodMetrics[] }> {

@@ -57,7 +57,7 @@ function nodeStats(node: NodeFigures, atMs: WallMs, options: SummaryOptions): ob
     ...ioStats(group),
     ...networkStats(node.network, atMs, nodeDefault(node)),
     ...(fs ? { fs: fsStats(fs) } : {}),
-    // Where images and layers share a file system, both are the same (1.29 and newer have both).
+    // When images and layers share a file system, both are the same (1.29 and newer have both).
     ...(imageFs && containerFs
       ? { runtime: { imageFs: fsStats(imageFs), containerFs: fsStats(containerFs) } }
       : {}),

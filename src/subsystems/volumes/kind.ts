@@ -37,7 +37,7 @@ export interface KindDeps {
   /** Labels of the node's object; `undefined` until it is known. */
   readonly nodeLabels: () => LabelSet | undefined;
   readonly recordEvent: (event: VolumeEvent) => void;
-  /** What the node offers to volumes of pods. */
+  /** Allocatable amounts, for sizes and for values that volumes show. */
   readonly allocatable: Allocatable;
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
@@ -59,7 +59,7 @@ export interface VolumeRequest {
 
 /** A volume that is there. */
 export interface MadeVolume {
-  /** Where it is on the node; empty for an image and for a block device. */
+  /** Path on the node; empty for an image and for a block device. */
   readonly hostPath: string;
   /** Containers may read it only, whatever they ask for. */
   readonly readOnly: boolean;
@@ -105,7 +105,7 @@ export interface VolumeKind {
   readonly ages?: (volume: Volume) => boolean;
 }
 
-/** Where a volume of the kind is made. */
+/** Path of a volume of the kind. */
 export function volumePath({ folder, volume }: VolumeRequest, plugin: string): string {
   return `${folder}/${plugin}/${volume.name}`;
 }

@@ -57,7 +57,7 @@ async function play(seed: number): Promise<number> {
   };
   const down = (pod: string): Promise<void> =>
     tearDown(pathsOf(pod), { files, volumes, release: () => local.release(pod) });
-  /** What a pod does is done in turn, as its worker does. */
+  /** Runs the operations of one pod in order, as its worker does. */
   const turns = new Map(PODS.map((pod) => [pod, Promise.resolve()]));
   const faults: unknown[] = [];
   const later = (pod: string, work: (pod: string) => Promise<void>) => {

@@ -22,7 +22,7 @@ export interface LocalVolume {
 
 /** A local volume to be mounted for a pod. */
 export interface LocalMount extends LocalVolume {
-  /** Where the pod is to have it. */
+  /** Mount point in the pod's folder. */
   readonly target: string;
   /** Of a block device: what it is formatted with. */
   readonly fsType: string;
@@ -64,7 +64,7 @@ export class LocalVolumes {
   readonly #turns = new Turns();
   /** Volumes that were begun to be made. */
   #begun = 0;
-  /** What `#begun` was when neither mounts nor devices of any pod were there. */
+  /** Value of `#begun` when no pod had mounts or devices. */
   #unusedAt: number | undefined;
 
   constructor(root: string, deps: LocalVolumeDeps) {
@@ -93,7 +93,7 @@ export class LocalVolumes {
       const { files, volumes } = this.#deps;
       const isThere = await this.isMounted(request.target);
       if (!isThere) await this.#bind(request);
-      // What several pods have keeps the group of the first.
+      // A volume of several pods keeps the group of the first.
       if (!request.group) return;
       if ((await this.#users(request.name)).length > 1) {
         const facts = isThere ? undefined : await files.facts(request.target);

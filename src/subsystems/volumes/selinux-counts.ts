@@ -7,7 +7,7 @@ import type { Sample } from "../../kit/metric-text.ts";
 /** A volume of a pod. */
 export interface LabelledVolume {
   readonly pod: IdentifiedPod;
-  /** What the pod calls it. */
+  /** Name of the volume in the pod's spec. */
   readonly name: string;
   /** Folder of its plugin (`kubernetes.io~secret`). */
   readonly plugin: string;

@@ -12,7 +12,7 @@ export interface CountedVolume extends LabelledVolume {
 /** Operations on volumes, in the Go kubelet's words. */
 type Operation = "volume_mount" | "volume_unmount";
 
-/** What is measured of volumes. */
+/** Metrics of volume operations. */
 export interface VolumeMeasures {
   /** One operation begins on a volume of that plugin's folder; the function is told whether it came through. */
   begin(plugin: string, operation: Operation): (isDone: boolean) => void;
@@ -20,7 +20,7 @@ export interface VolumeMeasures {
   completed(plugin: string, operation: Operation, tookMs: number): void;
 }
 
-/** What measuring needs. */
+/** Dependencies for measuring. */
 export interface VolumeMeasureDeps {
   readonly clock: Pick<Clock, "monotonic">;
   readonly metrics: MetricsRegistry;

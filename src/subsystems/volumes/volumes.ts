@@ -1,5 +1,5 @@
 /**
- * What is mounted into containers. Owns: the volume folders of pods and what is mounted in them. In: pods
+ * Volumes of pods. Owns: the volume folders of pods and what is mounted in them. In: pods
  * to prepare, to bring up to date or to clear. Out: mounts of a container. Invariants: preparing twice
  * changes nothing; files of a volume change all at once; nothing in a volume is reached through a link
  * that leaves it; clearing follows no link and crosses no mount point.
@@ -44,7 +44,7 @@ export interface VolumeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Domain of the cluster, for names in /etc/hosts. */
   readonly clusterDomain: string;
-  /** What the node offers to pods: sizes of volumes in memory, and values that files show. */
+  /** Allocatable amounts: sizes of volumes in memory, and values that files show. */
   readonly allocatable: Allocatable;
 }
 

@@ -13,7 +13,7 @@ import type { Clock } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
 
-// What both versions of the cgroups share. The kernel answers at once, so these calls are
+// Shared by both versions of cgroups. The kernel answers at once, so these calls are
 // synchronous: a read costs a few microseconds this way and ten times as much through the thread pool.
 
 /** Pauses between the rounds of killing and removing; the first round starts at once. */

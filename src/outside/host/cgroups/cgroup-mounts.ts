@@ -8,7 +8,7 @@ export interface CgroupHierarchy {
   readonly controllers: readonly string[];
 }
 
-/** Where the cgroups of this mount namespace are found. */
+/** Mount points of the cgroups in this mount namespace. */
 export type CgroupMounts =
   | {
       readonly version: 1;

@@ -51,7 +51,7 @@ export class AppendFiles {
         if (sync) await synced(descriptor);
       });
     } catch (thrown) {
-      // What is wrong may be with this very file: the next attempt opens it anew.
+      // The open file itself may be faulty: the next attempt opens it again.
       this.release(path);
       throw thrown;
     }

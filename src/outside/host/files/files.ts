@@ -80,7 +80,7 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
   };
 }
 
-/** What adds to files, and what lets names lead to other files than those that are open to be added to. */
+/** Operations that append to files, and those after which a name may denote another file than the open one. */
 function changesOfFiles(): Pick<Files, "append" | "writeAtomic" | "remove" | "rename"> {
   const appended = new AppendFiles();
   const release = (...paths: readonly string[]) => {

@@ -72,7 +72,7 @@ export async function measureTrees(
 }
 
 /**
- * What a folder with all it holds takes. Synchronous in short slices: asking for one file costs a few
+ * Disk usage of a folder tree. Synchronous in short slices: one `lstat` costs a few
  * microseconds this way and tens through the thread pool. For file workers, which may wait for ever. Goes
  * from folder to folder by open descriptors, so that a container that puts a link in the place of a
  * folder leads nowhere.

@@ -23,7 +23,7 @@ function volume(name: string): { root: string; outside: string } {
 
 const idOf = ({ dev, ino }: { readonly dev: number; readonly ino: number }) => `${dev}:${ino}`;
 
-/** What was held, `dev:ino`, or the code of the error. */
+/** The held file as `dev:ino`, or the code of the error. */
 async function held(root: string, path: string, mode?: number): Promise<string> {
   try {
     await using handle = await holdBeneath(root, path, mode);

@@ -21,7 +21,7 @@ const STEP_LIMIT = 4096;
 
 interface Walk {
   readonly shown: string;
-  /** Where the root really is, for links that are absolute and lead back into it. */
+  /** Real path of the root, for absolute links that lead back into it. */
   readonly realRoot: string;
   /** Open folders from the root to where the walk stands. */
   readonly folders: FileHandle[];

@@ -1,5 +1,5 @@
 /**
- * What volumes need of the machine beyond plain files: mounts, and files in folders that a container may
+ * Operations for volumes beyond plain files: mounts, and files in folders that a container may
  * change at the same time. Every step starts from a folder held open, so that exchanging names leads
  * nothing elsewhere.
  */

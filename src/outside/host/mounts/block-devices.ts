@@ -12,7 +12,7 @@ import type { ProgramEnd, Programs } from "./programs.ts";
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
 const O_PATH = 0o10000000;
 
-/** Where a program finds the device it inherits. */
+/** Path at which a program finds the device that it inherits. */
 const INHERITED = "/proc/self/fd/3";
 
 /** blkid: nothing that is known was found (blkid(8)). */
@@ -29,7 +29,7 @@ const FS_TYPE = /^[a-z0-9][a-z0-9_.-]*$/i;
 /** Mounts on top of one another that are taken away before it is given up. */
 const MOUNTS_LIMIT = 32;
 
-/** Where most file systems have what they are known by. */
+/** Bytes at the start of a device that hold the signatures of most file systems. */
 const FIRST_BYTES = 128 * 1024;
 
 const LOOP_NAME = /^loop\d+$/;

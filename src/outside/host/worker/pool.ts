@@ -300,7 +300,7 @@ export class WorkerPool {
   }
 }
 
-/** Where a request that is late hangs, as far as that is known. */
+/** File system on which a late request probably hangs; undefined when unknown. */
 function suspectedPlace({ operation, paths }: Job): Place | undefined {
   if (COLLECTIVE.has(operation) && paths.length > 1) return undefined;
   return placeOf(paths[0] ?? "/", mountTable());

@@ -16,8 +16,8 @@ export interface WorkerFailure {
 }
 
 /**
- * What a file worker sends: that it has started, the result of a request, its failure, that a long request gets
- * on, or that something changed in a folder that is being watched (`watch` is the id of the request for it).
+ * Messages of a file worker: it has started, the result of a request, its failure, progress of a long request,
+ * or something changed in a folder that is being watched (`watch` is the id of the request for it).
  */
 export type WorkerMessage =
   | { readonly kind: "ready" }

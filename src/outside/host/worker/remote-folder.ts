@@ -29,7 +29,7 @@ class RemoteHandle<H extends Held> {
   #opening: Promise<H | undefined> | undefined;
   #closed = false;
 
-  /** What `accepts` refuses is closed again, and counts as not there. */
+  /** Files that `accepts` refuses are closed again and count as absent. */
   constructor(
     path: string,
     worker: HandleWorker,

@@ -18,7 +18,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** Protocols a server may speak. */
 export type Protocol = "h2" | "http/1.1";
 
-/** What dialling needs. */
+/** Dependencies for dialling. */
 export interface DialDeps {
   readonly clock: Clock;
   /** Called with how long resolving the server's name took. */

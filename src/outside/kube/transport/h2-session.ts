@@ -21,7 +21,7 @@ const PING_TIMEOUT_MS = 15_000;
 /** A connection without streams is closed after this (Go's IdleConnTimeout). */
 const UNUSED_MS = 90_000;
 
-/** What a session needs. */
+/** Dependencies of a session. */
 export interface H2SessionDeps {
   readonly clock: Clock;
   /** The session takes no more streams. */

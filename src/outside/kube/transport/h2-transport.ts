@@ -20,7 +20,7 @@ import type {
   ApiWatchRequest,
 } from "./transport.ts";
 
-/** What a transport needs. */
+/** Dependencies of a transport. */
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;

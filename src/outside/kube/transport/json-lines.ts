@@ -30,7 +30,7 @@ export class LineSplitter {
     return lines;
   }
 
-  /** What is left when the stream has ended: a document without an end of line, or one that was cut. */
+  /** The rest of an ended stream: a document without an end of line, or one that was cut. */
   rest(): string {
     return this.#take();
   }

@@ -101,7 +101,7 @@ export interface CredentialProgram {
   };
 }
 
-/** What such a program handed out. */
+/** Credentials that such a program returned. */
 export interface ProgramCredentials {
   readonly token?: string;
   readonly identity?: ClientIdentity;
@@ -111,7 +111,7 @@ export interface ProgramCredentials {
 
 /** Connections to API servers. */
 export interface Kube {
-  /** What the connections do; absent in a simulation. */
+  /** Activity of the connections; absent in a simulation. */
   readonly activity?: ApiActivity;
   connect(endpoint: ApiEndpoint): ApiTransport;
   /** Runs a credential program once. Throws `OutsideError` with its output. */

@@ -4,7 +4,7 @@
  */
 import type { CommandStreams } from "../streams/remote-command.ts";
 
-/** Where a listener is. */
+/** Address of a listener. */
 export type ListenAddress =
   /** Port 0 takes any free one. */
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
@@ -40,7 +40,7 @@ export interface ListenLimits {
   readonly connections: number;
 }
 
-/** Where to listen, and what to do with who comes. */
+/** Address of a listener and callbacks for its connections. */
 export interface ListenOptions {
   readonly address: ListenAddress;
   readonly tls?: { readonly material: TlsMaterial; readonly settings: TlsSettings };
@@ -65,7 +65,7 @@ export interface ListenProblem {
 
 /** Closing it ends what is being answered, within a second. */
 export interface HttpListener extends AsyncDisposable {
-  /** Where it listens, with the port that was taken. */
+  /** Address with the port that was assigned. */
   readonly address: ListenAddress;
   /**
    * Takes other certificates for connections to come. Clients of open ones are judged again. What

@@ -15,7 +15,7 @@ export const UNKNOWN_HEADER_BYTES = 64 * 1024;
 export const UNKNOWN_STREAMS = 16;
 
 /**
- * What a connection of such a peer costs at most: TLS (30 KiB measured, 45 KiB with HTTP/2), what the kernel's buffers are
+ * Maximum memory of a connection of such a peer: TLS (30 KiB measured, 45 KiB with HTTP/2), what the kernel's buffers are
  * read into, and headers that are not complete yet.
  */
 export const CONNECTION_BYTES = 64 * 1024 + UNKNOWN_HEADER_BYTES;

@@ -197,7 +197,7 @@ function checkVerdict(peers: readonly Peer[], verdict: PeerVerdict, shown: strin
     }
     assert.ok(one.stage !== "waiting" || rule !== "gives way", `${shown}: has no place to give`);
   }
-  // Who waits is either too much for what is left, or will be looked at again.
+  // A waiting peer is either too large for what is left, or is checked again.
   if (waiting.length === 0) return;
   assert.ok(verdict.recheckAtMs !== undefined && verdict.recheckAtMs > NOW, `${shown}: again`);
 }

@@ -1,8 +1,8 @@
 // pure
 
 /**
- * Who of the peers that have not authenticated may have memory of ours, and who gives way. Each connection is
- * charged with what it may cost at most before its place is given, so that the sum is bounded whatever is sent.
+ * Limits the memory for peers that have not authenticated, and chooses those to drop. Each connection is
+ * charged with its maximum cost before it is let in, so that the sum is bounded whatever is sent.
  */
 
 /** How far a connection of a peer that has not authenticated has come. */

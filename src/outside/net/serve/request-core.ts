@@ -1,6 +1,6 @@
 /**
- * What our HTTP servers do alike with a request: limits, taking its target apart, room for streams, replies to errors,
- * the log. A server brings its routes, who may use them, and how its errors look.
+ * Request handling that our HTTP servers share: limits, parsing of the target, streams, error replies,
+ * the log. A server adds routes, authorization and the form of its errors.
  */
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
@@ -145,7 +145,7 @@ function reply(exchange: Exchange, { status, headers, body }: ErrorReply): Promi
   return exchange.reply(status, headers, body);
 }
 
-/** Where a server listens, and what differs from the usual. */
+/** Addresses of a server and settings that differ from the defaults. */
 export interface ServeOptions extends Pick<ListenOptions, "tls" | "http2"> {
   /** The first that nobody else listens on. */
   readonly addresses: readonly [ListenAddress, ...ListenAddress[]];

@@ -25,8 +25,8 @@ const GROUPS: Readonly<Record<number, string>> = {
 const TLS13_SUITES = PREFERRED_CIPHER_SUITES.filter((name) => !name.includes("_WITH_"));
 
 /**
- * What a TLS server is made of. Suites of TLS 1.3 are always offered, as Go does: OpenSSL would take a
- * list without them for a wish to do without TLS 1.3.
+ * Options of a TLS server. Suites of TLS 1.3 are always offered, as Go does: with a list without them,
+ * OpenSSL would disable TLS 1.3.
  */
 export function secureContextOptions(
   material: TlsMaterial,

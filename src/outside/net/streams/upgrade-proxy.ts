@@ -62,7 +62,7 @@ export function loopbackUrl(text: string): URL {
   return url;
 }
 
-/** Where a streaming server is: at the host of its URL, or on a unix socket. */
+/** Address of a streaming server: the host of its URL, or a unix socket. */
 export interface SwitchTarget {
   readonly url: URL;
   readonly socketPath?: string;

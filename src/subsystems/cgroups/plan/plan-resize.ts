@@ -40,7 +40,7 @@ export interface ResizeDemand {
 }
 
 /**
- * What to do, in order, so that a container never has more than its pod: the pod's group grows before the
+ * Plans the writes in an order in which a container never has more than its pod: the pod's group grows before the
  * containers and shrinks after them, limits before requests when growing and after them when shrinking.
  * Source: kubelet kuberuntime doPodResizeAction.
  */

@@ -14,8 +14,8 @@ export interface CgroupWrite {
    */
   readonly usage?: { readonly file: string; readonly raise: "always" | "refused" };
   /**
-   * What the kernel shows for a group that the agent made; not written, so that a limit which somebody
-   * else has set on purpose stays. Counts as a difference all the same.
+   * The value is what the kernel shows for a group that the agent created; it is not written, so that a limit which
+   * an administrator has set stays. Counts as a difference all the same.
    */
   readonly asFound?: true;
 }

@@ -32,7 +32,7 @@ export const NO_DEVICE_PARTS: ContainerDeviceParts = {
   cdiDevices: [],
 };
 
-/** Where nodelet writes on a container which devices it holds, for a day when the checkpoint is lost. */
+/** Annotation of containers with their devices, for recovery when the checkpoint is lost. */
 export const DEVICES_ANNOTATION = "io.nodelet.devices";
 
 /** The answers of several plugins as one. */

@@ -1,6 +1,6 @@
 // pure
 /**
- * Who has which device. A device has at most one owner, a pod; within the pod several containers may hold
+ * The ledger of devices. A device has at most one owner, a pod; within the pod several containers may hold
  * it, one after the other. Functions return the ledger that follows and throw `InvariantError` rather than
  * let two pods have one device.
  */

@@ -1,7 +1,7 @@
 // pure
 /**
- * What is held by whom after a start: what the checkpoint says, set right by what runs. Running containers
- * carry a note of their devices (`container-parts.ts`), and what runs is true whatever was written down.
+ * Recovers the ledger after a start: the checkpoint, corrected by the containers that run. These
+ * carry a note of their devices (`container-parts.ts`), which takes precedence over the checkpoint.
  */
 import type { PodUid } from "../../../api/observation.ts";
 import { readNote } from "./container-parts.ts";

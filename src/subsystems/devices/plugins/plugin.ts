@@ -23,7 +23,7 @@ export interface PluginDeps {
   readonly allocateMs: number;
 }
 
-/** Where a plugin is to be found, and for what. */
+/** Resource and socket of a plugin. */
 export interface PluginTarget {
   readonly resource: string;
   readonly socketPath: string;

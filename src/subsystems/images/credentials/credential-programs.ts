@@ -28,7 +28,7 @@ import {
 } from "./provider-config.ts";
 import { annotationsFor } from "./token-attributes.ts";
 
-/** Where configuration and programs are; absolute paths. */
+/** Absolute paths of configuration and programs. */
 export interface CredentialProgramsOptions {
   /** A file, or a folder whose `.yaml`, `.yml` and `.json` files are taken in the order of their names. */
   readonly configPath: string;

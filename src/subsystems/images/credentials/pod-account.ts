@@ -13,7 +13,7 @@ export interface PodAccount extends PullingAccount {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Where accounts and their tokens come from. */
+/** Source of service accounts and their tokens. */
 export interface PodAccountPort {
   /** The account of a pod; `undefined` when it has none, as static pods. Throws `OutsideError`. */
   account(pod: IdentifiedPod, signal: AbortSignal): Promise<PodAccount | undefined>;

@@ -1,7 +1,7 @@
 // pure
 /**
- * Whose credentials have pulled which image: the Go kubelet's records, so that a node keeps them when its
- * agent is changed (KEP-2535, pkg/kubelet/images/pullmanager).
+ * Records of the credentials that pulled each image, in the Go kubelet's format, so that they stay valid when the
+ * node changes its agent (KEP-2535, pkg/kubelet/images/pullmanager).
  */
 
 import type { JsonValue } from "../../../api/generated/types.ts";

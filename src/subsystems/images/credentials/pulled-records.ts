@@ -27,7 +27,7 @@ import {
   withAccess,
 } from "./pulled-record.ts";
 
-/** Where the records are and how strict the node is. */
+/** Folder of the records and verification policy of the node. */
 export interface PulledRecordsOptions {
   /** `<root-dir>/image_manager`. */
   readonly folder: string;
@@ -194,7 +194,7 @@ export class PulledRecords {
   }
 
   async #remove(kind: "pulling" | "pulled", key: string): Promise<void> {
-    // What cannot be removed is reported by the state files.
+    // The state files report failed removals.
     await this.#deps.state.remove(this.#file(kind, `sha256-${sha256Hex(key)}`)).catch(() => {});
   }
 

@@ -36,7 +36,7 @@ export interface PullSecrets {
   readonly missing: readonly string[];
 }
 
-/** Where secrets come from; a node without a cluster has none. */
+/** Source of pull secrets; a node without a cluster has none. */
 export type PullSecretPort = (pod: IdentifiedPod, signal: AbortSignal) => Promise<PullSecrets>;
 
 /** Dependencies of registry access. */

@@ -1,7 +1,7 @@
 /**
- * Who is about to use which image, and which image is being removed. A removal never begins while
- * somebody holds the image, and whoever wants to hold an image that is being removed waits for the end of
- * that. Both sides run on one thread, so that looking and marking is one step.
+ * Images that are about to be used, and images that are being removed. A removal never begins while
+ * the image is held, and to hold an image that is being removed is to wait for the end of the
+ * removal. Both sides run on one thread, so that checking and marking is one step.
  */
 import { normalImageName } from "../../../api/text/image-reference.ts";
 

@@ -227,8 +227,7 @@ function spacePass(
 }
 
 /**
- * What an image is worth per byte, as the time it would cost to have it again against how long nobody
- * needed it: milliseconds of pulling, divided by size and idle time. The lowest goes first.
+ * Value of an image per byte: the time to pull it again, relative to how long it was not used: milliseconds of pulling, divided by size and idle time. The lowest goes first.
  */
 export function imageValue(image: GcImage, atMs: number): number {
   const pullMs = image.pullMs ?? image.sizeBytes / ASSUMED_BYTES_PER_MS;

@@ -223,7 +223,7 @@ export class Ensure {
       publish(progressMessage(image, standing()));
       cancel = clock.alarm(PROGRESS_MS, show);
     };
-    // Where there is room its turn comes at once, but not before this has returned.
+    // With a free slot it is shown at once, but not before this function has returned.
     let cancel = clock.alarm(0, show);
     return () => {
       cancel();
@@ -283,7 +283,7 @@ export class Ensure {
   }
 }
 
-/** Who may use the pulled image: any pod, or those with the secret or service account. */
+/** Pods that may use the pulled image: any, or those with the secret or service account. */
 function accessBy({ credentials }: PulledImage): ImageAccess {
   if (credentials?.account) return { kubernetesServiceAccounts: [credentials.account] };
   if (!credentials?.source) return { nodePodsAccessible: true };

@@ -15,7 +15,7 @@ export interface LaneOptions {
   readonly perRegistry: number;
 }
 
-/** Where a pull stands. */
+/** State of a pull. */
 export type PullStanding =
   | { readonly kind: "waiting"; readonly ahead: number; readonly registry: string }
   | { readonly kind: "running"; readonly forMs: number; readonly registry: string };

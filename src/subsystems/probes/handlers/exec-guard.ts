@@ -11,7 +11,7 @@ import {
   TICKS_PER_SECOND,
 } from "./exec-tree.ts";
 
-/** Where the processes of containers are seen and ended. */
+/** Port for listing and killing processes of containers. */
 export interface ContainerProcesses {
   /** The present time as `startTicks` counts it. */
   nowTicks(): number;

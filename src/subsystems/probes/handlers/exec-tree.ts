@@ -49,8 +49,8 @@ export function execRoots(
 const ON_ITS_WAY = /^(\S*runc|\/proc\/self\/\S+) init$/;
 
 /**
- * What shows that something was started in the container from outside since then, and by now runs, oldest first: its
- * first process, or what that has left behind.
+ * Processes that were started in the container from outside since then and run, oldest first: the first
+ * process of each such command, or those that it has left behind.
  */
 export function execTraces(
   all: readonly ContainerProcess[],

@@ -16,7 +16,7 @@ import {
   rangeFault,
 } from "./id-ranges.ts";
 
-/** Where ranges are kept and what they are cut from. */
+/** Folder of the recorded ranges and the ID space they are allocated from. */
 export interface UserNamespaceOptions {
   /** Folder of the pods' folders. */
   readonly podsFolder: string;

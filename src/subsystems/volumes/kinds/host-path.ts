@@ -26,7 +26,7 @@ export async function checkHostPath(files: PodFiles, source: HostPathVolumeSourc
   if (type === "") return;
   const found = await files.facts(path, { follow: true });
   if (!found && type === "DirectoryOrCreate") return files.makeDirectory(path, DIRECTORY_MODE);
-  // Whoever makes the file at the same moment must not lose what is in it.
+  // A process that creates the file at the same moment must not lose its content.
   if (!found && type === "FileOrCreate") return files.append(path, "", FILE_MODE);
   const expected = EXPECTED[type];
   if (!expected) throw new OutsideError("invalid", `${type} is an invalid volume type`);

@@ -23,7 +23,7 @@ interface FileObjects<T extends KubeObject> {
   /** As messages name one. */
   readonly word: string;
   readonly plugin: string;
-  /** Where the files are kept, as the Go kubelet does: secrets never reach a disk. */
+  /** Medium of the files, as in the Go kubelet: secrets never reach a disk. */
   readonly medium: "disk" | "memory";
   readonly files: (object: Partial<T>, keys: KeySelection) => Payload;
   readonly source: (volume: Volume) => FileSource;

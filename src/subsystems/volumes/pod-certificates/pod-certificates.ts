@@ -20,7 +20,7 @@ export interface CertificatePlace {
   readonly index: number;
 }
 
-/** Where volumes have certificates from. */
+/** Source of certificates for volumes. */
 export interface PodCertificateSource {
   /** Gets a certificate and keeps it fresh until the result is called; `onChange` is called for changes. */
   keep(place: CertificatePlace, source: PodCertificateProjection, onChange: () => void): () => void;
