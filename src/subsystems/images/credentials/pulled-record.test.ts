@@ -115,4 +115,7 @@ test("records are read back as they were written, and those of the Go kubelet ar
   assert.equal(decodeIntent(encodeIntent("r/a:1")), "r/a:1");
   for (const text of ["", "{", "null", '{"kind":"Pod"}', '{"kind":"ImagePulledRecord"}'])
     assert.deepEqual([decodeRecord(text), decodeIntent(text)], [undefined, undefined], text);
+  const later = (text: string) => text.replace("/v1beta1", "/v99");
+  assert.equal(decodeRecord(later(encodeRecord(record))), undefined);
+  assert.equal(decodeIntent(later(encodeIntent("r/a:1"))), undefined);
 });

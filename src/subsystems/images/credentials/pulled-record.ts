@@ -40,6 +40,8 @@ export interface PulledRecord {
 /** While fewer secrets are known, one that matches by name or by content only is taken in. */
 const LEARN_BELOW = 100;
 const API_VERSION = "kubelet.config.k8s.io/v1beta1";
+/** Versions of the Go kubelet's records, which all have the same fields. */
+const KNOWN_VERSIONS: readonly JsonValue[] = [API_VERSION, "kubelet.config.k8s.io/v1alpha1"];
 
 /** How strict the node is about images that are there (KubeletConfiguration). */
 export type VerificationPolicy =
@@ -170,9 +172,12 @@ export function encodeIntent(image: string): string {
   return `${JSON.stringify({ kind: "ImagePullIntent", apiVersion: API_VERSION, image })}\n`;
 }
 
-/** Reads a record of any version; `undefined` when the text is not a record. */
+/**
+ * Reads a record; `undefined` when the text is none, or one of a version that is not known: whom that lets use the image
+ * is not to be guessed.
+ */
 export function decodeRecord(text: string): PulledRecord | undefined {
-  const root = parse(text);
+  const root = parseVersioned(text);
   const { kind, imageRef, lastUpdatedTime, credentialMapping } = root ?? {};
   if (kind !== "ImagePulledRecord" || typeof imageRef !== "string") return undefined;
   const at = typeof lastUpdatedTime === "string" ? Date.parse(lastUpdatedTime) : Number.NaN;
@@ -184,8 +189,13 @@ export function decodeRecord(text: string): PulledRecord | undefined {
 
 /** The image of a pull that began; `undefined` when the text is no such note. */
 export function decodeIntent(text: string): string | undefined {
-  const { kind, image } = parse(text) ?? {};
+  const { kind, image } = parseVersioned(text) ?? {};
   return kind === "ImagePullIntent" && typeof image === "string" ? image : undefined;
+}
+
+function parseVersioned(text: string): Fields | undefined {
+  const fields = parse(text);
+  return KNOWN_VERSIONS.includes(fields?.["apiVersion"] ?? null) ? fields : undefined;
 }
 
 function parse(text: string): Fields | undefined {

@@ -207,7 +207,7 @@ export class PulledRecords {
     const decoded = (text: string): DecodedState<T> => {
       const value = decode(text);
       return value === undefined
-        ? { kind: "broken", why: "it is not a record of a pull" }
+        ? { kind: "broken", why: "it is not a record of a pull, or of an unknown version" }
         : { kind: "read", value };
     };
     for (const { name } of (await state.list(this.#file(kind))).slice(0, MAX_RECORDS)) {
