@@ -19,36 +19,30 @@ const format = (...paths) => ({
     ...paths,
   ],
 });
-const types = (...options) => ({
-  name: "types",
-  argv: [join(BIN, "typescript/bin/tsc"), "-p", ".", ...options],
+/** What the compiler knows of files that did not change since the last check. */
+const built = (name) => join(BIN, `.cache/nodelet/${name}.tsbuildinfo`);
+const types = (name, folder, info) => ({
+  name,
+  argv: [
+    join(BIN, "typescript/bin/tsc"),
+    ...["-p", folder, "--incremental", "--tsBuildInfoFile", built(info)],
+  ],
 });
 /** The page runs in browsers, which have other globals. */
-const pageTypes = {
-  name: "types of the page",
-  argv: [join(BIN, "typescript/bin/tsc"), "-p", "src/page"],
-};
+const allTypes = [types("types", ".", "types"), types("types of the page", "src/page", "page")];
 const tests = (name, ...args) => ({
   name,
   argv: [join(ROOT, "tools/run-tests.mjs"), "--quiet", "--only", ...args],
 });
 const structure = tests("structure", "tidy");
 
-/** The steps, one after the other unless `together`. */
+/** Groups of steps, one after the other; the steps of a group run side by side. */
 function plan(args) {
-  if (args.includes("--static")) return { steps: [format("."), types(), pageTypes] };
-  if (args.includes("--changed")) return { steps: stepsOfChange(changedFiles()), together: true };
+  const fixed = [format("."), ...allTypes];
+  if (args.includes("--static")) return [fixed];
+  if (args.includes("--changed")) return [stepsOfChange(changedFiles())];
   const unit = tests("unit tests", "unit");
-  return {
-    steps: [
-      format("."),
-      types(),
-      pageTypes,
-      structure,
-      unit,
-      tests(`simulation, ${SEEDS} seeds`, "sim"),
-    ],
-  };
+  return [[...fixed, structure], [unit], [tests(`simulation, ${SEEDS} seeds`, "sim")]];
 }
 
 function stepsOfChange(changed) {
@@ -57,10 +51,9 @@ function stepsOfChange(changed) {
     .filter(({ kind }) => kind === "unit")
     .map(({ path }) => path);
   const close = closeTests(changed, unit, importsOf(sourceFiles()));
-  const built = join(BIN, ".cache/nodelet/types.tsbuildinfo");
   return [
     ...(changed.length > 0 ? [format(...changed)] : []),
-    types("--incremental", "--tsBuildInfoFile", built),
+    ...allTypes,
     structure,
     ...(close.length > 0 ? [tests(`unit tests of ${close.length} files`, "unit", ...close)] : []),
   ];
@@ -68,9 +61,7 @@ function stepsOfChange(changed) {
 
 const started = performance.now();
 const broken = [];
-const { steps, together } = plan(process.argv.slice(2));
-if (together) await Promise.all(steps.map(check));
-else for (const step of steps) await check(step);
+for (const steps of plan(process.argv.slice(2))) await Promise.all(steps.map(check));
 const took = `${secondsSince(started)} s`;
 console.log(
   broken.length === 0

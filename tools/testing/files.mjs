@@ -19,19 +19,38 @@ export const KINDS = {
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };
 
+/** Unit tests that take longest, or mostly wait: they start first, so that none of them runs alone at the end. */
+const STARTED_FIRST = [
+  "tools/mutants/mutants.test.ts",
+  "test/cli/processes.test.ts",
+  "src/outside/host/worker/file-workers.test.ts",
+];
+
 /** All TypeScript files, paths relative to the checkout. */
 export function sourceFiles() {
   return ["src", "tools", "test"].flatMap(walk).filter((path) => path.endsWith(".ts"));
 }
 
-/** All test files as `{ path, kind }`, paths relative to the checkout, by kind and name. */
+/** All test files as `{ path, kind }`, paths relative to the checkout, in the order in which they start. */
 export function testFiles() {
   const order = Object.keys(KINDS);
+  const rank = ({ path, kind }) => [
+    order.indexOf(kind),
+    STARTED_FIRST.includes(path) ? 0 : 1,
+    path,
+  ];
   return ["src", "tools", "test"]
     .flatMap(walk)
     .map((path) => ({ path, kind: kindOf(path) }))
     .filter((file) => file.kind !== undefined)
-    .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || (a.path < b.path ? -1 : 1));
+    .toSorted((a, b) => compare(rank(a), rank(b)));
+}
+
+/** Compares lists of numbers and texts, element by element. */
+function compare(a, b) {
+  const at = a.findIndex((value, index) => value !== b[index]);
+  if (at < 0) return 0;
+  return a[at] < b[at] ? -1 : 1;
 }
 
 function kindOf(path) {
