@@ -6,6 +6,8 @@ export type Labels = Readonly<Record<string, string>>;
 /** One exposed value; `timestampMs` (Unix) only where the value was measured at another time than now. */
 export interface Sample {
   readonly value: number;
+  /** In front of `labels`; one object for many samples, whose text is then made once. */
+  readonly base?: Labels;
   readonly labels?: Labels;
   readonly timestampMs?: number;
 }
@@ -39,16 +41,45 @@ export interface MetricFamily extends MetricOptions {
 /** A page of metrics in the text format, sorted by name; families without samples are left out, but for those of Kubernetes' own. */
 export function exposeFamilies(families: readonly MetricFamily[]): string {
   let text = "";
+  const ends = new LineEnds();
   for (const family of families.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const { name, type, samples } = family;
     if (samples.length === 0 && family.stability === undefined) continue;
     text += `# HELP ${name} ${helpLine(family)}\n# TYPE ${name} ${type}\n`;
-    for (const { labels, value, timestampMs } of samples) {
-      const at = timestampMs === undefined ? "" : ` ${Math.trunc(timestampMs)}`;
-      text += `${name}${formatLabels(labels)} ${formatFloat(value)}${at}\n`;
-    }
+    for (const sample of samples)
+      text += `${name}${ends.labelsOf(sample)} ${formatFloat(sample.value)}${ends.timeOf(sample)}\n`;
   }
   return text;
+}
+
+/** What many lines of a page have in common, made once: the labels of a group, the time at which it was measured. */
+class LineEnds {
+  readonly #bases = new Map<Labels, string>();
+  #timestampMs: number | undefined;
+  #time = "";
+
+  labelsOf({ base, labels }: Sample): string {
+    const shared = base ? this.#pairsOf(base) : "";
+    const own = labels ? labelPairs(labels) : "";
+    if (shared === "" && own === "") return "";
+    return shared === "" || own === "" ? `{${shared}${own}}` : `{${shared},${own}}`;
+  }
+
+  #pairsOf(base: Labels): string {
+    const known = this.#bases.get(base);
+    if (known !== undefined) return known;
+    const pairs = labelPairs(base);
+    this.#bases.set(base, pairs);
+    return pairs;
+  }
+
+  timeOf({ timestampMs }: Sample): string {
+    if (timestampMs !== this.#timestampMs) {
+      this.#timestampMs = timestampMs;
+      this.#time = timestampMs === undefined ? "" : ` ${Math.trunc(timestampMs)}`;
+    }
+    return this.#time;
+  }
 }
 
 /** `{name="value",…}` of these names, or of all in their order; nothing without labels. */
@@ -58,10 +89,15 @@ export function formatLabels(
 ): string {
   if (!labels) return "";
   if (names.length === 0) return "";
-  return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? "")}"`).join(",")}}`;
+  return `{${labelPairs(labels, names)}}`;
+}
+
+function labelPairs(labels: Labels, names: readonly string[] = Object.keys(labels)): string {
+  return names.map((name) => `${name}="${escapeLabel(labels[name] ?? "")}"`).join(",");
 }
 
 function escapeLabel(value: string): string {
+  if (!/["\\\n]/.test(value)) return value;
   return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }
 
@@ -76,7 +112,7 @@ export function formatFloat(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  if (value === 0) return "0";
+  if (Number.isSafeInteger(value)) return `${value}`;
   const magnitude = Math.abs(value);
   if (magnitude < 1e-4 || magnitude >= 1e21) {
     const [mantissa, exponent = "0"] = value.toExponential().split("e");

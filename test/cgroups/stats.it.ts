@@ -176,6 +176,13 @@ test("the node has figures of its own, and the pages say the same as the summary
   assert.equal(sample(cadvisor, "container_spec_memory_limit_bytes", ...burner), 200 * MI);
   assert.equal(sample(cadvisor, "container_spec_cpu_quota", ...burner), 20_000);
   assert.ok((sample(cadvisor, "container_cpu_cfs_throttled_periods_total", ...burner) ?? 0) > 0);
+  const writer = [`pod="${podName("writer")}"`, 'container="c"'];
+  assert.ok((sample(cadvisor, "container_processes", ...writer) ?? 0) >= 1);
+  assert.ok((sample(cadvisor, "container_file_descriptors", ...writer) ?? 0) >= 3);
+  assert.ok((sample(cadvisor, "container_sockets", ...writer) ?? 0) >= 1, "it listens");
+  const disk = sample(cadvisor, "container_fs_limit_bytes", 'id="/"');
+  assert.ok((disk ?? 0) >= of.fs.capacityBytes, `${disk}`);
+  assert.ok((sample(cadvisor, "machine_cpu_physical_cores") ?? 0) >= 1);
   const received = sample(cadvisor, "container_network_receive_bytes_total", ...labels);
   assert.ok((received ?? 0) > 0);
   const only = await node.local("/stats/summary?only_cpu_and_memory=true");

@@ -5,6 +5,7 @@ import type {
   DiskUsage,
   Host,
   HostFacts,
+  OpenFiles,
   ProcessFacts,
 } from "../../src/outside/host/host.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
@@ -32,6 +33,8 @@ const CONTROLLERS: Readonly<Record<CgroupVersion, readonly string[]>> = {
 export const FAKE_FACTS: HostFacts = {
   hostname: "fake",
   cpuCount: 3,
+  physicalCores: 2,
+  cpuSockets: 1,
   memoryBytes: 8 * 2 ** 30,
   swapBytes: 0,
   kernelVersion: "6.1.0",
@@ -73,6 +76,8 @@ export class FakeHost implements Host {
   readonly logind: FakeLogind;
   /** Files of /proc and /sys by path. */
   readonly kernelFiles = new Map<string, string>();
+  /** What processes have open. */
+  readonly openFilesOf = new Map<number, OpenFiles>();
   readonly #facts: HostFacts;
 
   constructor(options: FakeHostOptions) {
@@ -116,6 +121,10 @@ export class FakeHost implements Host {
 
   readKernel(path: string): string | undefined {
     return this.kernelFiles.get(path);
+  }
+
+  openFiles(pid: number): OpenFiles | undefined {
+    return this.openFilesOf.get(pid);
   }
 
   async process(pid: number): Promise<ProcessFacts | undefined> {

@@ -50,13 +50,16 @@ export function readNode(text: string, path: string): DescribedNode {
   };
   const info = node.status?.nodeInfo;
   const architecture = info?.architecture ?? "amd64";
+  const cpuCount = milliOf(String(capacity["cpu"])) / 1000;
   return {
     name: node.metadata?.name ?? "node",
     labels: node.metadata?.labels ?? {},
     storageBytes: amount("ephemeral-storage"),
     facts: {
       hostname: node.metadata?.name ?? "node",
-      cpuCount: milliOf(String(capacity["cpu"])) / 1000,
+      cpuCount,
+      physicalCores: cpuCount,
+      cpuSockets: 1,
       memoryBytes: amount("memory"),
       swapBytes: info?.swap?.capacity ?? 0,
       kernelVersion: info?.kernelVersion ?? "",

@@ -23,6 +23,8 @@ import {
 const FACTS: HostFacts = {
   hostname: "machine-1",
   cpuCount: 2,
+  physicalCores: 2,
+  cpuSockets: 1,
   memoryBytes: 8_341_180_416,
   swapBytes: 0,
   kernelVersion: "6.1.0",

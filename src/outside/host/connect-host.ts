@@ -15,7 +15,7 @@ import { hostError } from "./host-errors.ts";
 import { openKernelLog } from "./kernel-log.ts";
 import { lookupName } from "./lookup-name.ts";
 import { parseMountinfo } from "./mounts/parse-mountinfo.ts";
-import { killProcess, readProcess } from "./processes.ts";
+import { killProcess, readOpenFiles, readProcess } from "./processes.ts";
 import { runProgram } from "./run-program.ts";
 import { createFileWorkers, type FileWorkers } from "./worker/file-workers.ts";
 
@@ -54,6 +54,7 @@ export function connectHost(options: HostOptions): Host {
     readKernel: readKernelFile,
     writeKernel: writeKernelFile,
     openKernelLog: () => openKernelLog(),
+    openFiles: (pid) => readOpenFiles(pid),
     process: async (pid) => readProcess(pid),
     killProcess: async (process) => killProcess(process),
     runProgram,

@@ -30,6 +30,14 @@ test("readHostFacts takes each fact from its file", () => {
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "16\n",
     "/sys/devices/system/cpu/cpu10/thermal_throttle/core_throttle_count": "0\n",
     "/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count": "0\n",
+    "/sys/devices/system/cpu/cpu0/topology/physical_package_id": "0\n",
+    "/sys/devices/system/cpu/cpu0/topology/core_id": "0\n",
+    "/sys/devices/system/cpu/cpu1/topology/physical_package_id": "0\n",
+    "/sys/devices/system/cpu/cpu1/topology/core_id": "0\n",
+    "/sys/devices/system/cpu/cpu2/topology/physical_package_id": "1\n",
+    "/sys/devices/system/cpu/cpu2/topology/core_id": "0\n",
+    "/sys/devices/system/cpu/cpu8/topology/physical_package_id": "1\n",
+    "/sys/devices/system/cpu/cpu8/topology/core_id": "1\n",
     "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
     "/sys/devices/system/cpu/cpufreq/thermal_throttle/none": "",
   });
@@ -38,6 +46,8 @@ test("readHostFacts takes each fact from its file", () => {
     assert.deepEqual(facts, {
       hostname: "node-1",
       cpuCount: 4,
+      physicalCores: 3,
+      cpuSockets: 2,
       memoryBytes: 8 * 2 ** 30,
       swapBytes: 2 * 2 ** 20,
       kernelVersion: "6.1.0-30-amd64",

@@ -24,12 +24,14 @@ const SYSTEM_UUID_FILES = [
 export function readHostFacts(root = ""): HostFacts {
   const text = (path: string) => readTrimmed(`${root}${path}`);
   const memory = parseMeminfo(text("/proc/meminfo"));
+  const cpuCount =
+    countListed(text("/sys/devices/system/cpu/online")) ||
+    countProcessors(text("/proc/cpuinfo")) ||
+    availableParallelism();
   return {
     hostname: text("/proc/sys/kernel/hostname") || nodeHostname(),
-    cpuCount:
-      countListed(text("/sys/devices/system/cpu/online")) ||
-      countProcessors(text("/proc/cpuinfo")) ||
-      availableParallelism(),
+    cpuCount,
+    ...readTopology(root, cpuCount),
     memoryBytes: memory.get("MemTotal") ?? 0,
     swapBytes: memory.get("SwapTotal") ?? 0,
     kernelVersion: text("/proc/sys/kernel/osrelease"),
@@ -93,6 +95,25 @@ function countProcessors(cpuinfo: string): number {
 export function osImage(osRelease: string): string {
   const value = /^PRETTY_NAME=(.*)$/m.exec(osRelease)?.[1]?.trim() ?? "";
   return value.replace(/^(["'])(.*)\1$/, "$2").replace(/\\(["'`$\\])/g, "$1") || "Linux";
+}
+
+/** Cores and packages of the processors that are online; a machine that does not tell has one package. */
+function readTopology(
+  root: string,
+  cpuCount: number,
+): Pick<HostFacts, "physicalCores" | "cpuSockets"> {
+  const cores = new Set<string>();
+  const sockets = new Set<string>();
+  for (const name of namesIn(`${root}${CPU_FOLDER}`)) {
+    if (!/^cpu\d+$/.test(name)) continue;
+    const folder = `${root}${CPU_FOLDER}/${name}/topology`;
+    const socket = readTrimmed(`${folder}/physical_package_id`);
+    const core = readTrimmed(`${folder}/core_id`);
+    if (socket === "" || core === "") continue;
+    sockets.add(socket);
+    cores.add(`${socket}/${core}`);
+  }
+  return { physicalCores: cores.size || cpuCount, cpuSockets: sockets.size || 1 };
 }
 
 function smallestPositive(texts: readonly string[]): number {

@@ -233,6 +233,10 @@ export interface FileWorkerFacts {
 export interface HostFacts {
   readonly hostname: string;
   readonly cpuCount: number;
+  /** Cores without their further threads. */
+  readonly physicalCores: number;
+  /** Packages that hold the cores. */
+  readonly cpuSockets: number;
   readonly memoryBytes: number;
   readonly swapBytes: number;
   readonly kernelVersion: string;
@@ -259,6 +263,13 @@ export interface DiskUsage {
   readonly inodesFree: number;
   /** Number of the device: paths with the same one are on one file system. */
   readonly device: number;
+}
+
+/** File descriptors of a process. */
+export interface OpenFiles {
+  readonly descriptors: number;
+  /** Those that are sockets; absent when there are too many descriptors to look at each. */
+  readonly sockets?: number;
 }
 
 /** The kernel's log from the moment it was opened. */
@@ -330,6 +341,8 @@ export interface Host {
   readKernel(path: string): string | undefined;
   /** Sets a file of /proc/sys, or of /proc/self. `OutsideError` when it is not there or may not be set. */
   writeKernel(path: string, value: string): void;
+  /** What a process has open; `undefined` when there is none of that number. The kernel answers at once. */
+  openFiles(pid: number): OpenFiles | undefined;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;
   /** Kills a process, if the number still is of the one that started then. */

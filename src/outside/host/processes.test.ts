@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { test } from "node:test";
 import { parsePids } from "./cgroups/cgroup-folders.ts";
-import { killProcess, parseProcessCgroups, parseProcessStat, readProcess } from "./processes.ts";
+import {
+  killProcess,
+  parseProcessCgroups,
+  parseProcessStat,
+  readOpenFiles,
+  readProcess,
+} from "./processes.ts";
 
 const REST =
   "1 42 42 0 -1 4194560 180 0 0 0 3 4 0 0 20 0 1 0 316327 2617344 0 18446744073709551615";
@@ -60,4 +67,16 @@ test("killProcess ends the process that was meant and no later one of its number
   const [, signal] = (await once(child, "exit")) as [number | null, string];
   assert.equal(signal, "SIGKILL");
   killProcess({ pid, startTicks });
+});
+
+test("readOpenFiles counts the descriptors of a process, and which are sockets", async () => {
+  const before = readOpenFiles(process.pid);
+  assert.ok(before);
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const after = readOpenFiles(process.pid);
+  server.close();
+  assert.equal(after?.descriptors, before.descriptors + 1);
+  assert.equal(after?.sockets, (before.sockets ?? 0) + 1);
+  assert.equal(readOpenFiles(2 ** 30), undefined);
 });

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
-import type { ProcessFacts } from "./host.ts";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import type { OpenFiles, ProcessFacts } from "./host.ts";
 import { errnoOf, hostError } from "./host-errors.ts";
 
 /** Places in `/proc/<pid>/stat` after the program's name (proc_pid_stat(5), counted from `state`). */
@@ -48,6 +48,33 @@ export function readProcess(pid: number, procRoot = "/proc"): ProcessFacts | und
   } catch (thrown) {
     if (["ENOENT", "ENOTDIR", "ESRCH"].includes(errnoOf(thrown))) return undefined;
     throw hostError("read process", String(pid), thrown);
+  }
+}
+
+/** More descriptors are counted only: each takes a system call to look at. */
+const MAX_LOOKED_AT = 1_000;
+
+/** See `Host.openFiles`. A process that this one may not look into has none that can be counted. */
+export function readOpenFiles(pid: number, procRoot = "/proc"): OpenFiles | undefined {
+  const folder = `${procRoot}/${pid}/fd`;
+  try {
+    const names = readdirSync(folder);
+    if (names.length > MAX_LOOKED_AT) return { descriptors: names.length };
+    let sockets = 0;
+    for (const name of names) if (isSocket(`${folder}/${name}`)) sockets += 1;
+    return { descriptors: names.length, sockets };
+  } catch (thrown) {
+    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(errnoOf(thrown))) return undefined;
+    throw hostError("list descriptors of process", String(pid), thrown);
+  }
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return readlinkSync(path).startsWith("socket:");
+  } catch {
+    // It was closed meanwhile.
+    return false;
   }
 }
 

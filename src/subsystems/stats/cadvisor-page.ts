@@ -1,9 +1,15 @@
 // pure
-import { exposeFamilies, type MetricFamily, type Sample } from "../../kit/metric-text.ts";
+import {
+  exposeFamilies,
+  type Labels,
+  type MetricFamily,
+  type Sample,
+} from "../../kit/metric-text.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
-import type { DeviceFigures, InterfaceFigures, Measurement } from "./figures.ts";
+import type { InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 import { groupMetrics } from "./group-metrics.ts";
 import { counter, gauge, type MetricRow, perGroup, rowsOf } from "./metric-rows.ts";
+import { storageMetrics } from "./storage-metrics.ts";
 
 /** Labels of the page. */
 export interface CadvisorOptions {
@@ -17,58 +23,12 @@ export function cadvisorPage(measured: Measurement, options: CadvisorOptions): s
   const rows = rowsOf(measured);
   return exposeFamilies([
     ...groupMetrics(rows),
-    ...storage(rows, options),
+    ...storageMetrics(rows, measured.node, options.deviceName),
     ...network(rows),
     ...rest(rows),
     ...spec(rows),
     ...machine(options),
   ]);
-}
-
-function storage(
-  rows: readonly MetricRow[],
-  { deviceName }: CadvisorOptions,
-): readonly MetricFamily[] {
-  const one = (
-    name: string,
-    help: string,
-    of: (device: DeviceFigures) => number,
-  ): MetricFamily => ({
-    ...counter(name, help),
-    samples: rows.flatMap(({ labels, group }) =>
-      group.devices.map(
-        (figures): Sample => ({
-          labels: { ...labels, device: deviceName(figures.device) },
-          value: of(figures),
-          timestampMs: group.atMs,
-        }),
-      ),
-    ),
-  });
-  const usage = rows.flatMap(({ labels, group }) =>
-    group.devices.flatMap(({ device, readBytes, writtenBytes }): readonly Sample[] => {
-      const [major = "", minor = ""] = device.split(":");
-      const at = { ...labels, device: deviceName(device), major, minor };
-      return [
-        { labels: { ...at, operation: "Read" }, value: readBytes, timestampMs: group.atMs },
-        { labels: { ...at, operation: "Write" }, value: writtenBytes, timestampMs: group.atMs },
-      ];
-    }),
-  );
-  return [
-    {
-      ...counter("container_blkio_device_usage_total", "Blkio Device bytes usage"),
-      samples: usage,
-    },
-    one("container_fs_reads_bytes_total", "Cumulative count of bytes read", (d) => d.readBytes),
-    one("container_fs_reads_total", "Cumulative count of reads completed", (d) => d.reads),
-    one(
-      "container_fs_writes_bytes_total",
-      "Cumulative count of bytes written",
-      (d) => d.writtenBytes,
-    ),
-    one("container_fs_writes_total", "Cumulative count of writes completed", (d) => d.writes),
-  ];
 }
 
 /** Metrics of the network by the member they show. */
@@ -89,7 +49,8 @@ function network(rows: readonly MetricRow[]): readonly MetricFamily[] {
     samples: rows.flatMap(({ labels, group, network: interfaces }) =>
       interfaces.map(
         (figures): Sample => ({
-          labels: { ...labels, interface: figures.name },
+          base: labels,
+          labels: { interface: figures.name },
           value: figures[member],
           timestampMs: group.atMs,
         }),
@@ -111,6 +72,15 @@ function rest(rows: readonly MetricRow[]): readonly MetricFamily[] {
       ({ tasks }) => tasks,
     ),
     perGroup(
+      gauge(
+        "container_threads_max",
+        "Maximum number of threads allowed inside the container, infinity if value is zero",
+      ),
+      rows,
+      ({ maxTasks }) => maxTasks,
+    ),
+    ...processes(rows),
+    perGroup(
       counter(
         "container_oom_events_total",
         "Count of out of memory events observed for the container",
@@ -128,6 +98,41 @@ function rest(rows: readonly MetricRow[]): readonly MetricFamily[] {
   ];
 }
 
+function processes(rows: readonly MetricRow[]): readonly MetricFamily[] {
+  const one = (
+    name: string,
+    help: string,
+    of: (figures: ProcessFigures) => number | undefined,
+    more: Labels = {},
+  ): MetricFamily => ({
+    ...gauge(`container_${name}`, help),
+    samples: rows.flatMap(({ labels, group, processes: figures }): readonly Sample[] => {
+      const value = figures && of(figures);
+      if (value === undefined) return [];
+      return [{ base: labels, labels: more, value, timestampMs: group.atMs }];
+    }),
+  });
+  return [
+    one(
+      "processes",
+      "Number of processes running inside the container.",
+      ({ processes: count }) => count,
+    ),
+    one(
+      "file_descriptors",
+      "Number of open file descriptors for the container.",
+      ({ fileDescriptors }) => fileDescriptors,
+    ),
+    one("sockets", "Number of open sockets for the container.", ({ sockets }) => sockets),
+    one(
+      "ulimits_soft",
+      "Soft ulimit values for the container root process. Unlimited if -1, except priority and nice",
+      ({ maxOpenFiles }) => maxOpenFiles,
+      { ulimit: "max_open_files" },
+    ),
+  ];
+}
+
 /** Static values of containers; without timestamps, as in cAdvisor. */
 function spec(rows: readonly MetricRow[]): readonly MetricFamily[] {
   const one = (
@@ -138,7 +143,7 @@ function spec(rows: readonly MetricRow[]): readonly MetricFamily[] {
     ...gauge(`container_${name}`, help),
     samples: rows.flatMap((row): readonly Sample[] => {
       const value = of(row);
-      return value === undefined ? [] : [{ labels: row.labels, value }];
+      return value === undefined ? [] : [{ base: row.labels, value }];
     }),
   });
   return [
@@ -164,7 +169,7 @@ function spec(rows: readonly MetricRow[]): readonly MetricFamily[] {
 }
 
 function machine({ facts }: CadvisorOptions): readonly MetricFamily[] {
-  const { kernelVersion, osImage: osVersion, cpuCount, memoryBytes, swapBytes } = facts;
+  const { kernelVersion, osImage: osVersion } = facts;
   const labels = {
     cadvisorRevision: "",
     cadvisorVersion: "",
@@ -189,9 +194,11 @@ function machine({ facts }: CadvisorOptions): readonly MetricFamily[] {
       ),
       samples: [{ labels, value: 1 }],
     },
-    one("cpu_cores", "Number of logical CPU cores.", cpuCount),
-    one("memory_bytes", "Amount of memory installed on the machine.", memoryBytes),
-    one("swap_bytes", "Amount of swap memory available on the machine.", swapBytes),
+    one("cpu_cores", "Number of logical CPU cores.", facts.cpuCount),
+    one("cpu_physical_cores", "Number of physical CPU cores.", facts.physicalCores),
+    one("cpu_sockets", "Number of CPU sockets.", facts.cpuSockets),
+    one("memory_bytes", "Amount of memory installed on the machine.", facts.memoryBytes),
+    one("swap_bytes", "Amount of swap memory available on the machine.", facts.swapBytes),
     {
       ...gauge(
         "machine_scrape_error",

@@ -7,6 +7,7 @@ import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerLayer, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
+import { groupByTime } from "./group-by-time.ts";
 import { Latest } from "./latest.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
 import { measuredVolumes } from "./volumes.ts";
@@ -50,9 +51,6 @@ const TIMEOUT_MS = 1_000;
  */
 const MIN_AGE_FACTOR = 20;
 
-/** Folders that are measured in one request to a worker, and how long they take together as far as is known. */
-const MAX_TOGETHER = 500;
-const TOGETHER_MS = 200;
 /** Folders that are measured at a time, each in a request of its own: one that hangs does not hold up the others. */
 const ALONE_AT_A_TIME = 2;
 
@@ -121,6 +119,11 @@ export class Disks {
       this.#walk = undefined;
     });
     await this.#waitAWhile(this.#walk);
+  }
+
+  /** Measures the file systems as a whole when they are too old; waits a second for it. */
+  async refreshFilesystems(): Promise<void> {
+    await this.#waitAWhile(this.#filesystems.refresh(MAX_AGE_MS));
   }
 
   /**
@@ -325,34 +328,6 @@ export class Disks {
       return undefined;
     }
   }
-}
-
-/**
- * Groups of folders that are measured together. A group takes at most `TOGETHER_MS` by what each took the last time; a
- * folder of which nothing is known stands alone.
- */
-function groupByTime(
-  paths: readonly string[],
-  tookMs: (path: string) => number | undefined,
-): readonly (readonly string[])[] {
-  const groups: string[][] = [];
-  let latest: string[] = [];
-  let leftMs = 0;
-  for (const path of paths) {
-    const costMs = tookMs(path);
-    if (costMs === undefined) {
-      groups.push([path]);
-      continue;
-    }
-    if (costMs > leftMs || latest.length === 0 || latest.length >= MAX_TOGETHER) {
-      latest = [];
-      groups.push(latest);
-      leftMs = TOGETHER_MS;
-    }
-    latest.push(path);
-    leftMs -= costMs;
-  }
-  return groups;
 }
 
 function logFolders({ logsFolder, containers }: MeasuredPod): readonly string[] {

@@ -95,6 +95,8 @@ export interface GroupFigures {
   readonly swap?: SwapFigures;
   /** Tasks (processes with all their threads), as limits count them. */
   readonly tasks?: number;
+  /** Most tasks; 0 without a limit. */
+  readonly maxTasks?: number;
   readonly pressure: PressureFigures;
   readonly hugepages: readonly HugepageFigures[];
   readonly devices: readonly DeviceFigures[];
@@ -117,6 +119,32 @@ export interface InterfaceFigures {
   readonly txDropped: number;
 }
 
+/** Processes of a container and what they have open. */
+export interface ProcessFigures {
+  readonly processes: number;
+  /** Absent when there are too many processes to look into each. */
+  readonly fileDescriptors?: number;
+  /** Absent when there are too many descriptors to look at each. */
+  readonly sockets?: number;
+  /** How many files the first process may open; -1 without a limit. */
+  readonly maxOpenFiles?: number;
+}
+
+/** Work of a disk since the machine was started, as `/proc/diskstats` counts it. Times are in milliseconds. */
+export interface DiskWork {
+  readonly reads: number;
+  readonly readsMerged: number;
+  readonly sectorsRead: number;
+  readonly readMs: number;
+  readonly writes: number;
+  readonly writesMerged: number;
+  readonly sectorsWritten: number;
+  readonly writeMs: number;
+  readonly inProgress: number;
+  readonly busyMs: number;
+  readonly weightedMs: number;
+}
+
 /** Usage of a file system, or of one consumer on it. */
 export interface FsFigures {
   readonly atMs: WallMs;
@@ -126,6 +154,8 @@ export interface FsFigures {
   readonly availableBytes?: number;
   readonly inodes?: number;
   readonly inodesFree?: number;
+  /** Number of the device. */
+  readonly device?: number;
 }
 
 /** Measurements of one container. */
@@ -137,6 +167,7 @@ export interface ContainerFigures {
   /** Path of its group. */
   readonly path: string;
   readonly group: GroupFigures;
+  readonly processes?: ProcessFigures;
   readonly rootfs?: FsFigures;
   readonly logs?: FsFigures;
 }
@@ -186,6 +217,8 @@ export interface NodeFigures {
   readonly imageFs?: FsFigures;
   /** The same as `imageFs` where the runtime does not tell them apart. */
   readonly containerFs?: FsFigures;
+  /** By `major:minor`. */
+  readonly disks?: ReadonlyMap<string, DiskWork>;
 }
 
 /** The part of the machine that pressure is judged by. */

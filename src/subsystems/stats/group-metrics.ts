@@ -133,7 +133,7 @@ function hugepages(rows: readonly MetricRow[]): readonly MetricFamily[] {
       group.hugepages.flatMap((pages): readonly Sample[] => {
         const value = of(pages);
         if (value === undefined) return [];
-        return [{ labels: { ...labels, pagesize: pages.size }, value, timestampMs: group.atMs }];
+        return [{ base: labels, labels: { pagesize: pages.size }, value, timestampMs: group.atMs }];
       }),
     ),
   });

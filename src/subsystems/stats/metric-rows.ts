@@ -1,7 +1,7 @@
 // pure
 import type { WallMs } from "../../kit/clock.ts";
 import type { Labels, MetricFamily, Sample } from "../../kit/metric-text.ts";
-import type { GroupFigures, InterfaceFigures, Measurement } from "./figures.ts";
+import type { GroupFigures, InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 
 /** One group with the labels of all its metrics. */
 export interface MetricRow {
@@ -9,6 +9,7 @@ export interface MetricRow {
   readonly group: GroupFigures;
   readonly startedAtMs: WallMs | undefined;
   readonly network: readonly InterfaceFigures[];
+  readonly processes?: ProcessFigures;
 }
 
 /** Every group that was measured, with the labels that cAdvisor gives it. */
@@ -77,7 +78,7 @@ export function perGroup(
     samples: rows.flatMap(({ labels, group }): readonly Sample[] => {
       const value = take(group);
       if (value === undefined) return [];
-      return [{ labels: { ...labels, ...more }, value, timestampMs: group.atMs }];
+      return [{ base: labels, labels: more, value, timestampMs: group.atMs }];
     }),
   };
 }

@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  firstPid,
+  deviceOfNumber,
   groupPath,
   keyedNumber,
   parseBlkio,
   parseBootSecond,
   parseDefaultInterface,
+  parseDiskstats,
   parseInterfaces,
   parseIoStat,
   parseKeyed,
   parseLimit,
   parseNumber,
+  parseOpenFilesLimit,
   parseOwnGroup,
   parsePressure,
   parseTasks,
+  pidsOf,
 } from "./parse.ts";
 
 test("numbers and limits: what is not a number or no limit is undefined", () => {
@@ -116,6 +119,47 @@ test("groupPath: a group however people write it, never above the root", () => {
     assert.equal(groupPath(text), path, text);
 });
 
-test("firstPid leaves out processes of other namespaces", () => {
-  assert.deepEqual(["0\n12\n13", "", undefined].map(firstPid), [12, undefined, undefined]);
+test("pidsOf leaves out processes of other namespaces", () => {
+  assert.deepEqual(["0\n12\n13", "", undefined].map(pidsOf), [[12, 13], [], []]);
+});
+
+test("parseDiskstats takes each disk, of old kernels and new", () => {
+  const disks = parseDiskstats(
+    "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n 259 1 nvme0n1p1 1 0 8 0 0 0 0 0 0 4 4\n   7 0 loop0 1 2",
+  );
+  assert.deepEqual([...disks.keys()], ["8:0", "259:1"]);
+  assert.deepEqual(disks.get("8:0"), {
+    reads: 1,
+    readsMerged: 2,
+    sectorsRead: 3,
+    readMs: 4,
+    writes: 5,
+    writesMerged: 6,
+    sectorsWritten: 7,
+    writeMs: 8,
+    inProgress: 9,
+    busyMs: 10,
+    weightedMs: 11,
+  });
+  assert.equal(parseDiskstats(undefined).size, 0);
+});
+
+test("deviceOfNumber takes apart small and large numbers", () => {
+  assert.deepEqual([0x801, 0x10300, 0x100055, 0x202fb0].map(deviceOfNumber), [
+    "8:1",
+    "259:0",
+    "0:341",
+    "47:688",
+  ]);
+});
+
+test("parseOpenFilesLimit takes the soft limit", () => {
+  const limits = (soft: string) =>
+    `Limit                     Soft Limit           Hard Limit           Units\nMax open files            ${soft.padEnd(20)} 1048576              files\n`;
+  assert.deepEqual([limits("1024"), limits("unlimited"), "", undefined].map(parseOpenFilesLimit), [
+    1024,
+    -1,
+    undefined,
+    undefined,
+  ]);
 });

@@ -1,5 +1,11 @@
 // pure
-import type { DeviceFigures, InterfaceFigures, Pressure, PressureLine } from "./figures.ts";
+import type {
+  DeviceFigures,
+  DiskWork,
+  InterfaceFigures,
+  Pressure,
+  PressureLine,
+} from "./figures.ts";
 
 /** From here on the kernel means "no limit": its greatest number, rounded down to whole pages. */
 const UNLIMITED = 2 ** 62;
@@ -131,13 +137,53 @@ function blkioLines(
   return devices;
 }
 
-/** First process of a `cgroup.procs` that this process can see. */
-export function firstPid(text: string | undefined): number | undefined {
-  const first = (text ?? "")
+/** `/proc/diskstats` by `major:minor` (Documentation/admin-guide/iostats.rst). */
+export function parseDiskstats(text: string | undefined): ReadonlyMap<string, DiskWork> {
+  const disks = new Map<string, DiskWork>();
+  for (const line of (text ?? "").split("\n")) {
+    const [major, minor, , ...counters] = line.trim().split(/\s+/);
+    const n = counters.map(Number);
+    if (n.length < 11) continue;
+    const [reads = 0, readsMerged = 0, sectorsRead = 0, readMs = 0] = n;
+    const [writes = 0, writesMerged = 0, sectorsWritten = 0, writeMs = 0] = n.slice(4);
+    const [inProgress = 0, busyMs = 0, weightedMs = 0] = n.slice(8);
+    disks.set(`${major}:${minor}`, {
+      reads,
+      readsMerged,
+      sectorsRead,
+      readMs,
+      writes,
+      writesMerged,
+      sectorsWritten,
+      writeMs,
+      inProgress,
+      busyMs,
+      weightedMs,
+    });
+  }
+  return disks;
+}
+
+/** `major:minor` of a device's number (makedev(3)). */
+export function deviceOfNumber(device: number): string {
+  const number = BigInt(device);
+  const major = ((number >> 8n) & 0xfffn) | ((number >> 32n) & ~0xfffn);
+  const minor = (number & 0xffn) | ((number >> 12n) & 0xfff_ff00n);
+  return `${major}:${minor}`;
+}
+
+/** The soft limit of open files in `/proc/<pid>/limits`; -1 without one. */
+export function parseOpenFilesLimit(text: string | undefined): number | undefined {
+  const limit = /^Max open files +(\d+|unlimited) /m.exec(text ?? "")?.[1];
+  return limit === undefined ? undefined : limit === "unlimited" ? -1 : Number(limit);
+}
+
+/** Processes of a `cgroup.procs` that this process can see. */
+export function pidsOf(text: string | undefined): readonly number[] {
+  return (text ?? "")
     .split("\n")
     .map(Number)
-    .find((pid) => pid > 0);
-  return first;
+    .filter((pid) => pid > 0);
 }
 
 /** Tasks that there are, out of `/proc/loadavg` (`0.1 0.2 0.3 2/345 6789`). */

@@ -10,6 +10,7 @@ import type {
   PressureFigures,
   SwapFigures,
 } from "./figures.ts";
+import type { Held } from "./held.ts";
 import {
   keyedNumber,
   parseBlkio,
@@ -31,7 +32,14 @@ export interface ReadOptions {
   /** Whether the kernel counts swap for groups. */
   readonly swap: boolean;
   readonly pressure: boolean;
+  /** Holds limits, by path; without it they are read anew. */
+  readonly limits?: Held<GroupLimits>;
 }
+
+/** Limits of a group that rarely change. */
+export type GroupLimits = Pick<GroupFigures, "cpuSpec" | "maxTasks">;
+
+type MoreFigures = GroupLimits & Pick<GroupFigures, "oomKills">;
 
 /** Ticks of `cpuacct.stat`: 100 a second wherever Linux runs containers. */
 const NANOS_PER_TICK = 10_000_000;
@@ -67,13 +75,14 @@ function readGroupV1(
   const usageBytes = parseNumber(used);
   if (usageNanos === undefined && usageBytes === undefined) return undefined;
   const isAll = options.detail === "all";
+  const more = isAll ? moreV1(tree, path, options) : {};
   const memory =
     usageBytes === undefined ? undefined : memoryOf({ usageBytes, limit, stat, prefix: "total_" });
   return {
     atMs,
     ...(usageNanos === undefined
       ? {}
-      : { cpu: isAll ? cpuV1(tree, path, usageNanos) : { usageNanos } }),
+      : { cpu: isAll ? cpuV1(tree, path, usageNanos, more) : { usageNanos } }),
     ...(memory ? { memory: isAll ? { ...memory, ...memoryMoreV1(tree, path) } : memory } : {}),
     ...optional("swap", options.swap ? swapV1(tree, path) : undefined),
     ...optional("tasks", parseNumber(tasks)),
@@ -84,12 +93,19 @@ function readGroupV1(
       `hugetlb.${size}.failcnt`,
     ]),
     devices: isAll ? devicesV1(tree, path) : [],
-    ...(isAll ? moreV1(tree, path) : {}),
+    ...more,
   };
 }
 
-function cpuV1(tree: CgroupTree, path: string, usageNanos: number): CpuFigures {
-  const [split, quota] = tree.readNow(path, ["cpuacct.stat", "cpu.stat"]).map(parseKeyed);
+/** Periods are counted for groups with a quota only: those of others are not read. */
+function cpuV1(
+  tree: CgroupTree,
+  path: string,
+  usageNanos: number,
+  { cpuSpec }: Pick<GroupFigures, "cpuSpec">,
+): CpuFigures {
+  const files = cpuSpec?.quotaUs === undefined ? ["cpuacct.stat"] : ["cpuacct.stat", "cpu.stat"];
+  const [split, quota] = tree.readNow(path, files).map(parseKeyed);
   return {
     usageNanos,
     userNanos: (split?.get("user") ?? 0) * NANOS_PER_TICK,
@@ -161,13 +177,24 @@ function devicesV1(tree: CgroupTree, path: string): readonly DeviceFigures[] {
   return parseBlkio(bytes, operations);
 }
 
-function moreV1(tree: CgroupTree, path: string): Pick<GroupFigures, "cpuSpec" | "oomKills"> {
-  const files = ["cpu.shares", "cpu.cfs_period_us", "cpu.cfs_quota_us", "memory.oom_control"];
-  const [shares, period, quota, oom] = tree.readNow(path, files);
-  const kills = parseKeyed(oom).get("oom_kill");
+function moreV1(tree: CgroupTree, path: string, options: ReadOptions): MoreFigures {
+  const [oom] = tree.readNow(path, ["memory.oom_control"]);
+  return {
+    ...heldLimits(options, path, () => limitsV1(tree, path)),
+    ...optional("oomKills", parseKeyed(oom).get("oom_kill")),
+  };
+}
+
+function heldLimits({ limits }: ReadOptions, path: string, read: () => GroupLimits): GroupLimits {
+  return limits ? limits.get(path, read) : read();
+}
+
+function limitsV1(tree: CgroupTree, path: string): GroupLimits {
+  const files = ["cpu.shares", "cpu.cfs_period_us", "cpu.cfs_quota_us", "pids.max"];
+  const [shares, period, quota, maxTasks] = tree.readNow(path, files);
   return {
     ...optional("cpuSpec", specOf(parseNumber(shares), parseNumber(period), parseNumber(quota))),
-    ...optional("oomKills", kills),
+    ...optional("maxTasks", maxTasksOf(maxTasks)),
   };
 }
 
@@ -215,7 +242,7 @@ function readGroupV2(
       `hugetlb.${size}.events`,
     ]),
     devices: isAll ? parseIoStat(tree.readNow(path, ["io.stat"])[0]) : [],
-    ...(isAll ? moreV2(tree, path) : {}),
+    ...(isAll ? moreV2(tree, path, options) : {}),
   };
 }
 
@@ -266,15 +293,28 @@ function pressureV2(tree: CgroupTree, path: string): PressureFigures {
   return { ...optional("cpu", cpu), ...optional("memory", memory), ...optional("io", io) };
 }
 
-function moreV2(tree: CgroupTree, path: string): Pick<GroupFigures, "cpuSpec" | "oomKills"> {
-  const [weight, max, events] = tree.readNow(path, ["cpu.weight", "cpu.max", "memory.events"]);
+function moreV2(tree: CgroupTree, path: string, options: ReadOptions): MoreFigures {
+  const [events] = tree.readNow(path, ["memory.events"]);
+  return {
+    ...heldLimits(options, path, () => limitsV2(tree, path)),
+    ...optional("oomKills", parseKeyed(events).get("oom_kill")),
+  };
+}
+
+function limitsV2(tree: CgroupTree, path: string): GroupLimits {
+  const [weight, max, maxTasks] = tree.readNow(path, ["cpu.weight", "cpu.max", "pids.max"]);
   const [quota, period] = (max ?? "").split(" ");
   const value = parseNumber(weight);
   const shares = value === undefined ? undefined : sharesOfWeight(value);
   return {
     ...optional("cpuSpec", specOf(shares, parseNumber(period), parseNumber(quota))),
-    ...optional("oomKills", parseKeyed(events).get("oom_kill")),
+    ...optional("maxTasks", maxTasksOf(maxTasks)),
   };
+}
+
+/** `pids.max`; cAdvisor shows no limit as 0. */
+function maxTasksOf(text: string | undefined): number | undefined {
+  return text === "max" ? 0 : parseNumber(text);
 }
 
 /** The shares behind a weight that the agent wrote (the linear map, backwards). */

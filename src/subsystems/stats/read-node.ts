@@ -73,3 +73,27 @@ function machinePressure(host: NodeHost): GroupFigures["pressure"] {
   }
   return pressures;
 }
+
+/** Sizes of huge pages, as the kernel names them, of which the machine has pages now: of others no group has any. */
+export function hugepagesInUse(
+  host: Pick<Host, "readKernel">,
+  { hugepages }: Pick<HostFacts, "hugepages">,
+): readonly string[] {
+  return hugepages
+    .filter(({ sizeBytes }) => {
+      const folder = `/sys/kernel/mm/hugepages/hugepages-${sizeBytes / 1024}kB`;
+      return Number(host.readKernel(`${folder}/nr_hugepages`) ?? 0) > 0;
+    })
+    .map(({ sizeBytes }) => hugepageName(sizeBytes));
+}
+
+/** `2MB` for 2 MiB, as the kernel names it (hugetlb_cgroup.c). */
+function hugepageName(sizeBytes: number): string {
+  for (const [unit, bytes] of [
+    ["GB", 2 ** 30],
+    ["MB", 2 ** 20],
+    ["KB", 2 ** 10],
+  ] as const)
+    if (sizeBytes >= bytes) return `${sizeBytes / bytes}${unit}`;
+  return `${sizeBytes}B`;
+}

@@ -57,7 +57,6 @@ test("the runtime is asked at most every ten seconds, and not at all for CPU and
   const { stats, asked, clock } = await statsWorld(2);
   await stats.summary({ onlyCpuAndMemory: true });
   await stats.resourcePage();
-  await stats.cadvisorPage();
   assert.deepEqual(asked, []);
   for (let i = 0; i < 5; i += 1) {
     await stats.summary();
@@ -232,6 +231,56 @@ test("pages hold the names that dashboards and metrics-server use", async () => 
     "machine_scrape_error 0",
   ])
     assert.ok(cadvisor.split("\n").includes(line), `${line}\n${cadvisor}`);
+});
+
+test("/metrics/cadvisor counts processes and what they have open", async () => {
+  const { stats, host } = await statsWorld(2);
+  const path = `${POD}/${ID}`;
+  host.cgroups.addProcess(path, 78);
+  host.cgroups.addProcess(path, 79);
+  host.cgroups.set(path, "pids.current", "5");
+  host.cgroups.set(path, "pids.max", "max");
+  host.openFilesOf.set(78, { descriptors: 4, sockets: 1 });
+  host.openFilesOf.set(79, { descriptors: 3, sockets: 2 });
+  host.kernelFiles.set("/proc/78/limits", "Max open files            1024      4096      files");
+  const labels = `{container="c",id="${path}",image="img",name="${ID}",namespace="shop",pod="web"`;
+  const at = 1_790_000_000_000;
+  const page = (await stats.cadvisorPage()).split("\n");
+  for (const line of [
+    `container_processes${labels}} 2 ${at}`,
+    `container_file_descriptors${labels}} 7 ${at}`,
+    `container_sockets${labels}} 3 ${at}`,
+    `container_threads${labels}} 5 ${at}`,
+    `container_threads_max${labels}} 0 ${at}`,
+    `container_ulimits_soft${labels},ulimit="max_open_files"} 1024 ${at}`,
+  ])
+    assert.ok(page.includes(line), `${line}\n${page.join("\n")}`);
+});
+
+test("/metrics/cadvisor: file systems of the machine, its disks, its processors", async () => {
+  const { stats, host } = await statsWorld(2);
+  host.disk = {
+    capacityBytes: 1000,
+    availableBytes: 400,
+    inodes: 50,
+    inodesFree: 20,
+    device: 0x801,
+  };
+  host.kernelFiles.set("/proc/diskstats", "   8       1 sda1 1 2 3 4000 5 6 7 8 9 10 11");
+  host.kernelFiles.set("/sys/dev/block/8:1/uevent", "MAJOR=8\nDEVNAME=sda1\n");
+  const labels = `{container="",id="/",image="",name="",namespace="",pod="",device="/dev/sda1"}`;
+  const at = 1_790_000_000_000;
+  const page = (await stats.cadvisorPage()).split("\n");
+  for (const line of [
+    `container_fs_limit_bytes${labels} 1000 ${at}`,
+    `container_fs_usage_bytes${labels} 600 ${at}`,
+    `container_fs_inodes_total${labels} 50 ${at}`,
+    `container_fs_inodes_free${labels} 20 ${at}`,
+    `container_fs_read_seconds_total${labels} 4 ${at}`,
+    `container_fs_io_current${labels} 9 ${at}`,
+    `machine_cpu_physical_cores{machine_id="${FAKE_FACTS.machineId}",system_uuid="${FAKE_FACTS.systemUuid}",boot_id="${FAKE_FACTS.bootId}"} 2`,
+  ])
+    assert.ok(page.includes(line), `${line}\n${page.join("\n")}`);
 });
 
 for (const version of [1, 2] as const)

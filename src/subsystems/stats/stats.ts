@@ -20,19 +20,22 @@ import type {
   PodFigures,
   PodStorage,
 } from "./figures.ts";
+import { Held } from "./held.ts";
 import {
-  firstPid,
   groupPath,
   parseBootSecond,
   parseDefaultInterface,
+  parseDiskstats,
   parseInterfaces,
   parseOwnGroup,
   parseTasks,
+  pidsOf,
 } from "./parse.ts";
 import type { MeasuredPod } from "./pods.ts";
 import { CpuRates } from "./rates.ts";
 import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
-import { readNodeGroup } from "./read-node.ts";
+import { hugepagesInUse, readNodeGroup } from "./read-node.ts";
+import { readProcesses } from "./read-processes.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
 import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage-metrics.ts";
@@ -40,11 +43,11 @@ import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage
 export type { FsFigures, MachineFigures, Measurement, PodFigures, PodStorage } from "./figures.ts";
 export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
-export type { NodeMetrics, PodMetrics } from "./usage-metrics.ts";
+export { type GroupUse, groupUses, type NodeMetrics, type PodMetrics } from "./usage-metrics.ts";
 
 /** Dependencies of the module. */
 export interface StatsDeps {
-  readonly host: Pick<Host, "cgroups" | "readKernel" | "diskUsage" | "podFiles">;
+  readonly host: Pick<Host, "cgroups" | "readKernel" | "openFiles" | "diskUsage" | "podFiles">;
   readonly runtime: DisksDeps["runtime"];
   readonly facts: HostFacts;
   readonly clock: Clock;
@@ -67,6 +70,8 @@ export interface StatsOptions {
 
 /** Answers to questions that come close together are one and the same. */
 const FRESH_MS = 1_000;
+/** Limits of groups, which change with a resize only, are not read more often. */
+const LIMITS_MAX_AGE_MS = 60_000;
 /** Pods that are read without letting other work in between. */
 const SLICE = 20;
 /** The first average of CPU use reaches over this. */
@@ -94,7 +99,8 @@ export class Stats {
     const { rootFolder, volumesMaxAgeMs } = options;
     this.#disks = new Disks({ rootFolder, volumesMaxAgeMs }, deps);
     this.#reading = {
-      hugepageSizes: deps.facts.hugepages.map(({ sizeBytes }) => hugepageName(sizeBytes)),
+      hugepageSizes: [],
+      limits: new Held(LIMITS_MAX_AGE_MS, () => deps.clock.monotonic()),
       swap: deps.facts.swapBytes > 0,
       pressure: deps.host.readKernel("/proc/pressure/cpu") !== undefined,
     };
@@ -175,9 +181,15 @@ export class Stats {
 
   /** `/metrics/cadvisor`. */
   async cadvisorPage(): Promise<string> {
-    const measured = await this.measure({ detail: "all" });
-    const { facts } = this.#deps;
-    return cadvisorPage(measured, { facts, deviceName: (device) => this.#nameOf(device) });
+    const [measured] = await Promise.all([
+      this.measure({ detail: "all" }),
+      this.#disks.refreshFilesystems(),
+    ]);
+    const { facts, host } = this.#deps;
+    const disks = parseDiskstats(host.readKernel("/proc/diskstats"));
+    const node = { ...measured.node, ...this.#filesystems(), disks };
+    const deviceName = (device: string) => this.#nameOf(device);
+    return cadvisorPage({ ...measured, node }, { facts, deviceName });
   }
 
   /**
@@ -201,7 +213,8 @@ export class Stats {
 
   async #take(detail: Detail): Promise<Measurement> {
     const { clock, host, facts } = this.#deps;
-    const options = { ...this.#reading, detail };
+    const hugepageSizes = detail === "all" ? hugepagesInUse(host, facts) : [];
+    const options = { ...this.#reading, detail, hugepageSizes };
     const read = new Set(["/"]);
     const atMs = clock.wall();
     const group = this.#rated("/", readNodeGroup(host, facts, atMs, options));
@@ -221,6 +234,7 @@ export class Stats {
       for (const { path } of figures.containers) read.add(path);
     }
     this.#rates.keep(read);
+    this.#reading.limits?.keep(read);
     return { atMs, node: this.#nodeOf(group, groups), pods };
   }
 
@@ -244,7 +258,9 @@ export class Stats {
     const containers = pod.containers.flatMap((container): readonly ContainerFigures[] => {
       const path = this.#places.get(container.id);
       const group = path === undefined ? undefined : this.#read(path, options);
-      return path === undefined || !group ? [] : [{ ...container, path, group }];
+      if (path === undefined || !group) return [];
+      const processes = options.detail === "all" ? readProcesses(this.#deps.host, path) : undefined;
+      return [{ ...container, path, group, ...(processes ? { processes } : {}) }];
     });
     return {
       uid: pod.uid,
@@ -266,7 +282,7 @@ export class Stats {
     const { host } = this.#deps;
     for (const { id } of [sandbox, ...containers]) {
       const path = this.#places.get(id);
-      const pid = path && firstPid(host.cgroups.readNow(path, ["cgroup.procs"])[0]);
+      const [pid] = path ? pidsOf(host.cgroups.readNow(path, ["cgroup.procs"])[0]) : [];
       const text = pid ? host.readKernel(`/proc/${pid}/net/dev`) : undefined;
       if (text !== undefined) return parseInterfaces(text).filter(({ name }) => name !== "lo");
     }
@@ -301,15 +317,22 @@ export class Stats {
     this.#places = places;
   }
 
+  #filesystems(): Pick<NodeFigures, "fs" | "imageFs" | "containerFs"> {
+    const { node, image, container } = this.#disks;
+    return {
+      ...(node ? { fs: node } : {}),
+      ...(image ? { imageFs: image } : {}),
+      ...(container ? { containerFs: container } : {}),
+    };
+  }
+
   #withDisks(measured: Measurement, pods: ReadonlyMap<string, MeasuredPod>): Measurement {
     const disks = this.#disks;
     return {
       ...measured,
       node: {
         ...measured.node,
-        ...(disks.node ? { fs: disks.node } : {}),
-        ...(disks.image ? { imageFs: disks.image } : {}),
-        ...(disks.container ? { containerFs: disks.container } : {}),
+        ...this.#filesystems(),
       },
       pods: measured.pods.map((figures) => {
         const pod = pods.get(figures.uid);
@@ -367,15 +390,4 @@ function present<K extends string>(
   figures: FsFigures | undefined,
 ): { readonly [key in K]?: FsFigures } {
   return figures ? ({ [name]: figures } as { readonly [key in K]?: FsFigures }) : {};
-}
-
-/** `2MB` for 2 MiB, as the kernel names it (hugetlb_cgroup.c). */
-function hugepageName(sizeBytes: number): string {
-  for (const [unit, bytes] of [
-    ["GB", 2 ** 30],
-    ["MB", 2 ** 20],
-    ["KB", 2 ** 10],
-  ] as const)
-    if (sizeBytes >= bytes) return `${sizeBytes / bytes}${unit}`;
-  return `${sizeBytes}B`;
 }

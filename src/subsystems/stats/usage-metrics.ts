@@ -85,3 +85,34 @@ function shownWindow(ms: number): string {
   if (seconds < 60) return `${seconds}s`;
   return `${Math.floor(seconds / 60)}m${Math.round((seconds % 60) * 1000) / 1000}s`;
 }
+
+/** What a group uses now; what was not measured yet is absent. */
+export interface GroupUse {
+  /** Average of the last seconds, in thousandths of a CPU. */
+  readonly cpuMilli?: number;
+  /** Working set. */
+  readonly memoryBytes?: number;
+  readonly tasks?: number;
+}
+
+/** Use of every group that was measured, by its path. */
+export function groupUses({ node, pods }: Measurement): Readonly<Record<string, GroupUse>> {
+  const uses: Record<string, GroupUse> = {};
+  const add = (path: string, group: GroupFigures | undefined) => {
+    if (group === undefined) return;
+    const { nanoCores, memory, tasks } = group;
+    uses[path] = {
+      ...(nanoCores === undefined ? {} : { cpuMilli: nanoCores / NANOS_PER_MILLI }),
+      ...(memory === undefined ? {} : { memoryBytes: memory.workingSetBytes }),
+      ...(tasks === undefined ? {} : { tasks }),
+    };
+  };
+  for (const { path, group } of node.groups) add(path, group);
+  for (const pod of pods) {
+    add(pod.path, pod.group);
+    for (const { path, group } of pod.containers) add(path, group);
+  }
+  return uses;
+}
+
+const NANOS_PER_MILLI = 1_000_000;

@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -19,6 +27,32 @@ test("a kept file is read again each time, and what is missing is undefined", ()
     assert.equal(files.size, 1);
     assert.equal(files.read(folder), undefined, "a folder is not a file");
     assert.equal(files.size, 1);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("of more files than may be held the first stay open, and the rest is read all the same", () => {
+  const folder = mkdtempSync(join(tmpdir(), "kept-"));
+  try {
+    const files = new KeptFiles(2);
+    const paths = ["a", "b", "c"].map((name) => join(folder, name));
+    for (const path of paths) writeFileSync(path, path);
+    for (let round = 0; round < 2; round += 1)
+      assert.deepEqual(
+        paths.map((path) => files.read(path)),
+        paths,
+      );
+    assert.equal(files.size, 2);
+    assert.equal(files.read(join(folder, "absent")), undefined);
+    const open = readdirSync("/proc/self/fd").map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return "";
+      }
+    });
+    assert.deepEqual(open.filter((path) => path.startsWith(folder)).toSorted(), paths.slice(0, 2));
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -18,10 +18,14 @@ interface Kept {
  * opening, reading and closing. A file whose group is gone says so when it is read, and is closed then.
  */
 export class KeptFiles {
-  readonly #most = Math.min(MAX_KEPT, openLimit() * PART_OF_LIMIT);
+  readonly #most: number;
   readonly #kept = new Map<string, Kept>();
   readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   #isArmed = false;
+
+  constructor(most = Math.min(MAX_KEPT, openLimit() * PART_OF_LIMIT)) {
+    this.#most = most;
+  }
 
   /** How many are open. */
   get size(): number {
@@ -40,6 +44,7 @@ export class KeptFiles {
         this.#close(path, kept);
       }
     }
+    if (this.#kept.size >= this.#most) return this.#readOnce(path);
     try {
       const descriptor = openSync(path, "r");
       this.#keep(path, descriptor);
@@ -51,6 +56,22 @@ export class KeptFiles {
     }
   }
 
+  /**
+   * Of more files than may be held the rest is opened each time: files are read in the same order again and again, and
+   * closing the oldest for each would leave none open that is read next.
+   */
+  #readOnce(path: string): string | undefined {
+    let descriptor: number | undefined;
+    try {
+      descriptor = openSync(path, "r");
+      return this.#text(descriptor);
+    } catch {
+      return undefined;
+    } finally {
+      if (descriptor !== undefined) closeSync(descriptor);
+    }
+  }
+
   #text(descriptor: number): string {
     const length = readSync(descriptor, this.#buffer, 0, BUFFER_BYTES, 0);
     const end = length > 0 && this.#buffer[length - 1] === NEWLINE ? length - 1 : length;
@@ -58,7 +79,6 @@ export class KeptFiles {
   }
 
   #keep(path: string, descriptor: number): void {
-    if (this.#kept.size >= this.#most) this.#closeOldest();
     this.#kept.set(path, { descriptor, used: true });
     if (this.#isArmed) return;
     this.#arm();
@@ -68,11 +88,6 @@ export class KeptFiles {
   #arm(): void {
     this.#isArmed = true;
     setTimeout(() => this.#sweep(), KEEP_MS).unref();
-  }
-
-  #closeOldest(): void {
-    const [oldest] = this.#kept;
-    if (oldest) this.#close(...oldest);
   }
 
   #sweep(): void {
