@@ -38,7 +38,12 @@ export function DevicesTab(): ComponentChild {
   return h(AnswerBox<DeviceReport>, {
     answer,
     show: ({ resources, notes }) => [
-      resources.length === 0 && h("p", { class: "empty" }, "No device plugin has registered."),
+      resources.length === 0 &&
+        h(
+          "p",
+          { class: "empty" },
+          "No device plugin has registered. Plugins that do are listed here with their devices, and with the pods that own them.",
+        ),
       ...resources.map((each) => h(ResourceSection, { key: each.resource, resource: each })),
       notes.length > 0 &&
         h(

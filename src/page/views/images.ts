@@ -29,15 +29,21 @@ function diskOf({ disk, policy, freesBytes }: ImagesReport): ComponentChild {
       label: "Image file system",
       share: disk.usagePercent / 100,
       limit: policy.highPercent / 100,
-      text: `${disk.usagePercent}% used, collected above ${policy.highPercent}% down to ${policy.lowPercent}%`,
+      text: `${disk.usagePercent}% used; above ${policy.highPercent}% unused images are removed until ${policy.lowPercent}% are left`,
     }),
-    h("p", null, `A pass now would free ${humanBytes(freesBytes)}.`),
+    h(
+      "p",
+      null,
+      freesBytes > 0
+        ? `A garbage collection now would free ${humanBytes(freesBytes)}.`
+        : "A garbage collection now would remove nothing.",
+    ),
   );
 }
 
 function tableOf({ images, atMs }: ImagesReport): ComponentChild {
   return h(Table<ImageRow>, {
-    caption: "Images, in the order in which they go",
+    caption: "Images, in the order in which they would be removed",
     columns: IMAGE_COLUMNS.filter(({ wide }) => wide !== true).map(({ title, ...column }) => ({
       ...column,
       title: title.charAt(0) + title.slice(1).toLowerCase(),

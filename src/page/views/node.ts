@@ -6,6 +6,7 @@ import { humanBytes } from "../../cli/render/amounts.ts";
 import type { EvictionReport } from "../../subsystems/eviction/eviction.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";
+import { Pill } from "./pill.ts";
 import { Table, type TableColumn } from "./table.ts";
 
 const EVERY_MS = 10_000;
@@ -45,9 +46,10 @@ export function NodeTab(): ComponentChild {
   ];
 }
 
-function overviewOf({ conditions, agent, startedAtMs, allocatable }: Overview): ComponentChild {
-  const seconds = Math.max(1, (Date.now() - startedAtMs) / 1000);
+function overviewOf(overview: Overview): ComponentChild {
+  const { conditions, allocatable, capacity } = overview;
   return [
+    h("h2", null, "Conditions"),
     h(
       "ul",
       { class: "conditions" },
@@ -55,21 +57,42 @@ function overviewOf({ conditions, agent, startedAtMs, allocatable }: Overview): 
         h(
           "li",
           { key: type },
-          h("span", { class: `badge ${status === "True" ? "good" : "bad"}` }, type),
-          message,
+          h(Pill, { text: type, style: status === "True" ? "green" : "red" }),
+          h("span", null, message === "" ? "as it should be" : message),
         ),
       ),
     ),
+    h("h2", null, "Resources"),
     h(
-      "p",
-      null,
-      `Allocatable: ${allocatable.cpuMilli / 1000} CPUs, ${humanBytes(allocatable.memoryBytes)} of memory, ${allocatable.pods} pods.`,
+      "dl",
+      { class: "facts" },
+      factsOf({
+        "CPUs for pods": `${allocatable.cpuMilli / MILLI} of ${capacity.cpuMilli / MILLI}`,
+        "Memory for pods": `${humanBytes(allocatable.memoryBytes)} of ${humanBytes(capacity.memoryBytes)}`,
+        "Disk for pods": `${humanBytes(allocatable.ephemeralStorageBytes)} of ${humanBytes(capacity.ephemeralStorageBytes)}`,
+        Pods: `${overview.pods.total} of ${allocatable.pods}`,
+        "Running containers": String(overview.containersRunning),
+        "Bad manifests": String(overview.problems),
+      }),
     ),
-    h(
-      "p",
-      null,
-      `The agent: ${humanBytes(agent.residentBytes)} resident, ${((agent.cpuSeconds / seconds) * 1000).toFixed(1)} millicores on average, ` +
-        `event loop late by ${(agent.loopDelayP99Seconds * 1000).toFixed(0)} ms (p99).`,
-    ),
+    h("h2", null, "What the agent itself uses"),
+    h("dl", { class: "facts" }, factsOf(costOf(overview))),
   ];
+}
+
+const MILLI = 1_000;
+
+function costOf({ agent, startedAtMs }: Overview): Readonly<Record<string, string>> {
+  const seconds = Math.max(1, (Date.now() - startedAtMs) / 1000);
+  return {
+    "CPU since its start": `${((agent.cpuSeconds / seconds) * MILLI).toFixed(1)} millicores`,
+    Memory: `${humanBytes(agent.residentBytes)} resident`,
+    "Event loop delay, p99": `${(agent.loopDelayP99Seconds * MILLI).toFixed(0)} ms`,
+  };
+}
+
+function factsOf(facts: Readonly<Record<string, string>>): ComponentChild {
+  return Object.entries(facts).map(([title, value]) =>
+    h("div", { key: title }, h("dt", null, title), h("dd", null, value)),
+  );
 }

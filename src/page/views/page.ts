@@ -34,6 +34,7 @@ const CONNECTIONS: Readonly<Record<Connection, string>> = {
 export function PageFrame({ state }: ViewProps): ComponentChild {
   const [, name = "pods", ...rest] = location.hash.split("/");
   const { view } = VIEWS[name] ?? { view: PodsTab };
+  const active = name === "pod" ? "pods" : name;
   const pod = name === "pod" ? decodeURIComponent(rest.join("/")) : undefined;
   return [
     h("a", { class: "skip", href: "#main" }, "Skip to content"),
@@ -44,7 +45,7 @@ export function PageFrame({ state }: ViewProps): ComponentChild {
       Object.entries(VIEWS).map(([key, { title }]) =>
         h(
           "a",
-          { key, href: `#/${key}`, ...(key === name ? { "aria-current": "page" } : {}) },
+          { key, href: `#/${key}`, ...(key === active ? { "aria-current": "page" } : {}) },
           title,
         ),
       ),
@@ -69,13 +70,13 @@ function Header({ state: { overview, connection } }: ViewProps): ComponentChild 
     overview &&
       h(
         "span",
-        { class: "facts" },
-        `nodelet ${overview.version}, ${overview.runtime}, ${overview.pods.total} pods, ` +
+        { class: "dim" },
+        `nodelet ${overview.version} · Kubernetes ${overview.kubernetesVersion} · ${overview.runtime} · ` +
           `agent up ${humanDuration(Date.now() - overview.startedAtMs)}`,
       ),
     h(
       "span",
-      { class: `badge ${connection === "live" ? "good" : "warn"}`, role: "status" },
+      { class: `live ${connection === "live" ? "good" : "warn"}`, role: "status" },
       CONNECTIONS[connection],
     ),
   );

@@ -1,14 +1,16 @@
 /** One pod: what blocks it now, and all that happened on one time axis. */
 import { type ComponentChild, h } from "preact";
 import { isChosen, parseEventChoice } from "../../api/event-choice.ts";
-import type { CoreEvent } from "../../api/generated/types.ts";
+import type { ContainerStatus, CoreEvent, Pod } from "../../api/generated/types.ts";
 import type { Decisions, ProbesReply } from "../../cli/client/shapes.ts";
 import { eventTime } from "../../cli/render/tables/event-row.ts";
-import { podRow } from "../../cli/render/tables/pod-row.ts";
+import { type PodRow, podRow } from "../../cli/render/tables/pod-row.ts";
 import { storyOf } from "../../cli/render/why/why.ts";
 import { useData } from "../requests.ts";
 import type { ShownNode } from "../store.ts";
+import { Pill } from "./pill.ts";
 import { ProbeStrips } from "./strips.ts";
+import { Table, type TableColumn } from "./table.ts";
 import { Timeline, type TimelineEntry } from "./timeline.ts";
 
 const PROBES_MS = 3_000;
@@ -41,21 +43,84 @@ export function PodTab({
   ];
   const row = pod && podRow(pod, Date.now());
   return [
-    h("h2", null, name),
+    h(
+      "div",
+      { class: "title" },
+      h("h2", null, name),
+      row && h(Pill, { text: row.status, style: row.style }),
+    ),
     row
-      ? h(
+      ? h(Facts, { row })
+      : h(
           "p",
-          null,
-          h("strong", null, row.status),
-          `, ready ${row.ready}, restarts ${row.restarts}, age ${row.age}`,
-        )
-      : h("p", { class: "warn" }, "This pod is not on the node now."),
-    row && row.why !== "" && h("p", { class: "now" }, row.why),
+          { class: "note warn" },
+          "This pod is not on the node now; what is known of it stands below.",
+        ),
+    row && row.why !== "" && h("p", { class: "note warn now" }, row.why),
+    pod && h(Containers, { pod }),
     h(ProbeStrips, { reports }),
     decisions.kind === "failed" && h("p", { class: "bad" }, decisions.message),
     h(Timeline, { entries }),
-    h("p", { class: "command" }, "On the node: ", h("code", null, `nodelet why ${name}`)),
+    h("p", { class: "command" }, "The same on the node: ", h("code", null, `nodelet why ${name}`)),
   ];
+}
+
+function Facts({ row }: { readonly row: PodRow }): ComponentChild {
+  const { status } = row.pod;
+  const facts = [
+    ["Ready", row.ready],
+    ["Restarts", row.restarts],
+    ["Age", row.age],
+    ["Pod IP", row.ip === "<none>" ? "none" : row.ip],
+    ["QoS class", status?.qosClass ?? "unknown"],
+  ];
+  return h(
+    "dl",
+    { class: "facts" },
+    facts.map(([title, value]) =>
+      h("div", { key: title }, h("dt", null, title), h("dd", null, value)),
+    ),
+  );
+}
+
+const CONTAINERS: readonly TableColumn<ContainerStatus>[] = [
+  { title: "Container", value: ({ name }) => name },
+  {
+    title: "State",
+    value: ({ state }) => stateOf(state),
+    style: ({ state, ready }) =>
+      state?.running
+        ? ready
+          ? "green"
+          : "yellow"
+        : state?.terminated?.exitCode === 0
+          ? "dim"
+          : "red",
+  },
+  { title: "Last state", value: ({ lastState }) => stateOf(lastState) },
+  { title: "Restarts", value: ({ restartCount }) => String(restartCount), align: "right" },
+  { title: "Image", value: ({ image }) => h("code", null, image) },
+];
+
+function Containers({ pod: { status } }: { readonly pod: Pod }): ComponentChild {
+  const rows = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  if (rows.length === 0) return null;
+  return h(Table<ContainerStatus>, {
+    caption: "Containers",
+    columns: CONTAINERS,
+    rows,
+    keyOf: ({ name }) => name,
+    empty: "",
+  });
+}
+
+/** `running`, `waiting: CrashLoopBackOff`, `terminated: Error, exit code 1`. */
+function stateOf(state: ContainerStatus["state"]): string {
+  if (state?.running) return "running";
+  if (state?.waiting) return `waiting${state.waiting.reason ? `: ${state.waiting.reason}` : ""}`;
+  if (!state?.terminated) return "–";
+  const { reason = "", exitCode } = state.terminated;
+  return `terminated${reason === "" ? "" : `: ${reason}`}, exit code ${exitCode}`;
 }
 
 function decisionEntries({ items }: Decisions): readonly TimelineEntry[] {

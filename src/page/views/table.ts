@@ -40,26 +40,38 @@ export function Table<Row>({
   return h(
     "div",
     { class: "scroll", tabIndex: 0, role: "region", "aria-label": caption },
+    // The roles stay where a narrow screen shows each row as a block.
     h(
       "table",
-      null,
+      { role: "table" },
       h("caption", null, caption),
       h(
         "thead",
-        null,
+        { role: "rowgroup" },
         h(
           "tr",
-          null,
-          columns.map(({ title }) => h("th", { key: title, scope: "col" }, title)),
+          { role: "row" },
+          columns.map(({ title, align }) =>
+            h(
+              "th",
+              {
+                key: title,
+                scope: "col",
+                role: "columnheader",
+                ...(align ? { class: align } : {}),
+              },
+              title,
+            ),
+          ),
         ),
       ),
       h(
         "tbody",
-        null,
+        { role: "rowgroup" },
         rows.map((row) =>
           h(
             "tr",
-            { key: keyOf(row) },
+            { key: keyOf(row), role: "row" },
             columns.map((column) => cellOf(column, row)),
           ),
         ),
@@ -73,7 +85,12 @@ function cellOf<Row>({ title, value, style, align }: TableColumn<Row>, row: Row)
   const classes = [look === undefined ? undefined : CLASSES[look], align].filter(Boolean);
   return h(
     "td",
-    { key: title, ...(classes.length > 0 ? { class: classes.join(" ") } : {}) },
+    {
+      key: title,
+      role: "cell",
+      "data-title": title,
+      ...(classes.length > 0 ? { class: classes.join(" ") } : {}),
+    },
     value(row),
   );
 }

@@ -21,13 +21,14 @@ const TICKS = 5;
 /** A pod's first second is spread over the whole axis, not shorter. */
 const MIN_SPAN_MS = 1_000;
 
-/** The axis above the list, oldest first. */
+/** The axis above the list, latest first. */
 export function Timeline({
   entries,
 }: {
   readonly entries: readonly TimelineEntry[];
 }): ComponentChild {
-  if (entries.length === 0) return h("p", { class: "empty" }, "Nothing is known yet.");
+  if (entries.length === 0)
+    return h("p", { class: "empty" }, "Nothing has been recorded for this pod yet.");
   const sorted = entries.toSorted((a, b) => a.atMs - b.atMs);
   const from = sorted[0]?.atMs ?? 0;
   const span = Math.max(MIN_SPAN_MS, Date.now() - from);
@@ -35,20 +36,31 @@ export function Timeline({
     "section",
     { "aria-label": "Timeline" },
     h("h3", null, "Timeline"),
-    h(Axis, { entries: sorted, from, span }),
+    h(
+      "p",
+      { class: "legend" },
+      "Latest first. On the axis, what failed stands out in another colour.",
+    ),
+    h(
+      "div",
+      { class: "wide", tabIndex: 0, role: "region", "aria-label": "Time axis" },
+      h(Axis, { entries: sorted, from, span }),
+    ),
     h(
       "ol",
       { class: "timeline" },
-      sorted.map((entry, at) =>
-        h(
-          "li",
-          { key: at, class: entry.isWarning ? "warning" : "" },
-          h("time", { dateTime: new Date(entry.atMs).toISOString() }, timeOfDay(entry.atMs)),
-          h("span", { class: `lane ${entry.lane}` }, entry.lane),
-          h("strong", null, entry.title),
-          h("span", null, entry.text),
+      sorted
+        .toReversed()
+        .map((entry, at) =>
+          h(
+            "li",
+            { key: sorted.length - at, class: entry.isWarning ? "warning" : "" },
+            h("time", { dateTime: new Date(entry.atMs).toISOString() }, timeOfDay(entry.atMs)),
+            h("span", { class: `lane ${entry.lane}` }, entry.lane),
+            h("strong", null, entry.title),
+            h("span", null, entry.text),
+          ),
         ),
-      ),
     ),
   );
 }

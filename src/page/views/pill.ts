@@ -1,0 +1,17 @@
+/** A word with the colour of its meaning. */
+import { type ComponentChild, h } from "preact";
+import type { Style } from "../../cli/render/text.ts";
+
+const CLASSES: Partial<Record<Style, string>> = { green: "good", yellow: "warn", red: "bad" };
+
+/** A status. */
+export function Pill({
+  text,
+  style,
+}: {
+  readonly text: string;
+  readonly style: Style | undefined;
+}): ComponentChild {
+  const look = style === undefined ? undefined : CLASSES[style];
+  return h("span", { class: `pill ${look ?? ""}`.trim() }, text);
+}

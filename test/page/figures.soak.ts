@@ -1,0 +1,219 @@
+/**
+ * What the page costs and how fast it is, in Debian's Chromium: 50 pods in crash loops on a real node, and 500 pods of a
+ * simulated one. Pictures of every view are written where NODELET_PICTURES names a folder.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Browser, Page } from "playwright-core";
+import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { ServedWorld } from "../server/world.ts";
+import { forwardPage, launchBrowser, openPage, pageLink } from "./open-page.ts";
+
+const LOOPS = 50;
+const MANY = 500;
+const FIRST_PAINT_MS = 1_000;
+const ON_SCREEN_MS = 500;
+const MAX_BYTES = 150_000;
+/** Of one CPU. */
+const MAX_MILLICORES = 5;
+/** The CPU is compared over windows of this length, with and without the page in turn. */
+const WINDOW_MS = 20_000;
+const WINDOWS = 4;
+const CHANGES = 5;
+/** A clock tick of /proc is 10 ms. */
+const MS_PER_TICK = 10;
+const PICTURES = process.env["NODELET_PICTURES"];
+const DIST = join(import.meta.dirname, "../../dist/page");
+const VIEWS = ["pods", "events", "probes", "images", "devices", "cgroups", "node"] as const;
+
+/** Milliseconds until something was painted, and until all rows were there. */
+async function paints(page: Page, rows: number): Promise<{ firstMs: number; rowsMs: number }> {
+  await page.waitForFunction(`document.querySelectorAll("tbody tr").length >= ${rows}`);
+  return page.evaluate(() => ({
+    firstMs: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Number.NaN,
+    rowsMs: performance.now(),
+  }));
+}
+
+const bytesOf = (page: Page): Promise<number> =>
+  page.evaluate(() =>
+    performance
+      .getEntries()
+      .reduce((sum, entry) => sum + ((entry as PerformanceResourceTiming).encodedBodySize ?? 0), 0),
+  );
+
+async function pictures(page: Page, name: string, hash: string): Promise<void> {
+  if (PICTURES === undefined) return;
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [1280, 400]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.goto(`${page.url().split("#")[0]}#/${hash}`);
+      await page.getByRole("main").locator("table, .empty, .axis").first().waitFor();
+      await page.screenshot({ path: `${PICTURES}/${name}-${colorScheme}-${width}.png` });
+    }
+  }
+}
+
+/** A manifest of a pod that ends after a while again and again, or stays. */
+function manifest(name: string, script: string): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      containers: [
+        {
+          name: "main",
+          image: "localhost/nodelet/hello:1",
+          imagePullPolicy: "Never",
+          command: ["/bin/sh", "-c", script],
+          resources: { requests: { cpu: "5m", memory: "8Mi" }, limits: { memory: "32Mi" } },
+        },
+      ],
+    },
+  });
+}
+
+/** CPU time that the agent has used, in ms. */
+async function cpuMs({ box }: NodeBox): Promise<number> {
+  const text = await box.run([
+    "sh",
+    "-c",
+    'cat "/proc/$(cat /run/nodelet/agent.pid 2>/dev/null || pgrep -o -f dist/nodelet.cjs)/stat"',
+  ]);
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
+}
+
+/** Runs in the page: the time at which status, readiness or restarts of a pod are shown otherwise than now. */
+const CHANGED = `(name) => {
+  const row = () => [...document.querySelectorAll("tbody tr")].find((each) => each.textContent.includes(name));
+  const state = () =>
+    [...(row()?.querySelectorAll("td") ?? [])].slice(1, 4).map((cell) => cell.textContent.replace(/\\(.*/, "")).join();
+  const before = state();
+  return new Promise((resolve) => {
+    const observer = new MutationObserver(() => {
+      if (state() === before) return;
+      observer.disconnect();
+      requestAnimationFrame(() => resolve(Date.now()));
+    });
+    observer.observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+}`;
+
+/** Kills the process of a container, and measures until its row says so, on one clock. */
+async function changeMs(
+  { box }: NodeBox,
+  page: Page,
+  pod: string,
+  marker: string,
+): Promise<number> {
+  const shown = page.evaluate<number>(`(${CHANGED})(${JSON.stringify(pod)})`);
+  const killed = await box.run(["sh", "-c", `date +%s%3N; pkill -KILL -f '^sleep ${marker}'`]);
+  return (await shown) - Number(killed.trim());
+}
+
+test(`${LOOPS} pods in crash loops on a real node`, async (t) => {
+  const node = await bareMachine({ storeMib: 1024 });
+  let browser: Browser | undefined;
+  let close: (() => void) | undefined;
+  try {
+    const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
+    assert.equal(up.code, 0, up.stdout + up.stderr);
+    const pods = [
+      ...Array.from({ length: LOOPS }, (_, i) => [`loop-${i}`, "sleep 1; exit 1"] as const),
+      ...Array.from({ length: CHANGES }, (_, i) => [`steady-${i}`, `exec sleep 9000${i}`] as const),
+    ];
+    for (const [name, script] of pods)
+      await node.box.exec(["sh", "-c", `cat >/etc/nodelet/manifests/${name}.yaml`], {
+        stdin: manifest(name, script),
+      });
+    const forwarded = await forwardPage(node);
+    close = forwarded.close;
+    browser = await launchBrowser();
+    const context = await browser.newContext({ ignoreHTTPSErrors: true });
+    context.setDefaultTimeout(120_000);
+    const warm = await openPage(context, await pageLink(node, forwarded.origin));
+    for (const [name] of pods.slice(LOOPS))
+      await warm.page.getByRole("row").filter({ hasText: name }).getByText("Running").waitFor();
+    await warm.page.close();
+
+    const { page, problems } = await openPage(context, `${forwarded.origin}/page/`);
+    const painted = await paints(page, pods.length);
+    const bytes = await bytesOf(page);
+    const changes: number[] = [];
+    for (let i = 0; i < CHANGES; i += 1)
+      changes.push(await changeMs(node, page, `steady-${i}-`, `9000${i}`));
+    t.diagnostic(
+      `first paint ${painted.firstMs.toFixed(0)} ms, rows ${painted.rowsMs.toFixed(0)} ms`,
+    );
+    t.diagnostic(`${bytes} bytes; changes on screen after ${changes.join(", ")} ms`);
+    await pictures(page, "loops", "pods");
+    await pictures(page, "loops-cgroups", "cgroups");
+    await page.goto(`${forwarded.origin}/page/#/pods`);
+
+    const used = { open: 0, closed: 0 };
+    for (let i = 0; i < WINDOWS; i += 1)
+      for (const kind of ["open", "closed"] as const) {
+        await page.goto(kind === "open" ? `${forwarded.origin}/page/` : "about:blank");
+        await sleep(2_000);
+        const [before, began] = [await cpuMs(node), performance.now()];
+        await sleep(WINDOW_MS);
+        used[kind] += ((await cpuMs(node)) - before) / (performance.now() - began) / WINDOWS;
+      }
+    const [open, closed] = [used.open * 1000, used.closed * 1000];
+    t.diagnostic(`CPU: ${open.toFixed(1)}m with the page, ${closed.toFixed(1)}m without`);
+    assert.deepEqual(problems, []);
+    assert.ok(painted.firstMs < FIRST_PAINT_MS, `first paint ${painted.firstMs} ms`);
+    assert.ok(bytes <= MAX_BYTES, `${bytes} bytes`);
+    const [median = Number.NaN] = changes.toSorted((a, b) => a - b).slice(CHANGES / 2);
+    assert.ok(median < ON_SCREEN_MS, `on screen after ${changes.join(", ")} ms`);
+    assert.ok(open - closed <= MAX_MILLICORES, `${open - closed} millicores more`);
+  } finally {
+    await browser?.close();
+    close?.();
+    await node[Symbol.asyncDispose]();
+  }
+});
+
+test(`${MANY} pods of a simulated node`, async (t) => {
+  const address = { host: "127.0.0.1", port: 10_271 };
+  const readAsset = async (name: string) => readFileSync(join(DIST, name));
+  await using world = await new ServedWorld({
+    config: { maxPods: MANY + 10 },
+    server: { page: { address, readAsset } },
+  }).start();
+  for (let i = 0; i < MANY; i += 1)
+    await world.run(
+      `web-${i}`,
+      i % 10 === 0 ? { kind: "exit", code: 1, afterMs: 2_000 } : { kind: "sleep" },
+      { restartPolicy: "Always" },
+    );
+  const ticket = await world.local("/nodelet/v1/page/tickets", "POST");
+  const { url } = JSON.parse(ticket.body) as { readonly url: string };
+  const browser = await launchBrowser();
+  try {
+    const context = await browser.newContext({ ignoreHTTPSErrors: true });
+    context.setDefaultTimeout(60_000);
+    const { page, problems } = await openPage(context, url);
+    const painted = await paints(page, MANY);
+    t.diagnostic(
+      `first paint ${painted.firstMs.toFixed(0)} ms, rows ${painted.rowsMs.toFixed(0)} ms`,
+    );
+    t.diagnostic(`${await bytesOf(page)} bytes`);
+    await page.getByRole("searchbox").fill("web-42");
+    await page.getByRole("row").filter({ hasText: "web-499" }).waitFor({ state: "detached" });
+    await page.getByRole("searchbox").fill("");
+    for (const view of VIEWS) await pictures(page, `many-${view}`, view);
+    await pictures(page, "many-pod", "pod/default%2Fweb-10");
+    assert.deepEqual(problems, []);
+    assert.ok(painted.firstMs < FIRST_PAINT_MS, `first paint ${painted.firstMs} ms`);
+  } finally {
+    await browser.close();
+  }
+});
