@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { METRICS, UNSERVED_METRICS } from "../../src/api/metrics/metrics.ts";
 import { parseDocumented } from "../support/documented-metrics.ts";
 import { type PageMetric, parseMetrics, parseSamples } from "../support/metric-page.ts";
+import { missingSeries } from "./mixin.ts";
 import { MIXIN, MIXIN_CLAIMS } from "./mixin.vectors.ts";
 import { type ServedWorld, startWorld } from "./world.ts";
 
@@ -110,21 +111,7 @@ test("work on pods, listings and requests are counted by the agent that does the
 
 test("every alert and panel of kubernetes-mixin about kubelets finds its series", async () => {
   const samples = parseSamples((await world.local("/metrics")).body);
-  const missing = Object.entries(MIXIN).flatMap(([expression, queried]) =>
-    queried
-      .filter(({ name, labels = {} }) => {
-        const patterns = Object.entries(labels).map(
-          ([label, pattern]) => [label, new RegExp(`^(${pattern})$`)] as const,
-        );
-        return !samples.some(
-          (sample) =>
-            sample.name === name &&
-            patterns.every(([label, pattern]) => pattern.test(sample.labels[label] ?? "")),
-        );
-      })
-      .map(({ name }) => `${expression}: ${name}`),
-  );
-  assert.deepEqual(missing, []);
+  assert.deepEqual(missingSeries(MIXIN, samples), []);
   const metrics = pages.get("/metrics");
   for (const { name, labels = {} } of Object.values(MIXIN_CLAIMS).flat()) {
     assert.ok(metrics?.has(name), name);

@@ -106,3 +106,50 @@ export const MIXIN_CLAIMS: Readonly<Record<string, readonly QueriedSeries[]>> = 
     series("kubelet_volume_stats_inodes_used", CLAIM),
   ],
 };
+
+const CONTAINER = { container: ".+", image: ".+", namespace: ".+", pod: ".+" };
+const INTERFACE = { interface: ".+", namespace: ".+", pod: ".+" };
+const DEVICE = { ...CONTAINER, device: ".+" };
+
+/** Expressions of `/metrics/cadvisor`, from rules/apps and the dashboards of compute and network resources. */
+export const MIXIN_CADVISOR: Readonly<Record<string, readonly QueriedSeries[]>> = {
+  "rule node_namespace_pod_container:container_cpu_usage_seconds_total:sum_rate5m": [
+    series("container_cpu_usage_seconds_total", CONTAINER),
+  ],
+  "rule node_namespace_pod_container:container_memory_working_set_bytes": [
+    series("container_memory_working_set_bytes", CONTAINER),
+  ],
+  "rule node_namespace_pod_container:container_memory_rss": [
+    series("container_memory_rss", CONTAINER),
+  ],
+  "rule node_namespace_pod_container:container_memory_cache": [
+    series("container_memory_cache", CONTAINER),
+  ],
+  "rule node_namespace_pod_container:container_memory_swap": [
+    series("container_memory_swap", CONTAINER),
+  ],
+  "alert CPUThrottlingHigh": [
+    series("container_cpu_cfs_throttled_periods_total", CONTAINER),
+    series("container_cpu_cfs_periods_total", CONTAINER),
+  ],
+  "panel Receive Bandwidth": [series("container_network_receive_bytes_total", INTERFACE)],
+  "panel Transmit Bandwidth": [series("container_network_transmit_bytes_total", INTERFACE)],
+  "panel Rate of Received Packets": [series("container_network_receive_packets_total", INTERFACE)],
+  "panel Rate of Transmitted Packets": [
+    series("container_network_transmit_packets_total", INTERFACE),
+  ],
+  "panel Rate of Received Packets Dropped": [
+    series("container_network_receive_packets_dropped_total", INTERFACE),
+  ],
+  "panel Rate of Transmitted Packets Dropped": [
+    series("container_network_transmit_packets_dropped_total", INTERFACE),
+  ],
+  "panel IOPS (Reads+Writes)": [
+    series("container_fs_reads_total", DEVICE),
+    series("container_fs_writes_total", DEVICE),
+  ],
+  "panel ThroughPut (Read+Write)": [
+    series("container_fs_reads_bytes_total", DEVICE),
+    series("container_fs_writes_bytes_total", DEVICE),
+  ],
+};
