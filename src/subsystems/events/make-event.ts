@@ -44,14 +44,14 @@ export function podReference(pod: Pod): ObjectReference {
 
 /**
  * The reference to a container of a pod. `undefined` for a container that the pod's spec does not name:
- * about those the reference says nothing either (FilterEventRecorder).
+ * about those the Go kubelet records none either (FilterEventRecorder).
  */
 export function containerReference(pod: Pod, container: string): ObjectReference | undefined {
   const placed = findContainer(pod, container);
   return placed && { ...podReference(pod), fieldPath: containerFieldPath(placed) };
 }
 
-/** The reference to a node; without a UID, as the reference does it. */
+/** The reference to a node; without a UID, as in the Go kubelet. */
 export function nodeReference(name: string): ObjectReference {
   return { kind: "Node", apiVersion: "v1", name };
 }
