@@ -210,7 +210,7 @@ export type DecisionOutcome =
   | { readonly kind: "unknown" };
 
 /** An outcome as it was last told. */
-export type ToldOutcome = DecisionOutcome & {
+export type RecordedOutcome = DecisionOutcome & {
   /** When it was told, Unix milliseconds. */
   readonly atMs: number;
 };
@@ -245,5 +245,5 @@ export interface DecisionRecord {
   readonly rule: string;
   readonly inputs: Readonly<Record<string, JsonValue>>;
   /** Absent where the kind has none, and in what agents before 0.2 have kept. */
-  readonly outcome?: ToldOutcome;
+  readonly outcome?: RecordedOutcome;
 }

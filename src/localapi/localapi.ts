@@ -27,7 +27,7 @@ import { certificateRequestController } from "./control/certificate-requests.ts"
 import { claimController } from "./control/claims/claims.ts";
 import { startController } from "./control/controllers.ts";
 import { eventController } from "./control/event-expiry.ts";
-import { makeUsualObjects, namespaceController } from "./control/namespaces.ts";
+import { createDefaultObjects, namespaceController } from "./control/namespaces.ts";
 import { nodeTaintController } from "./control/node-taints.ts";
 import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
@@ -115,7 +115,7 @@ export async function startLocalApi(
   const broken = reportBroken(store, folder, state);
   scope.defer("local API: last writes", () => store.flush());
   const core: ObjectsCore = { store, clock, random, log };
-  makeUsualObjects(core);
+  createDefaultObjects(core);
   store.flush();
   startControllers(core, credentials.authority, scope);
   const { volumesFolder } = options;

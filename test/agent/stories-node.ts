@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PersistentVolumeClaim, Pod, PodList } from "../../src/api/generated/types.ts";
 import { AgentClient } from "../../src/cli/client/agent-client.ts";
-import { askPodStory, type PodStory } from "../../src/cli/client/pod-story.ts";
+import { type PodHistory, requestPodHistory } from "../../src/cli/client/pod-history.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { GREEDY_FILE, POD, type Story } from "../sim/stories/story.ts";
@@ -98,9 +98,9 @@ export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" |
   }
 
   /** What the command knows of the pod, with the namespace of the page. */
-  async told(): Promise<PodStory> {
+  async told(): Promise<PodHistory> {
     const wanted = { namespace: this.#namespace, name: POD };
-    const found = await askPodStory(wanted, this.#node.client, MAX_DECISIONS);
+    const found = await requestPodHistory(wanted, this.#node.client, MAX_DECISIONS);
     // Whether the kernel's log can be read in a box is another thing on every machine.
     const warnings = found.warnings.filter(({ reason }) => reason !== "OOMKilling");
     return { ...found, warnings };

@@ -15,7 +15,7 @@ const SEGMENT_BYTES = 16 * 1024 * 1024;
 const KEPT = { segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
 
 /** Requests the agent's decisions about a pod, oldest first. */
-export async function askDecisions(
+export async function requestDecisions(
   client: AgentClient,
   { namespace, name }: PodReference,
   limit: number,

@@ -21,7 +21,7 @@ export interface EventFilter {
 }
 
 /** Events that the agent keeps in memory and on disk, the one that happened last at the end. */
-export async function askEvents(
+export async function requestEvents(
   client: AgentClient,
   { choice, namespace, sinceMs, limit }: EventFilter,
 ): Promise<readonly CoreEvent[]> {

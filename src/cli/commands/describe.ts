@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { CoreEventList, PodList } from "../../api/generated/types.ts";
 import { CliError } from "../cli-error.ts";
-import { askDecisions } from "../client/decisions.ts";
-import { askSignals } from "../client/eviction-signals.ts";
+import { requestDecisions } from "../client/decisions.ts";
+import { requestSignals } from "../client/eviction-signals.ts";
 import type { Overview, ProblemsReply } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
@@ -70,7 +70,7 @@ async function describeOnePod(
   const query = new URLSearchParams({ for: `pod/${namespace}/${name}` });
   const [events, decisions] = await Promise.all([
     client.json<CoreEventList>(`/nodelet/v1/events?${query}`),
-    askDecisions(client, { namespace, name }, DECISIONS),
+    requestDecisions(client, { namespace, name }, DECISIONS),
   ]);
   const report = { pod, events: events.items, decisions };
   writeLines(io.stdout, describePod(report, io.now(), io.paint));
@@ -95,7 +95,7 @@ async function describeTheNode(
     client.json<PodList>("/nodelet/v1/pods"),
     client.json<CoreEventList>("/nodelet/v1/events?for=node"),
     client.json<ProblemsReply>("/nodelet/v1/problems"),
-    askSignals(client),
+    requestSignals(client),
   ]);
   const report = {
     overview,

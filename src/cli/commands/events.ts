@@ -5,7 +5,7 @@ import { parseDuration } from "../../config/duration.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
 import { changesOf } from "../client/changes.ts";
-import { askEvents, type EventFilter, matchesFilter, readEvents } from "../client/events.ts";
+import { type EventFilter, matchesFilter, readEvents, requestEvents } from "../client/events.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { type Io, writeLines } from "../io.ts";
@@ -95,7 +95,7 @@ async function find(options: EventsOptions, context: CliContext): Promise<readon
   const filter = filterOf(options, context.io.now());
   if (options.rootDir !== undefined) return await readEvents([options.rootDir], filter);
   try {
-    return await askEvents(clientOf(context, options), filter);
+    return await requestEvents(clientOf(context, options), filter);
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
     context.io.stderr.write("nodelet: the agent is not running; showing its history on disk\n");

@@ -4,12 +4,13 @@ import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
 import { readDecisions } from "../client/decisions.ts";
 import { type PodReference, parsePodReference } from "../client/pick-pod.ts";
-import { askPodStory, type PodStory } from "../client/pod-story.ts";
+import { type PodHistory, requestPodHistory } from "../client/pod-history.ts";
 import type { Decisions, Overview, StateProblems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { encode } from "../render/output.ts";
+import { renderHistory } from "../render/why/history.ts";
 import {
   agentSteps,
   nodeSteps,
@@ -18,8 +19,7 @@ import {
   renderRestarts,
 } from "../render/why/node-why.ts";
 import { stepsOf } from "../render/why/off-node.ts";
-import { renderStory } from "../render/why/story.ts";
-import { tellDecision } from "../render/why/why.ts";
+import { describeDecision } from "../render/why/why.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { type PodOptions, withPodOptions } from "./pod-options.ts";
 
@@ -180,14 +180,14 @@ async function why(reference: string, options: WhyOptions, context: CliContext):
   const found = await find(wanted, options, context);
   const { decisions, pod } = found;
   if (options.output !== undefined) {
-    const told = decisions.map((record) => ({ ...record, text: tellDecision(record) }));
+    const told = decisions.map((record) => ({ ...record, text: describeDecision(record) }));
     const waits = found.isOffNode ? { offNode: pod?.blocked } : {};
     io.stdout.write(encode({ pod: found.name, decisions: told, ...waits }, options.output));
     return EXIT_OK;
   }
-  const story = { ...found, steps: stepsOf(found) };
+  const history = { ...found, steps: stepsOf(found) };
   const view = { now: io.now(), columns: columnsOf(io), paint: io.paint };
-  writeLines(io.stdout, renderStory(story, view));
+  writeLines(io.stdout, renderHistory(history, view));
   return EXIT_OK;
 }
 
@@ -196,10 +196,10 @@ async function find(
   wanted: PodReference,
   options: WhyOptions,
   context: CliContext,
-): Promise<PodStory> {
+): Promise<PodHistory> {
   if (options.rootDir !== undefined) return await findOnDisk(wanted, [options.rootDir]);
   try {
-    return await askPodStory(wanted, clientOf(context, options), LIMIT);
+    return await requestPodHistory(wanted, clientOf(context, options), LIMIT);
   } catch (thrown) {
     if (!isNoAgent(thrown)) throw thrown;
     context.io.stderr.write(FROM_JOURNAL);
@@ -207,7 +207,7 @@ async function find(
   }
 }
 
-async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<PodStory> {
+async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<PodHistory> {
   const all = await readDecisions(roots, DISK_LIMIT);
   const exact = `${wanted.namespace}/${wanted.name}`;
   const names = [...new Set(all.map(({ subject }) => subject.name))];

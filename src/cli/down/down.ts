@@ -19,9 +19,9 @@ import {
 } from "../up/ledger.ts";
 import { removeBridge, removeChains } from "../up/network-traces.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE } from "../up/runtime/pod-network.ts";
+import { queryRuntime, withRuntime } from "../up/runtime/query-runtime.ts";
 import { isRunning } from "../up/supervise/processes.ts";
 import { refuseWhileStopping } from "../up/supervise/supervisor-note.ts";
 import { drainPods } from "./drain.ts";
@@ -141,7 +141,7 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
 async function awaken(runtime: RuntimeNote, parts: Parts): Promise<boolean> {
   const { request, print, removal } = parts;
   const { paths } = request;
-  const answer = await askRuntime(runtime.socket);
+  const answer = await queryRuntime(runtime.socket);
   if (answer.kind === "answers") return true;
   const why = answer.kind === "silent" ? answer.why : "nothing listens there";
   if (runtime.kind === "found") {

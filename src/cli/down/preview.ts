@@ -10,7 +10,7 @@ import { type Io, writeLines } from "../io.ts";
 import { counted } from "../render/text.ts";
 import type { HostLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
+import { queryRuntime, withRuntime } from "../up/runtime/query-runtime.ts";
 import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
 
 /** Subject of the request. */
@@ -47,7 +47,8 @@ export async function previewRemoval(request: PreviewRequest): Promise<readonly 
 
 async function runtimeLines({ ledger }: PreviewRequest): Promise<readonly string[]> {
   const { runtime } = ledger;
-  if (runtime === undefined || (await askRuntime(runtime.socket, 0)).kind !== "answers") return [];
+  if (runtime === undefined || (await queryRuntime(runtime.socket, 0)).kind !== "answers")
+    return [];
   return await withRuntime(runtime.socket, async (cri, signal) => {
     const sandboxes = await cri.runtime.listSandboxes({}, signal);
     const names = new Set(

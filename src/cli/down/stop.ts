@@ -10,8 +10,8 @@ import { counted } from "../render/text.ts";
 import { commandWord } from "../up/command-link.ts";
 import { type RuntimeNote, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { shimsOf } from "../up/runtime/own-containerd.ts";
+import { queryRuntime, withRuntime } from "../up/runtime/query-runtime.ts";
 import type { DownContext } from "./down.ts";
 import { stopPods } from "./drain.ts";
 import { claimStop, endAgent } from "./end-agent.ts";
@@ -69,7 +69,7 @@ async function stopAll(
 ): Promise<Stopped> {
   const { paths, graceSeconds, timeoutMs, nodeName } = request;
   const { socket } = runtime;
-  const answer = await askRuntime(socket);
+  const answer = await queryRuntime(socket);
   if (answer.kind !== "answers") {
     // After a reboot, or a stop before, nothing runs.
     if (runtime.kind === "own" && shimsOf(socket).length === 0) return { stopped: 0, left: [] };

@@ -12,7 +12,7 @@ import { EXIT_NOT_FOUND } from "../exit-codes.ts";
 import type { Progress } from "../render/progress.ts";
 import { lastLine } from "../render/text.ts";
 import { findProgram } from "../up/programs.ts";
-import { type RuntimeConnection, withRuntime } from "../up/runtime/ask-runtime.ts";
+import { type RuntimeConnection, withRuntime } from "../up/runtime/query-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
 
 /** The runtime, and the progress callback. */

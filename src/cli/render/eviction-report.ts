@@ -6,7 +6,7 @@ import type {
   ReportedPod,
   ReportedSignal,
 } from "../../subsystems/eviction/eviction.ts";
-import type { AskedSignals } from "../client/eviction-signals.ts";
+import type { RequestedSignals } from "../client/eviction-signals.ts";
 import { type Column, renderTable } from "./tables/table.ts";
 import { oneLine, type Paint } from "./text.ts";
 
@@ -37,12 +37,12 @@ function stateText({ state, graceLeftMs = 0, metInMs }: ReportedSignal): string 
 }
 
 /** Each threshold beside what is left, as a table, or why that is missing. No thresholds are no lines. */
-export function renderSignals(asked: AskedSignals, paint: Paint): readonly string[] {
+export function renderSignals(asked: RequestedSignals, paint: Paint): readonly string[] {
   return signalLines(asked, SIGNAL_COLUMNS, paint);
 }
 
 /** As `renderSignals`, with titles in the style of `kubectl describe`. */
-export function describeSignals(asked: AskedSignals, paint: Paint): readonly string[] {
+export function describeSignals(asked: RequestedSignals, paint: Paint): readonly string[] {
   const columns = SIGNAL_COLUMNS.map((column) => ({
     ...column,
     title: `${column.title.slice(0, 1)}${column.title.slice(1).toLowerCase()}`,
@@ -51,7 +51,7 @@ export function describeSignals(asked: AskedSignals, paint: Paint): readonly str
 }
 
 function signalLines(
-  asked: AskedSignals,
+  asked: RequestedSignals,
   columns: readonly Column<ReportedSignal>[],
   paint: Paint,
 ): readonly string[] {

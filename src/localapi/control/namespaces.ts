@@ -37,11 +37,11 @@ const CLASSES = [
 ];
 
 /** Makes what a new database lacks. */
-export function makeUsualObjects(core: ObjectsCore): void {
-  for (const name of USUAL) makeUnlessThere(core, NAMESPACE_KIND, "", { metadata: { name } });
+export function createDefaultObjects(core: ObjectsCore): void {
+  for (const name of USUAL) createIfAbsent(core, NAMESPACE_KIND, "", { metadata: { name } });
   for (const { name, ...content } of CLASSES)
-    makeUnlessThere(core, PRIORITY_CLASS_KIND, "", { ...content, metadata: { name } });
-  makeUnlessThere(core, STORAGE_CLASSES, "", LOCAL_STORAGE_CLASS);
+    createIfAbsent(core, PRIORITY_CLASS_KIND, "", { ...content, metadata: { name } });
+  createIfAbsent(core, STORAGE_CLASSES, "", LOCAL_STORAGE_CLASS);
 }
 
 /** See the head of this file. `authorityPem` is what pods verify the API with. */
@@ -55,12 +55,12 @@ export function namespaceController(core: ObjectsCore, authorityPem: string): Co
         const name = namespace.metadata.name;
         if (namespace.metadata.deletionTimestamp !== undefined)
           return emptyingSteps(core, namespace, name);
-        return furnishingSteps(core, name, authorityPem);
+        return completionSteps(core, name, authorityPem);
       }),
   };
 }
 
-function furnishingSteps(
+function completionSteps(
   core: ObjectsCore,
   namespace: string,
   authorityPem: string,
@@ -68,13 +68,13 @@ function furnishingSteps(
   const steps: (() => void)[] = [];
   if (!core.store.get(SERVICE_ACCOUNT_KIND.collection, `${namespace}/default`))
     steps.push(() =>
-      makeUnlessThere(core, SERVICE_ACCOUNT_KIND, namespace, { metadata: { name: "default" } }),
+      createIfAbsent(core, SERVICE_ACCOUNT_KIND, namespace, { metadata: { name: "default" } }),
     );
   const kept = core.store.get(CONFIG_MAP_KIND.collection, `${namespace}/${ROOT_CA}`);
   const data = { "ca.crt": authorityPem };
   if (!kept)
     steps.push(() =>
-      makeUnlessThere(core, CONFIG_MAP_KIND, namespace, { metadata: { name: ROOT_CA }, data }),
+      createIfAbsent(core, CONFIG_MAP_KIND, namespace, { metadata: { name: ROOT_CA }, data }),
     );
   else if (treeOf(kept["data"])["ca.crt"] !== authorityPem)
     steps.push(() => void core.store.put(CONFIG_MAP_KIND.collection, { ...kept, data }));
@@ -104,7 +104,7 @@ function emptyingSteps(core: ObjectsCore, namespace: ApiObject, name: string): (
     });
 }
 
-function makeUnlessThere(
+function createIfAbsent(
   core: ObjectsCore,
   kind: Kind,
   namespace: string,

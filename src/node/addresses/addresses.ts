@@ -14,7 +14,7 @@ import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { within } from "../../kit/within.ts";
 import type { Host } from "../../outside/host/host.ts";
-import { asksDns, chooseAddresses } from "./choose-addresses.ts";
+import { chooseAddresses, needsDns } from "./choose-addresses.ts";
 
 /** Name of the node and its configured addresses. */
 export interface AddressOptions {
@@ -77,7 +77,7 @@ export class NodeAddresses {
     const { clock, scope } = this.#deps;
     scope.spawn("node addresses", "restart", async (signal) => {
       while (!signal.aborted) {
-        if (asksDns(this.#options)) await this.#askDns(signal);
+        if (needsDns(this.#options)) await this.#askDns(signal);
         this.#choose();
         this.#first.resolve();
         await clock.sleep(READ_EVERY_MS, signal).catch(() => {});

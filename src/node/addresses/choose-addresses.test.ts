@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type AddressFacts, asksDns, chooseAddresses } from "./choose-addresses.ts";
+import { type AddressFacts, chooseAddresses, needsDns } from "./choose-addresses.ts";
 
 const V4 = "192.0.2.10";
 const OTHER = "10.9.0.2";
@@ -43,8 +43,8 @@ for (const [name, change, expected] of CHOICES)
     else assert.deepEqual(choice, { kind: "chosen", ips: expected });
   });
 
-test("asksDns: only where neither flag nor name is an address", () => {
-  const asks = (given: readonly string[], nodeName = "edge-1") => asksDns({ given, nodeName });
+test("needsDns: only where neither flag nor name is an address", () => {
+  const asks = (given: readonly string[], nodeName = "edge-1") => needsDns({ given, nodeName });
   assert.deepEqual(
     [asks([]), asks(["::"]), asks([V4]), asks([], V4), asks([], V6)],
     [true, true, false, false, false],

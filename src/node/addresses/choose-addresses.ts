@@ -26,7 +26,7 @@ export function specifiedIps(given: readonly string[]): readonly string[] {
 }
 
 /** Whether a DNS lookup is needed: neither `--node-ip` nor the node's name is an address. */
-export function asksDns({ given, nodeName }: Pick<AddressFacts, "given" | "nodeName">): boolean {
+export function needsDns({ given, nodeName }: Pick<AddressFacts, "given" | "nodeName">): boolean {
   return specifiedIps(given).length === 0 && !isIP(nodeName);
 }
 

@@ -17,11 +17,11 @@ export interface OomKill {
 }
 
 /** Parsed kernel messages: the OOM kill that is still open, and complete ones. */
-export interface OomStory {
+export interface OomMessages {
   readonly open: OomKill | undefined;
   /** The victim of `open` is dead: its report is complete. */
   readonly complete: boolean;
-  /** Killings whose story has ended. */
+  /** Complete OOM kills. */
   readonly done: readonly OomKill[];
 }
 
@@ -37,9 +37,9 @@ const MAX_OTHERS = 20;
  * Reads on, line by line. The kernel (5.0 and newer) tells a killing in a line that says why and which
  * groups, then one for each process that dies: more than one where a group is killed as a whole.
  */
-export function readOomLines(story: OomStory, lines: readonly string[]): OomStory {
-  let { open, complete } = story;
-  const done: OomKill[] = [...story.done];
+export function readOomLines(messages: OomMessages, lines: readonly string[]): OomMessages {
+  let { open, complete } = messages;
+  const done: OomKill[] = [...messages.done];
   for (const line of lines) {
     const begun = beginOf(line);
     if (begun) {

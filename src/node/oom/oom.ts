@@ -14,7 +14,7 @@ import type { Pipeline } from "../../pipeline/pipeline.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import { describeKill, reachedLimit } from "./describe-kill.ts";
-import { type OomKill, type OomStory, readOomLines } from "./kernel-lines.ts";
+import { type OomKill, type OomMessages, readOomLines } from "./kernel-lines.ts";
 
 /** Dependencies for reporting kills. */
 export interface OomWatchDeps {
@@ -34,7 +34,7 @@ const MIN_PAUSE_MS = 1_000;
 /** The log is read after this time even when no pod has changed. */
 const MAX_PAUSE_MS = 5_000;
 
-const NOTHING: OomStory = { open: undefined, complete: false, done: [] };
+const NOTHING: OomMessages = { open: undefined, complete: false, done: [] };
 
 /** Starts the watcher; it ends with the scope. */
 export function startOomWatch(deps: OomWatchDeps): void {
@@ -62,18 +62,18 @@ async function follow(
   const { clock } = deps.outside;
   const wakeup = new Wakeup();
   const stop = deps.pipeline.pods.subscribe(() => wakeup.wake());
-  let story: OomStory = NOTHING;
+  let messages: OomMessages = NOTHING;
   try {
     while (!signal.aborted) {
       const readAt = clock.monotonic();
       const lines = kernelLog.read();
-      story = readOomLines(story, lines);
-      for (const kill of story.done) reportKill(kill, deps, countKill);
+      messages = readOomLines(messages, lines);
+      for (const kill of messages.done) reportKill(kill, deps, countKill);
       // A report without new lines since the last read is complete.
-      const isOver = story.open !== undefined && (story.complete || lines.length === 0);
-      if (story.open && isOver) reportKill(story.open, deps, countKill);
-      story = isOver ? NOTHING : { ...story, done: [] };
-      await wakeup.wait({ clock, ms: story.open ? MIN_PAUSE_MS : MAX_PAUSE_MS }, signal);
+      const isOver = messages.open !== undefined && (messages.complete || lines.length === 0);
+      if (messages.open && isOver) reportKill(messages.open, deps, countKill);
+      messages = isOver ? NOTHING : { ...messages, done: [] };
+      await wakeup.wait({ clock, ms: messages.open ? MIN_PAUSE_MS : MAX_PAUSE_MS }, signal);
       const leftMs = readAt + MIN_PAUSE_MS - clock.monotonic();
       if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
     }

@@ -4,7 +4,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { connectLogind } from "../systemd/connect-logind.ts";
 import { connectSystemd } from "../systemd/connect-systemd.ts";
-import { readQuietly, writeControl } from "./cgroups/cgroup-folders.ts";
+import { readIfPresent, writeControl } from "./cgroups/cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroups/cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroups/cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroups/cgroup-tree-v2.ts";
@@ -76,7 +76,7 @@ function connectCgroups({ clock, cgroupMounts }: HostOptions): CgroupTree {
 
 /** Only what the kernel makes up itself: anything else could keep the process waiting. */
 function readKernelFile(path: string): string | undefined {
-  return /^\/(proc|sys)\//.test(path) ? readQuietly(path) : undefined;
+  return /^\/(proc|sys)\//.test(path) ? readIfPresent(path) : undefined;
 }
 
 function writeKernelFile(path: string, value: string): void {

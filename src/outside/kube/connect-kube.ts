@@ -1,6 +1,6 @@
 import type { Clock } from "../../kit/clock.ts";
 import { ApiActivity } from "./activity.ts";
-import { askProgram, ProgramExit } from "./credential-program.ts";
+import { ProgramExit, runCredentialProgram } from "./credential-program.ts";
 import { H2Transport, type TransportDeps } from "./transport/h2-transport.ts";
 import type { Kube } from "./transport/transport.ts";
 
@@ -10,16 +10,19 @@ export function connectKube(deps: Omit<TransportDeps, "activity">): Kube {
   return {
     activity,
     connect: (endpoint) => new H2Transport(endpoint, { ...deps, activity }),
-    askProgram: countedProgram(activity, deps.clock),
+    runCredentialProgram: countedProgram(activity, deps.clock),
   };
 }
 
 /** Runs credential programs, and tells how they end and how long their certificates are used. */
-function countedProgram(activity: ApiActivity, clock: Pick<Clock, "wall">): Kube["askProgram"] {
+function countedProgram(
+  activity: ApiActivity,
+  clock: Pick<Clock, "wall">,
+): Kube["runCredentialProgram"] {
   let before: { readonly pem: string; readonly sinceMs: number } | undefined;
   return async (program, signal) => {
     try {
-      const credentials = await askProgram(program, signal);
+      const credentials = await runCredentialProgram(program, signal);
       activity.tell({ kind: "program", code: "0", status: "no_error" });
       const pem = credentials.identity?.certificatePem;
       if (pem !== undefined && pem !== before?.pem) {

@@ -22,7 +22,7 @@ const QUOTED_BYTES = 500;
  * Runs a credential program (client-go exec plugin) and reads what it hands out. Throws `OutsideError`; its
  * output never appears in messages, only what it wrote to standard error.
  */
-export async function askProgram(
+export async function runCredentialProgram(
   program: CredentialProgram,
   signal: AbortSignal,
 ): Promise<ProgramCredentials> {

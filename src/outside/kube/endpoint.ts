@@ -19,7 +19,7 @@ export interface EndpointDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
-  readonly kube: Pick<Kube, "askProgram">;
+  readonly kube: Pick<Kube, "runCredentialProgram">;
 }
 
 /** An endpoint whose credentials may change. */
@@ -107,7 +107,7 @@ function programToken(
   return async (refused, signal) => {
     const end = known?.expiresAtMs ?? Number.POSITIVE_INFINITY;
     if (known && !refused && clock.wall() < end - PROGRAM_EARLY_MS) return known.token;
-    asking ??= kube.askProgram(program, signal).finally(() => {
+    asking ??= kube.runCredentialProgram(program, signal).finally(() => {
       asking = undefined;
     });
     known = await asking;

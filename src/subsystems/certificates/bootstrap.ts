@@ -6,7 +6,7 @@ import { isOutside } from "../../kit/errors.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { isApiError, type Kubeconfig } from "../../outside/kube/kube.ts";
 import { generateKeyPair, type KeyPair, keyPairOf } from "../../outside/x509/x509.ts";
-import { askForCertificate, type SignDeps } from "./sign.ts";
+import { requestCertificate, type SignDeps } from "./sign.ts";
 import { CLIENT_STORE, clientRotation, NO_NAMES, nodeSubject } from "./signers.ts";
 import { CertificateStore } from "./store.ts";
 
@@ -56,7 +56,7 @@ export async function bootstrapCertificate(
       timeoutMs: APPROVAL_MS,
     };
     try {
-      const certificatePem = await askForCertificate(signing, deps, signal);
+      const certificatePem = await requestCertificate(signing, deps, signal);
       await store.update({ certificatePem, privateKeyPem: key.privateKeyPem });
       await files.remove(keyPath);
       return store.currentPath;

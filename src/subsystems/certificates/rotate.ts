@@ -11,7 +11,7 @@ import {
   generateKeyPair,
   parseCertificate,
 } from "../../outside/x509/x509.ts";
-import { askForCertificate, type SignDeps } from "./sign.ts";
+import { requestCertificate, type SignDeps } from "./sign.ts";
 import type { CertificatePair, CertificateStore } from "./store.ts";
 
 /** A certificate to be kept valid. */
@@ -87,7 +87,7 @@ async function renew(
 ): Promise<CertificatePair> {
   const key = await generateKeyPair();
   const signing = { signerName, usages, subject, names, key, timeoutMs: REQUEST_TIMEOUT_MS };
-  const certificatePem = await askForCertificate(signing, deps, signal);
+  const certificatePem = await requestCertificate(signing, deps, signal);
   const pair = { certificatePem, privateKeyPem: key.privateKeyPem };
   await deps.store.update(pair);
   deps.take(pair);

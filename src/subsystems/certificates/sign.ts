@@ -46,7 +46,7 @@ export interface SignDeps {
  * Asks the API for a certificate and waits until it is approved and signed; returns it as PEM.
  * Throws `OutsideError`: `denied` when it was refused, `deadline` when there was no answer in time.
  */
-export async function askForCertificate(
+export async function requestCertificate(
   signing: SigningRequest,
   deps: SignDeps,
   signal: AbortSignal,

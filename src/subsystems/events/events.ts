@@ -273,7 +273,7 @@ export class Events {
         api,
         counts: this.counts,
         spool,
-        onFate: (event, fate) => this.#history.follow(event, fate),
+        onOutcome: (event, outcome) => this.#history.follow(event, outcome),
         onCaughtUp: (lost) => this.#recordLost(lost),
       },
     );

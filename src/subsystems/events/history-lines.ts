@@ -4,7 +4,7 @@ import { type EventMarks, NO_MARKS } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 
 /** Steps of an event's delivery, for the history. */
-export type Fate =
+export type EventOutcome =
   /** It waits on disk. */
   | "spooled"
   /** It has waited on disk, and has arrived or is covered by a later one. */
@@ -28,7 +28,7 @@ export type HistoryLine =
       readonly l: string;
       readonly m?: LineMark;
     }
-  | { readonly s: number; readonly n: string; readonly f: Fate };
+  | { readonly s: number; readonly n: string; readonly f: EventOutcome };
 
 /** A line with the whole event. */
 export interface EventLine {
@@ -61,7 +61,7 @@ export const lineKey = (line: HistoryLine): string => ("e" in line ? keptKey(lin
 
 /** State after a line; `undefined` when it refers to a dropped event. */
 export function foldLine(before: KeptEvent | undefined, line: HistoryLine): KeptEvent | undefined {
-  if ("f" in line) return before && { ...before, marks: withFate(before.marks, line.f) };
+  if ("f" in line) return before && { ...before, marks: withOutcome(before.marks, line.f) };
   if ("e" in line) return foldEvent(before, line);
   if (!before) return undefined;
   const marks = withMark(before.marks, line.m);
@@ -81,10 +81,10 @@ function withMark(marks: EventMarks, mark: LineMark | undefined): EventMarks {
   return { ...marks, combined: marks.combined || mark !== "f", filtered };
 }
 
-function withFate(marks: EventMarks, fate: Fate): EventMarks {
+function withOutcome(marks: EventMarks, outcome: EventOutcome): EventMarks {
   const { spooled, dropped } = marks;
   const less = Math.max(0, spooled - 1);
-  switch (fate) {
+  switch (outcome) {
     case "spooled":
       return { ...marks, spooled: spooled + 1 };
     case "arrived":
@@ -94,7 +94,7 @@ function withFate(marks: EventMarks, fate: Fate): EventMarks {
     case "spooledDropped":
       return { ...marks, spooled: less, dropped: dropped + 1 };
     default:
-      return fate satisfies never;
+      return outcome satisfies never;
   }
 }
 
@@ -104,11 +104,11 @@ export function parseHistoryLine(text: string): readonly HistoryLine[] {
     const value = JSON.parse(text) as { readonly [key: string]: unknown } | null;
     if (typeof value?.["s"] !== "number") return [];
     const event = value["e"] as Partial<CoreEvent> | undefined;
-    const isFate = typeof value["n"] === "string" && typeof value["f"] === "string";
+    const isOutcome = typeof value["n"] === "string" && typeof value["f"] === "string";
     const isRepeat = typeof value["n"] === "string" && typeof value["c"] === "number";
     const isEvent =
       typeof event?.metadata?.name === "string" && typeof event.involvedObject === "object";
-    const isWhole = isFate || ((isRepeat || isEvent) && typeof value["t"] === "number");
+    const isWhole = isOutcome || ((isRepeat || isEvent) && typeof value["t"] === "number");
     return isWhole ? [value as unknown as HistoryLine] : [];
   } catch {
     return [];

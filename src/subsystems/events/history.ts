@@ -9,8 +9,8 @@ import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { Correlation } from "./correlator.ts";
 import {
   type EventLine,
+  type EventOutcome,
   type EventQuery,
-  type Fate,
   foldEvent,
   foldLine,
   HISTORY_BYTES,
@@ -108,9 +108,9 @@ export class History {
   }
 
   /** Keeps what happened to an event on its way. */
-  follow(event: CoreEvent, fate: Fate): void {
+  follow(event: CoreEvent, outcome: EventOutcome): void {
     const key = keptKey(event);
-    const line: HistoryLine = { s: this.#nextSequence(), n: key, f: fate };
+    const line: HistoryLine = { s: this.#nextSequence(), n: key, f: outcome };
     this.#rings[laneOf(event.reason)].append(key, line);
     this.#foldAny(line);
   }

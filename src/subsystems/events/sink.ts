@@ -8,7 +8,7 @@ import type { Random } from "../../kit/random.ts";
 import type { Correlation } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
 import { type EventApi, faultOf, judgeFault } from "./event-api.ts";
-import type { Fate } from "./history-lines.ts";
+import type { EventOutcome } from "./history-lines.ts";
 import { Outbox, type OutboxEntry } from "./outbox.ts";
 import { REFERENCE } from "./policy.ts";
 import type { LostEvents, Spool } from "./spool.ts";
@@ -31,7 +31,7 @@ export interface SinkDeps {
   readonly counts: EventCounts;
   readonly spool: Spool;
   /** Called when an event is spooled to disk, when it arrives afterwards, and when it is lost. */
-  readonly onFate: (event: CoreEvent, fate: Fate) => void;
+  readonly onOutcome: (event: CoreEvent, outcome: EventOutcome) => void;
   /** Called once everything has arrived after some waiting events were dropped. */
   readonly onCaughtUp: (lost: LostEvents) => void;
 }
@@ -105,11 +105,11 @@ export class Sink {
   }
 
   #add(write: Parameters<Outbox["add"]>[0]): void {
-    const { counts, spool, onFate } = this.#deps;
+    const { counts, spool, onOutcome } = this.#deps;
     const { superseded, dropped } = this.#outbox.add(write);
     if (superseded) {
       counts.settled("aggregated");
-      if (superseded.spooled) onFate(superseded.event, "arrived");
+      if (superseded.spooled) onOutcome(superseded.event, "arrived");
     }
     for (const entry of dropped) {
       counts.dropped("waiting");
@@ -140,15 +140,15 @@ export class Sink {
   }
 
   #arrived(entry: OutboxEntry): void {
-    const { counts, onFate, spool } = this.#deps;
+    const { counts, onOutcome, spool } = this.#deps;
     this.#outbox.settle(entry, true);
     counts.settled("sent");
-    if (entry.spooled) onFate(entry.event, "arrived");
+    if (entry.spooled) onOutcome(entry.event, "arrived");
     spool.changed();
   }
 
   #countDropped({ event, spooled }: OutboxEntry): void {
-    this.#deps.onFate(event, spooled ? "spooledDropped" : "dropped");
+    this.#deps.onOutcome(event, spooled ? "spooledDropped" : "dropped");
   }
 
   #failed(entry: OutboxEntry, error: unknown, triedBefore: boolean): number {

@@ -1,6 +1,6 @@
 /**
  * The journal of decisions. Owns: the files below its folder. In: decisions of every module, and what became of
- * them. Out: the story of a pod, also of what was decided before a restart. Invariants: recording never waits and
+ * them. Out: the history of a pod, also of what was decided before a restart. Invariants: recording never waits and
  * never throws; disk use is bounded; a torn last line costs that line only; a decision whose outcome nobody has told
  * is never read as carried out.
  */
@@ -9,7 +9,7 @@ import {
   type DecisionOutcome,
   type DecisionRecord,
   hasOutcome,
-  type ToldOutcome,
+  type RecordedOutcome,
 } from "../../api/decisions.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
@@ -143,7 +143,7 @@ function withOutcomes(lines: readonly DecisionRecord[]): readonly DecisionRecord
     const place = places.get(of as number) ?? -1;
     const decision = decisions[place];
     if (!decision) continue;
-    const outcome = { ...more, kind: line.rule, atMs: line.atMs } as unknown as ToldOutcome;
+    const outcome = { ...more, kind: line.rule, atMs: line.atMs } as unknown as RecordedOutcome;
     decisions[place] = { ...decision, outcome };
   }
   return decisions;

@@ -1,9 +1,9 @@
 // What `nodelet why` tells of a pod, in a form that can be compared.
-import type { PodStory } from "../../../src/cli/client/pod-story.ts";
+import type { PodHistory } from "../../../src/cli/client/pod-history.ts";
 import { plainPaint } from "../../../src/cli/render/text.ts";
+import { renderHistory } from "../../../src/cli/render/why/history.ts";
 import { stepsOf } from "../../../src/cli/render/why/off-node.ts";
 import { problemText } from "../../../src/cli/render/why/pod-problem.ts";
-import { renderStory } from "../../../src/cli/render/why/story.ts";
 
 const COLUMNS = 10_000;
 
@@ -16,10 +16,10 @@ export interface Told {
 }
 
 /** What the command tells of it at `now`, Unix milliseconds. */
-export function told(found: PodStory, now: number): Told {
+export function told(found: PodHistory, now: number): Told {
   const { pod } = found;
   const story = { ...found, steps: stepsOf(found), pod: undefined };
-  const why = renderStory(story, { now, columns: COLUMNS, paint: plainPaint })
+  const why = renderHistory(story, { now, columns: COLUMNS, paint: plainPaint })
     .slice(1)
     .flatMap((line) => /^\d\d:\d\d:\d\d {2}(.*)$/.exec(line)?.[1] ?? []);
   return { why: why.map(shortened), now: pod ? shortened(problemText(pod)) : "" };

@@ -2,7 +2,7 @@
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { AgentClient } from "../../client/agent-client.ts";
-import { askSignals } from "../../client/eviction-signals.ts";
+import { requestSignals } from "../../client/eviction-signals.ts";
 import type {
   NodeChange,
   Overview,
@@ -82,7 +82,7 @@ const NODES: ListedResource = {
       view,
     ),
   below: async (client, { paint = plainPaint }) => {
-    const lines = renderSignals(await askSignals(client), paint);
+    const lines = renderSignals(await requestSignals(client), paint);
     return lines.length === 0 ? [] : ["", ...lines];
   },
 };

@@ -3,7 +3,7 @@ import type { CoreEvent, Node, NodeCondition, Pod } from "../../../api/generated
 import { isTerminalPhase } from "../../../api/pod/pod.ts";
 import { podResources } from "../../../api/pod/pod-resources.ts";
 import { humanDuration } from "../../../api/text/human-duration.ts";
-import type { AskedSignals } from "../../client/eviction-signals.ts";
+import type { RequestedSignals } from "../../client/eviction-signals.ts";
 import type { Overview, Problem } from "../../client/shapes.ts";
 import { humanBytes, spokenDuration } from "../amounts.ts";
 import { describeSignals } from "../eviction-report.ts";
@@ -21,7 +21,7 @@ export interface NodeDescription {
   /** Oldest first. */
   readonly events: readonly CoreEvent[];
   readonly problems: readonly Problem[];
-  readonly eviction: AskedSignals;
+  readonly eviction: RequestedSignals;
 }
 
 /** The node in the layout of `kubectl describe`, with the manifests it cannot use and its agent's own use. */

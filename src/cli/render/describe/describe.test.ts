@@ -5,7 +5,7 @@ import { anEvent, anOverview } from "../../../../test/cli/nodes.ts";
 import { aPod, NOW, running, secondsAgo } from "../../../../test/cli/pods.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { ReportedSignal } from "../../../subsystems/eviction/eviction.ts";
-import type { AskedSignals } from "../../client/eviction-signals.ts";
+import type { RequestedSignals } from "../../client/eviction-signals.ts";
 import { plainPaint } from "../text.ts";
 import { describeProbe } from "./describe-container.ts";
 import { describeNode } from "./describe-node.ts";
@@ -113,7 +113,7 @@ test("`describePod` of a pod about which little is known", () => {
   );
 });
 
-const aNode = (eviction: AskedSignals) =>
+const aNode = (eviction: RequestedSignals) =>
   describeNode(
     {
       overview: anOverview(),

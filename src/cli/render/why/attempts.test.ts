@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { aDecision as record } from "../../../../test/cli/decisions.ts";
 import { NOW } from "../../../../test/cli/pods.ts";
 import type { DecisionOutcome } from "../../../api/decisions.ts";
-import { storyOf, storyTitle, tellDecision } from "./why.ts";
+import { describeDecision, storyOf, storyTitle } from "./why.ts";
 
 const START = { container: "web", restartCount: 0, policy: "Always" } as const;
 const AGAIN = { ...START, restartCount: 2, lastExitCode: 1 } as const;
@@ -41,16 +41,16 @@ const OUTCOMES: readonly (readonly [DecisionOutcome | undefined, string, string]
   ],
 ];
 
-test("`tellDecision` tells of a decision what became of it", () => {
+test("`describeDecision` tells of a decision what became of it", () => {
   for (const [outcome, title, expected] of OUTCOMES) {
     const told = outcome === undefined ? {} : { outcome: { ...outcome, atMs: NOW - 50_000 } };
     const start = record("startContainer", "never started", START, told);
-    assert.deepEqual([storyTitle(start), tellDecision(start)], [title, expected]);
+    assert.deepEqual([storyTitle(start), describeDecision(start)], [title, expected]);
   }
   const outcome = { kind: "pending", atMs: NOW } as const;
   const restart = record("startContainer", "restartPolicy Always", AGAIN, { outcome });
   assert.equal(
-    tellDecision(restart),
+    describeDecision(restart),
     "Restarting web (restart 2): it exited with code 1, and restartPolicy is Always.",
   );
 });

@@ -130,7 +130,7 @@ export function isAttempt(kind: string): kind is AttemptKind {
 }
 
 /** Text of an attempt with its outcome; for records without one, of the decision only. */
-export function tellAttempt(record: DecisionRecord & { readonly kind: AttemptKind }): string {
+export function describeAttempt(record: DecisionRecord & { readonly kind: AttemptKind }): string {
   const { kind, rule, inputs, outcome, atMs } = record;
   // The journal keeps what `decided` was given for this kind.
   const describe = VERBS[kind] as Describe<AttemptKind>;

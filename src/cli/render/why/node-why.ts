@@ -4,7 +4,7 @@ import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { Overview, StateProblem } from "../../client/shapes.ts";
 import { counted, oneLine, type Paint, wrapText } from "../text.ts";
-import { type StoryStep, storyOf } from "./why.ts";
+import { type HistoryStep, storyOf } from "./why.ts";
 
 const INDENT = "  ";
 /** The form of a time in the history. */
@@ -24,7 +24,7 @@ const ENDED =
   "The agent ended without being stopped: it was killed, it crashed, or the machine went down.";
 
 /** History of the node, oldest first: starts and exits of the agent, and what was reclaimed. */
-export function nodeSteps(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
+export function nodeSteps(decisions: readonly DecisionRecord[]): readonly HistoryStep[] {
   const own = decisions.filter(({ subject }) => subject.kind === "node");
   let isRunning = false;
   const steps = own.flatMap((record) => {
@@ -39,7 +39,7 @@ export function nodeSteps(decisions: readonly DecisionRecord[]): readonly StoryS
 }
 
 /** Of these steps those of the agent itself: how often it was started, how it ended, and why. */
-export function agentSteps(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
+export function agentSteps(decisions: readonly DecisionRecord[]): readonly HistoryStep[] {
   return nodeSteps(decisions.filter(({ kind }) => OWN_KINDS.has(kind)));
 }
 
@@ -68,7 +68,7 @@ export function renderRestarts(
 
 /** Those steps in lines. */
 export function renderNodeHistory(
-  steps: readonly StoryStep[],
+  steps: readonly HistoryStep[],
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
   if (steps.length === 0) return [];

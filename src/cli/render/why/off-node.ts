@@ -5,7 +5,7 @@ import type { Pod } from "../../../api/generated/types.ts";
 import type { Blocked, ShownPod } from "../../../api/pod/shown-pod.ts";
 import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import { listed, sentence } from "./phrases.ts";
-import { type StoryStep, storyOf } from "./why.ts";
+import { type HistoryStep, storyOf } from "./why.ts";
 
 const DEFAULT_SCHEDULER = "default-scheduler";
 
@@ -38,18 +38,18 @@ export function offNodeReason({ metadata, spec, status }: Pod, node: string): Bl
 }
 
 /** The decisions as steps, and after them what keeps a pod off the node that only the API has. */
-export function stepsOf(story: {
+export function stepsOf(history: {
   readonly decisions: readonly DecisionRecord[];
   readonly pod: ShownPod | undefined;
   readonly isOffNode: boolean;
-}): readonly StoryStep[] {
-  const { decisions, pod, isOffNode } = story;
+}): readonly HistoryStep[] {
+  const { decisions, pod, isOffNode } = history;
   const steps = storyOf(decisions);
   return isOffNode && pod ? [...steps, offNodeStep(pod)] : steps;
 }
 
 /** Times are those of the pod's object. */
-function offNodeStep({ metadata, status, blocked }: ShownPod): StoryStep {
+function offNodeStep({ metadata, status, blocked }: ShownPod): HistoryStep {
   const condition = status?.conditions?.find(({ type }) => type === "PodScheduled");
   const since = condition?.lastTransitionTime ?? metadata?.creationTimestamp ?? "";
   const isElsewhere = blocked?.reason === "AnotherNode";

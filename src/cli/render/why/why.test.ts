@@ -4,7 +4,7 @@ import { aDecision as record } from "../../../../test/cli/decisions.ts";
 import { NOW } from "../../../../test/cli/pods.ts";
 import type { DecisionInputs, DecisionKind } from "../../../api/decisions.ts";
 import { NODE_VECTORS } from "./node-sentences.vectors.ts";
-import { storyOf, storyTitle, tellDecision } from "./why.ts";
+import { describeDecision, storyOf, storyTitle } from "./why.ts";
 
 /** One vector at least for every kind: a kind without one does not compile. */
 const VECTORS: {
@@ -326,16 +326,16 @@ for (const [kind, vectors] of Object.entries(VECTORS) as [
   DecisionKind,
   readonly [string, never, string][],
 ][])
-  test(`\`tellDecision\` of ${kind}`, () => {
+  test(`\`describeDecision\` of ${kind}`, () => {
     const outcome = { kind: "done", atMs: NOW - 60_000 } as const;
     for (const [rule, inputs, expected] of vectors)
-      assert.equal(tellDecision(record(kind, rule, inputs, { outcome })), expected);
+      assert.equal(describeDecision(record(kind, rule, inputs, { outcome })), expected);
     assert.notEqual(storyTitle({ kind }), "");
   });
 
-test("`tellDecision` tells what another version decided by its rule and inputs", () => {
+test("`describeDecision` tells what another version decided by its rule and inputs", () => {
   const strange = record("admit", "by magic", { rules: 1 }, { kind: "teleport" as DecisionKind });
-  assert.equal(tellDecision(strange), 'by magic {"rules":1}');
+  assert.equal(describeDecision(strange), 'by magic {"rules":1}');
   assert.equal(storyTitle(strange), "teleport");
 });
 

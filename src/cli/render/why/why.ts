@@ -1,5 +1,5 @@
 // pure
-/** Decisions and what became of them as a story that a person understands. */
+/** Decisions and what became of them as a history for readers. */
 
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../../api/decisions.ts";
 import { humanDuration } from "../../../api/text/human-duration.ts";
@@ -7,11 +7,11 @@ import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import { humanBytes, spokenDuration } from "../amounts.ts";
 import { counted, oneLine } from "../text.ts";
-import { attemptTitle, type FactKind, isAttemptRecord, tellAttempt } from "./attempts.ts";
+import { attemptTitle, describeAttempt, type FactKind, isAttemptRecord } from "./attempts.ts";
 import { listed, sentence, shortUid } from "./phrases.ts";
 
-/** One step of a pod's story; equal decisions that follow each other are one step. */
-export interface StoryStep {
+/** One step of a pod's history; equal decisions that follow each other are one step. */
+export interface HistoryStep {
   /** Of the last decision of this step, Unix milliseconds. */
   readonly atMs: number;
   readonly kind: string;
@@ -221,8 +221,8 @@ export function storyTitle(record: Pick<DecisionRecord, "kind" | "outcome">): st
 }
 
 /** One decision as a sentence. Records of other versions are told by their rule and inputs. */
-export function tellDecision(record: DecisionRecord): string {
-  if (isAttemptRecord(record)) return oneLine(tellAttempt(record));
+export function describeDecision(record: DecisionRecord): string {
+  if (isAttemptRecord(record)) return oneLine(describeAttempt(record));
   const { kind, rule, inputs } = record;
   if (!Object.hasOwn(SENTENCES, kind)) return `${rule} ${JSON.stringify(inputs)}`;
   // The journal keeps what `decided` was given for this kind.
@@ -231,11 +231,11 @@ export function tellDecision(record: DecisionRecord): string {
 }
 
 /** The decisions as steps, oldest first: by when they were made, not by when they were written down. */
-export function storyOf(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
-  const steps: StoryStep[] = [];
+export function storyOf(decisions: readonly DecisionRecord[]): readonly HistoryStep[] {
+  const steps: HistoryStep[] = [];
   for (const record of inOrder(decisions)) {
     const { atMs, kind, subject } = record;
-    const text = tellDecision(record);
+    const text = describeDecision(record);
     const last = steps.at(-1);
     if (last?.kind === kind && last.text === text && last.uid === subject.uid)
       steps[steps.length - 1] = { ...last, atMs, times: last.times + 1 };

@@ -6,7 +6,7 @@ import type { ImageSpec } from "../../local-images/image-archive.ts";
 import { archiveOf, PAUSE_IMAGE, pauseImage } from "../../local-images/local-images.ts";
 import { importImages } from "../../local-images/transfer.ts";
 import type { OpenLedger } from "../ledger.ts";
-import { askRuntime, withRuntime } from "./ask-runtime.ts";
+import { queryRuntime, withRuntime } from "./query-runtime.ts";
 import { runtimeSettings } from "./runtime-facts.ts";
 
 /** A pull that has not ended by then is given up: no registry can be reached. */
@@ -29,7 +29,7 @@ export async function ensureSandboxImage(target: ImageTarget): Promise<void> {
     if (!(await has(target, PAUSE_IMAGE))) await importBuilt(target, [pauseImage()]);
     return;
   }
-  const answer = await askRuntime(target.socket);
+  const answer = await queryRuntime(target.socket);
   const image =
     answer.kind === "answers" ? runtimeSettings(answer.facts.description).sandboxImage : undefined;
   if (image === undefined || (await has(target, image)) || (await pulled(target, image))) return;

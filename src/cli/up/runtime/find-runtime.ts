@@ -1,7 +1,7 @@
 import type { RuntimePlan } from "../checks.ts";
 import type { RuntimeNote } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
-import { askRuntime } from "./ask-runtime.ts";
+import { queryRuntime } from "./query-runtime.ts";
 import { runtimeObstacle } from "./runtime-facts.ts";
 
 /** Usual socket of the machine's containerd. */
@@ -37,7 +37,7 @@ export async function findRuntime(search: RuntimeSearch): Promise<RuntimePlan> {
 
 async function planOwn(paths: UpPaths, notUsing: string | undefined): Promise<RuntimePlan> {
   const { socket } = paths.containerd;
-  const { kind } = await askRuntime(socket, 0);
+  const { kind } = await queryRuntime(socket, 0);
   return { kind: "own", socket, running: kind === "answers", notUsing };
 }
 
@@ -60,7 +60,7 @@ type Usable =
   | { readonly kind: "not"; readonly why: string | undefined };
 
 async function tryUsing(search: RuntimeSearch, socket: string): Promise<Usable> {
-  const answer = await askRuntime(socket);
+  const answer = await queryRuntime(socket);
   if (answer.kind === "absent") return { kind: "not", why: undefined };
   if (answer.kind === "silent") return { kind: "not", why: answer.why };
   const { last, mayLowerOomScore } = search;

@@ -28,7 +28,6 @@ import {
   markOf,
   startDetached,
 } from "../supervise/processes.ts";
-import { askRuntime } from "./ask-runtime.ts";
 import { containerdConfig, ttrpcSocket } from "./containerd-config.ts";
 import {
   BRIDGE,
@@ -37,6 +36,7 @@ import {
   podNetworkConfig,
   subnetOf,
 } from "./pod-network.ts";
+import { queryRuntime } from "./query-runtime.ts";
 
 /** Inputs of our containerd. */
 export interface OwnContainerdOptions {
@@ -68,7 +68,7 @@ export async function ensureOwnContainerd(options: OwnContainerdOptions): Promis
   const changed = writeConfig(options, plugins);
   const running = ledger.now.runtime?.kind === "own" ? ledger.now.runtime.process : undefined;
   if (running !== undefined && isRunning(running)) {
-    if (!changed && (await askRuntime(containerd.socket)).kind === "answers") return;
+    if (!changed && (await queryRuntime(containerd.socket)).kind === "answers") return;
     await endProcess(running, STOP_MS);
   }
   await start(options);
@@ -151,7 +151,7 @@ async function start({
   let why = "it does not serve";
   while (performance.now() < deadline) {
     if (!isRunning(mark)) throw failed("containerd exited right after it was started");
-    const answer = await askRuntime(containerd.socket, 0);
+    const answer = await queryRuntime(containerd.socket, 0);
     if (answer.kind === "answers" && answer.facts.notReady.length === 0) {
       for (const socket of socketsOf(containerd)) chmodSync(socket, 0o600);
       return;

@@ -65,7 +65,7 @@ export function readControl(filePath: string): string | undefined {
 }
 
 /** A kernel file's text without its last newline; `undefined` when it cannot be read, whatever the reason. */
-export function readQuietly(filePath: string | undefined): string | undefined {
+export function readIfPresent(filePath: string | undefined): string | undefined {
   if (filePath === undefined) return undefined;
   try {
     return readFileSync(filePath, "utf8").replace(/\n$/, "");

@@ -115,5 +115,8 @@ export interface Kube {
   readonly activity?: ApiActivity;
   connect(endpoint: ApiEndpoint): ApiTransport;
   /** Runs a credential program once. Throws `OutsideError` with its output. */
-  askProgram(program: CredentialProgram, signal: AbortSignal): Promise<ProgramCredentials>;
+  runCredentialProgram(
+    program: CredentialProgram,
+    signal: AbortSignal,
+  ): Promise<ProgramCredentials>;
 }

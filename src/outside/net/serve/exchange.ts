@@ -6,10 +6,10 @@ import type { WebSocket } from "ws";
 import { InvariantError, OutsideError } from "../../../kit/errors.ts";
 import type { CommandStreams } from "../streams/remote-command.ts";
 import {
-  askToSwitch,
   endThenDestroy,
   joinSockets,
   loopbackUrl,
+  requestUpgrade,
   type SwitchTarget,
   spdyUpgradeRequest,
   type UpgradeAnswer,
@@ -18,7 +18,7 @@ import {
 import { acceptWebSocket } from "../streams/web-socket.ts";
 import { type SpdyPeer, translateCommand } from "../streams/web-socket-command.ts";
 import { joinTunnel } from "../streams/web-socket-tunnel.ts";
-import { askSocket, passedBack, shortText } from "./forward.ts";
+import { passedBack, requestOverSocket, shortText } from "./forward.ts";
 import type {
   ClientCertificate,
   Exchange,
@@ -174,7 +174,11 @@ export class NodeExchange implements Exchange {
     const webSocket = await this.#accept("v5.channel.k8s.io", idleMs);
     if (!webSocket) return;
     const dial = async (): Promise<SpdyPeer> => {
-      const answer = await askToSwitch(target, spdyUpgradeRequest([COMMAND_PROTOCOL]), this.signal);
+      const answer = await requestUpgrade(
+        target,
+        spdyUpgradeRequest([COMMAND_PROTOCOL]),
+        this.signal,
+      );
       if (answer.kind === "refused")
         throw new OutsideError("unavailable", `unable to upgrade connection: ${answer.text}`);
       checkSpdy(answer);
@@ -189,7 +193,7 @@ export class NodeExchange implements Exchange {
     idleMs: number,
   ): Promise<void> {
     const target = { url: loopbackUrl(url) };
-    const answer = await askToSwitch(target, spdyUpgradeRequest(streamProtocols), this.signal);
+    const answer = await requestUpgrade(target, spdyUpgradeRequest(streamProtocols), this.signal);
     if (answer.kind === "refused") return this.#refuse(answer);
     checkSpdy(answer);
     const webSocket = await this.#accept(`SPDY/3.1+${answer.streamProtocol ?? ""}`, idleMs);
@@ -203,7 +207,7 @@ export class NodeExchange implements Exchange {
       await this.#switch({ url: new URL(path, "http://localhost"), socketPath }, idleMs);
       return;
     }
-    const answer = await askSocket(target, this.#request, this.signal);
+    const answer = await requestOverSocket(target, this.#request, this.signal);
     if (refusal && (answer.statusCode ?? 0) >= 400) {
       const refused = refusal(answer.statusCode ?? 0, await shortText(answer));
       await this.reply(refused.status, { "content-type": refused.contentType }, refused.body);
@@ -253,7 +257,7 @@ export class NodeExchange implements Exchange {
   async #switch(target: SwitchTarget, idleMs: number): Promise<void> {
     const { request, switching } = this.#asSwitching();
     const { socket, early } = switching;
-    const answer = await askToSwitch(target, upgradeRequestOf(request), this.signal);
+    const answer = await requestUpgrade(target, upgradeRequestOf(request), this.signal);
     if (answer.kind === "refused") return this.#refuse(answer);
     this.#answered = true;
     this.#switched = true;

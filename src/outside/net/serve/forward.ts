@@ -9,7 +9,7 @@ const PASSED_ON = ["accept", "accept-encoding", "content-type", "content-length"
 const OWN = new Set(["connection", "keep-alive", "transfer-encoding", "date"]);
 
 /** Asks the server on a unix socket what `from` asks us; resolves when its answer begins. */
-export function askSocket(
+export function requestOverSocket(
   { socketPath, path }: ForwardTarget,
   from: IncomingMessage | Http2ServerRequest,
   signal: AbortSignal,

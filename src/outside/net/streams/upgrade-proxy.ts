@@ -93,7 +93,7 @@ export function spdyUpgradeRequest(streamProtocols: readonly string[]): UpgradeR
 }
 
 /** Asks the streaming server at `target` to switch protocols. */
-export function askToSwitch(
+export function requestUpgrade(
   { url, socketPath }: SwitchTarget,
   { method, headers }: UpgradeRequest,
   signal: AbortSignal,

@@ -10,7 +10,7 @@ import type { LimitHits } from "../ports.ts";
 import type { PodOrigin, PodRecord } from "../record.ts";
 
 /** Something that happened, and when. */
-export interface PodFactToTell {
+export interface UnplannedFact {
   readonly decision: Decision;
   readonly atMs: WallMs | undefined;
 }
@@ -29,7 +29,7 @@ export interface HistoryNow {
 export function exitsSince(
   before: Observation,
   { record: { pod, observed }, limitHits }: HistoryNow,
-): PodFactToTell[] {
+): UnplannedFact[] {
   if (before === observed) return [];
   const known = new Set(before.containers.filter(hasEnded).map(({ id }) => id));
   const ended = observed.containers.filter(

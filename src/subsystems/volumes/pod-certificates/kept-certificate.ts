@@ -14,8 +14,8 @@ import {
   refusalText,
   type StateName,
 } from "./answer.ts";
-import { type AskDeps, askSigner, type SignerOutcome } from "./ask-signer.ts";
 import { atWall, untilWall } from "./at-wall.ts";
+import { requestFromSigner, type SignerOutcome, type SignerRequestDeps } from "./signer-request.ts";
 
 /** A key and the certificates about it, both PEM; the key is PKCS #8. */
 export interface CertificateWithKey {
@@ -30,7 +30,7 @@ export type CertificateEvent = EventText<
 >;
 
 /** Dependencies for keeping a certificate. */
-export interface KeepDeps extends AskDeps {
+export interface KeepDeps extends SignerRequestDeps {
   readonly recordEvent: (pod: IdentifiedPod, event: CertificateEvent) => void;
 }
 
@@ -147,7 +147,7 @@ export class KeptCertificate {
     for (let failures = 0; ; failures += 1) {
       await this.#pause(failures, signal);
       try {
-        const outcome = await askSigner({ pod, source, onAsked }, this.#deps, signal);
+        const outcome = await requestFromSigner({ pod, source, onAsked }, this.#deps, signal);
         const { answer, request } = outcome;
         if (answer.kind !== "none") return { ...outcome, answer };
         this.#troubled(`PodCertificateRequest ${request} appears to have been deleted`, failures);

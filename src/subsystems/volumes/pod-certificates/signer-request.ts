@@ -36,7 +36,7 @@ export interface CertificateRequestOptions {
 }
 
 /** Dependencies for requesting a certificate. */
-export interface AskDeps {
+export interface SignerRequestDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -63,9 +63,9 @@ const UNSEEN_JITTER_MS = 300_000;
  * Makes a new key, asks the signer for a certificate about it, and waits for the answer as long as it
  * takes. Throws `OutsideError` with what kept it from asking.
  */
-export async function askSigner(
+export async function requestFromSigner(
   options: CertificateRequestOptions,
-  deps: AskDeps,
+  deps: SignerRequestDeps,
   signal: AbortSignal,
 ): Promise<SignerOutcome> {
   const { keyType } = options.source;
@@ -94,7 +94,7 @@ interface Names {
 /** UIDs of the pod's account and of the node: whoever signs must know which ones are meant. */
 async function namesOf(
   pod: IdentifiedPod,
-  { client, nodeName }: AskDeps,
+  { client, nodeName }: SignerRequestDeps,
   signal: AbortSignal,
 ): Promise<Names> {
   const uidOf = async (what: string, get: Promise<KubeObject>) => {
@@ -121,7 +121,7 @@ async function namesOf(
 async function create(
   { pod, source }: CertificateRequestOptions,
   { key, ...uids }: Names & { readonly key: KeyPair },
-  { client, nodeName }: AskDeps,
+  { client, nodeName }: SignerRequestDeps,
   signal: AbortSignal,
 ): Promise<PodCertificateRequest> {
   const { name: podName, namespace, uid: podUID } = pod.metadata;
@@ -166,7 +166,7 @@ function describedError(doing: string, error: unknown): unknown {
 /** Waits for the answer by a watch of this one request. */
 async function answerTo(
   request: PodCertificateRequest,
-  deps: AskDeps,
+  deps: SignerRequestDeps,
   signal: AbortSignal,
 ): Promise<Answer> {
   const atOnce = answerOf(request);

@@ -5,14 +5,14 @@ import type { WallMs } from "../../../kit/clock.ts";
 import { eventTime } from "../tables/event-row.ts";
 import { podRow } from "../tables/pod-row.ts";
 import { oneLine, type Paint, padText, textWidth, wrapText } from "../text.ts";
-import type { StoryStep } from "./why.ts";
+import type { HistoryStep } from "./why.ts";
 
-/** A pod's story up to now. */
-export interface Story {
+/** A pod's history up to now. */
+export interface HistoryView {
   /** `namespace/name`. */
   readonly name: string;
   /** Oldest first. */
-  readonly steps: readonly StoryStep[];
+  readonly steps: readonly HistoryStep[];
   /** Warnings of the same time, oldest first: what happened rather than what was decided. */
   readonly warnings: readonly CoreEvent[];
   /** The pod as it is; `undefined` when it is gone or no agent runs. */
@@ -29,13 +29,13 @@ interface Line {
 
 const MIN_TEXT_COLUMNS = 30;
 
-/** The story in lines, times of day in UTC, texts wrapped at `columns`. */
-export function renderStory(
-  story: Story,
+/** The history in lines, times of day in UTC, texts wrapped at `columns`. */
+export function renderHistory(
+  history: HistoryView,
   view: { readonly now: number; readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
   const { paint, columns } = view;
-  const lines = linesOf(story);
+  const lines = linesOf(history);
   const width = Math.max(0, ...lines.map(({ title }) => textWidth(title)));
   const indent = " ".repeat("hh:mm:ss".length + width + 4);
   const textColumns = Math.max(MIN_TEXT_COLUMNS, columns - indent.length);
@@ -57,11 +57,11 @@ export function renderStory(
     const head = `${stamp.slice(11, 19)}  ${paint(style, padText(title, width))}  ${first}`;
     return [...heading, head, ...more.map((line) => indent + line)];
   });
-  return [paint("bold", oneLine(story.name)), ...told, ...renderNow(story, view)];
+  return [paint("bold", oneLine(history.name)), ...told, ...renderNow(history, view)];
 }
 
 /** Steps and warnings in the order of cause: what is told twice is told once, by the step. */
-function linesOf({ steps, warnings }: Story): readonly Line[] {
+function linesOf({ steps, warnings }: HistoryView): readonly Line[] {
   const places = steps.map((): Line[] => []);
   const last: Line[] = [];
   for (const event of warnings) {
@@ -71,7 +71,7 @@ function linesOf({ steps, warnings }: Story): readonly Line[] {
   return [...steps.flatMap((step, i) => [...(places[i] ?? []), stepLine(step)]), ...last];
 }
 
-function stepLine({ atMs, title, text, times, uid }: StoryStep): Line {
+function stepLine({ atMs, title, text, times, uid }: HistoryStep): Line {
   const again = times > 1 ? ` (${times} times)` : "";
   return { atMs, title, text: `${text}${again}`, uid, warning: false };
 }
@@ -96,7 +96,7 @@ const TOLD_BY_OUTCOMES: ReadonlySet<string> = new Set([
 ]);
 
 /** Steps of agents that kept no outcomes leave it to the warnings to say what happened. */
-function isToldBy(steps: readonly StoryStep[], event: CoreEvent): boolean {
+function isToldBy(steps: readonly HistoryStep[], event: CoreEvent): boolean {
   const { reason = "", message = "", involvedObject } = event;
   const own = steps.filter(({ uid }) => uid === involvedObject.uid);
   const said = oneLine(message).replace(/\.+$/, "");
@@ -112,11 +112,11 @@ const CONSEQUENCES: Readonly<Record<string, string>> = {
 };
 
 /** The step before which a warning is told. Events know the second only: within it what they caused comes after them. */
-function placeOf(event: CoreEvent, steps: readonly StoryStep[]): number {
+function placeOf(event: CoreEvent, steps: readonly HistoryStep[]): number {
   const { reason = "", involvedObject } = event;
   const atMs = eventTime(event);
   const untilMs = atMs % 1000 === 0 ? atMs + 1000 : atMs;
-  const isCaused = ({ uid, kind, atMs: stepMs }: StoryStep) =>
+  const isCaused = ({ uid, kind, atMs: stepMs }: HistoryStep) =>
     uid === involvedObject.uid &&
     kind === CONSEQUENCES[reason] &&
     stepMs >= atMs &&
@@ -141,8 +141,8 @@ function warningLine(event: CoreEvent): Line {
 }
 
 function renderNow(
-  { pod }: Story,
-  { now, columns, paint }: Parameters<typeof renderStory>[1],
+  { pod }: HistoryView,
+  { now, columns, paint }: Parameters<typeof renderHistory>[1],
 ): readonly string[] {
   if (pod === undefined) return [];
   const { status, ready, restarts, age, why, style } = podRow(pod, now);

@@ -1,4 +1,4 @@
-/** Known facts about a pod, from the agent: what was decided, warnings, and the pod as it is now. */
+/** A pod as the agent has it, with its decisions and warnings. */
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../api/generated/types.ts";
 import type { ShownPod } from "../../api/pod/shown-pod.ts";
@@ -6,12 +6,12 @@ import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND } from "../exit-codes.ts";
 import { offNodeReason } from "../render/why/off-node.ts";
 import type { AgentClient } from "./agent-client.ts";
-import { askDecisions } from "./decisions.ts";
+import { requestDecisions } from "./decisions.ts";
 import { type PodReference, podNamed, podNotFound } from "./pick-pod.ts";
 import type { ApiPodReply, Overview } from "./shapes.ts";
 
-/** Known facts about a pod. */
-export interface PodStory {
+/** A pod with its decisions and warnings. */
+export interface PodHistory {
   /** `namespace/name`. */
   readonly name: string;
   /** Oldest first. */
@@ -25,20 +25,20 @@ export interface PodStory {
 }
 
 /** Asks the agent of a pod, and through it the API where the agent has no such pod. Throws `CliError`. */
-export async function askPodStory(
+export async function requestPodHistory(
   wanted: PodReference,
   client: AgentClient,
   limit: number,
-): Promise<PodStory> {
+): Promise<PodHistory> {
   const { items } = await client.json<PodList>("/nodelet/v1/pods");
   const own = podNamed(items, wanted);
-  if (own) return await storyOfOwn(own, client, limit);
+  if (own) return await historyOfOwn(own, client, limit);
   const { node } = await client.json<Overview>("/nodelet/v1/overview");
   const path = [wanted.namespace, wanted.name].map(encodeURIComponent).join("/");
   const reply = await client.json<ApiPodReply>(`/nodelet/v1/api-pods/${path}`);
-  const { name, decisions } = await storyOfGone(client, { wanted, node, limit });
+  const { name, decisions } = await historyOfGone(client, { wanted, node, limit });
   const pod = reply.kind === "found" ? reply.pod : undefined;
-  // A pod that is gone still has its story; one that never was has none.
+  // A pod that is gone still has its history; one that never was has none.
   if (!pod && decisions.length === 0) throw unknownPod(items, wanted, reply);
   return {
     name: `${name.namespace}/${name.name}`,
@@ -49,23 +49,23 @@ export async function askPodStory(
   };
 }
 
-async function storyOfOwn(pod: Pod, client: AgentClient, limit: number): Promise<PodStory> {
+async function historyOfOwn(pod: Pod, client: AgentClient, limit: number): Promise<PodHistory> {
   const { namespace = "", name = "" } = pod.metadata ?? {};
   const of = { namespace, name };
-  const decisions = await askDecisions(client, of, limit);
+  const decisions = await requestDecisions(client, of, limit);
   const warnings = await warningsOf(client, of);
   return { name: `${namespace}/${name}`, decisions, warnings, pod, isOffNode: false };
 }
 
 /** Decisions about a pod that is gone, also found by a static pod's name without the node's. */
-async function storyOfGone(
+async function historyOfGone(
   client: AgentClient,
   { wanted, node, limit }: { wanted: PodReference; node: string; limit: number },
 ): Promise<{ readonly name: PodReference; readonly decisions: readonly DecisionRecord[] }> {
-  const decisions = await askDecisions(client, wanted, limit);
+  const decisions = await requestDecisions(client, wanted, limit);
   if (decisions.length > 0) return { name: wanted, decisions };
   const ofNode = { ...wanted, name: `${wanted.name}-${node}` };
-  const ofStatic = await askDecisions(client, ofNode, limit);
+  const ofStatic = await requestDecisions(client, ofNode, limit);
   return ofStatic.length > 0
     ? { name: ofNode, decisions: ofStatic }
     : { name: wanted, decisions: [] };

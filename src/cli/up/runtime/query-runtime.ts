@@ -41,7 +41,7 @@ export async function withRuntime<T>(
 }
 
 /** Asks the runtime on a socket who it is; waits `patienceMs` for one that is just starting. */
-export async function askRuntime(
+export async function queryRuntime(
   socket: string,
   patienceMs: number = TIMEOUT_MS,
 ): Promise<RuntimeAnswer> {

@@ -4,10 +4,10 @@ import { assertGolden } from "../../../../test/cli/golden.ts";
 import { anEvent } from "../../../../test/cli/nodes.ts";
 import { aPod, NOW } from "../../../../test/cli/pods.ts";
 import { plainPaint } from "../text.ts";
-import { renderStory } from "./story.ts";
+import { renderHistory } from "./history.ts";
 import { storyOf } from "./why.ts";
 
-test("`renderStory` tells decisions and warnings in order, days, and other pods of the name", () => {
+test("`renderHistory` tells decisions and warnings in order, days, and other pods of the name", () => {
   const earlier = { kind: "pod", name: "default/web-edge-1", uid: "uid-before" } as const;
   const steps = storyOf([
     record("admit", "", { rules: 5 }, { atMs: NOW - 30 * 3600_000, subject: earlier }),
@@ -32,7 +32,7 @@ test("`renderStory` tells decisions and warnings in order, days, and other pods 
       55,
     ),
   ];
-  const story = { name: "default/web-edge-1", steps, warnings, pod: aPod() };
-  const lines = renderStory(story, { now: NOW, columns: 70, paint: plainPaint });
+  const history = { name: "default/web-edge-1", steps, warnings, pod: aPod() };
+  const lines = renderHistory(history, { now: NOW, columns: 70, paint: plainPaint });
   assertGolden("story.txt", `${lines.join("\n")}\n`);
 });
