@@ -1,4 +1,4 @@
-/** The agent: everything it is made of, in the order in which one stands on the other. */
+/** The agent: assembles all modules in the order of their dependencies. */
 import type { AgentHooks, AgentOptions } from "./assembly/agent-options.ts";
 import { assembleClients } from "./assembly/clients.ts";
 import { assembleCluster } from "./assembly/cluster.ts";

@@ -37,7 +37,7 @@ export interface AgentOptions {
   readonly rootFolder: string;
   /** Grace period of orphaned pods, which run but no source names; `own` is that of each spec. */
   readonly orphanGraceSeconds?: number | "own";
-  /** Stops pods that nobody wants and leaves containers, folders and volumes for the next agent. */
+  /** Stops pods that no source names and leaves containers, folders and volumes for the next agent. */
   readonly keepOrphans?: boolean;
   /** Ended attempts that are kept; default one of each container. */
   readonly deadContainers?: DeadContainerLimits;

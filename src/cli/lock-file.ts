@@ -12,12 +12,12 @@ export interface LockDeps {
 }
 
 const LOCKS = "/proc/locks";
-/** The kernel tells nobody who waits for a lock: it is asked so often. */
+/** The kernel does not notify of waiters for a lock: interval of the checks. */
 const CONTENTION_MS = 1_000;
 
 /**
  * Takes the lock on the file that the flags name, waiting for it as long as it takes, and holds it until disposed of.
- * With `--exit-on-lock-contention` the agent leaves when somebody else waits for the lock or removes the file. The lock
+ * With `--exit-on-lock-contention` the agent exits when another process waits for the lock or removes the file. The lock
  * is flock(2)'s, as the Go kubelet's (server.go), so that both respect each other.
  */
 export async function lockAgentFile(
@@ -65,7 +65,7 @@ function watchContention(path: string, inode: number, { log, leave }: LockDeps):
     if (hasWaiter(readFileSync(LOCKS, "utf8"), inode)) exit("another process waits for the lock");
   }, CONTENTION_MS);
   timer.unref();
-  // A file that is open is told to have changed when it is removed.
+  // Removing an open file is reported as a change of it.
   const watcher = watch(path, { persistent: false }, () => {
     if (statSync(path, { throwIfNoEntry: false })?.ino !== inode)
       exit("the file was removed or replaced");
@@ -78,7 +78,7 @@ function watchContention(path: string, inode: number, { log, leave }: LockDeps):
 }
 
 /**
- * Whether somebody waits for flock(2) on a file of that inode, by the text of /proc/locks: waiters stand behind an arrow,
+ * Whether a process waits for flock(2) on a file of that inode, by the text of /proc/locks: waiters stand behind an arrow,
  * `1: -> FLOCK ADVISORY WRITE 4711 00:2d:99 0 EOF`.
  */
 export function hasWaiter(locks: string, inode: number): boolean {

@@ -8,9 +8,9 @@ export interface ReadingMap<K, V> {
 }
 
 /**
- * Facts by key with exactly one writer, as a `Cell` is one fact: whoever is given the map writes, everybody else
- * is handed it as a `ReadingMap`. The cost of a change does not grow with the number of keys. Setting a value
- * that is the same notifies nobody.
+ * Facts by key with exactly one writer, as a `Cell` is one fact: the owner of the map writes, all others
+ * read it as a `ReadingMap`. The cost of a change does not grow with the number of keys. Setting a value
+ * that is the same notifies no subscriber.
  */
 export class CellMap<K, V> implements ReadingMap<K, V> {
   readonly #values = new Map<K, V>();

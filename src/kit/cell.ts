@@ -6,8 +6,8 @@ export interface Reading<T> {
 }
 
 /**
- * A fact with exactly one writer: whoever made the cell keeps it, everybody else is handed it as a
- * `Reading`. Setting an equal value (`Object.is`) notifies nobody.
+ * A fact with exactly one writer: the creator of the cell keeps it, all others get it as a
+ * `Reading`. Setting an equal value (`Object.is`) notifies no subscriber.
  */
 export class Cell<T> implements Reading<T> {
   #value: T;

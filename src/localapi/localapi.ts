@@ -80,7 +80,7 @@ export interface LocalApi {
   /** Path of the kubeconfig that the node's agent joins with (0600). */
   readonly nodeKubeconfigPath: string;
   /**
-   * Whether the pod was set aside because its object cannot be used: nobody has deleted it. False again once a
+   * Whether the pod was set aside because its object cannot be used: it was not deleted. False again once a
    * pod of that name was written.
    */
   isBrokenPod(namespace: string, name: string): boolean;

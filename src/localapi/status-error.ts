@@ -109,7 +109,7 @@ export const methodNotAllowed = (): StatusError =>
     {},
   );
 
-/** A kind that this API does not have: reading finds none, and writing is told what to do instead. */
+/** A kind that this API does not have: reads are not found, and writes are refused with an alternative. */
 export const unsupportedKind = (unsupported: UnsupportedKind, isRead: boolean): StatusError =>
   isRead
     ? new StatusError(404, "NotFound", unsupportedText(unsupported), detailsOf(unsupported, ""))

@@ -1,4 +1,4 @@
-/** How the agent ended last time, as whoever started it has noted: systemd's ExecStopPost=, or `nodelet up`. */
+/** How the agent ended last time, as recorded by the program that started it: systemd's ExecStopPost=, or `nodelet up`. */
 import type { DecisionInputs } from "../api/decisions.ts";
 import type { WallMs } from "../kit/clock.ts";
 import { isOutside } from "../kit/errors.ts";

@@ -8,9 +8,9 @@ import type { LastExit } from "./last-exit.ts";
 /** Facts about this run that are recorded. */
 export interface LifetimeOptions {
   readonly nodeName: string;
-  /** Of nodelet; undefined where a program of somebody else's embeds it. */
+  /** Of nodelet; undefined when another program embeds it. */
   readonly version: string | undefined;
-  /** Aborted with the reason when the agent is told to stop. */
+  /** Aborted with the reason when the agent is asked to stop. */
   readonly leave: AbortSignal | undefined;
   /** How it ended before, where that was noted and not orderly. */
   readonly lastExit: LastExit | undefined;

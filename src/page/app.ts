@@ -25,5 +25,5 @@ const store = new NodeStore(draw);
 draw();
 store.follow(`${DATA}changes`);
 addEventListener("hashchange", draw);
-// Ages are told in seconds.
+// Ages are shown in seconds.
 setInterval(draw, 5_000);

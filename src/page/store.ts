@@ -83,7 +83,7 @@ export class NodeStore {
     this.#onChange();
   }
 
-  /** The agent tells everything anew. */
+  /** The agent sends a full snapshot again. */
   #begin(): void {
     this.#pods.clear();
     this.#events = [];

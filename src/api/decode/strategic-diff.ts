@@ -2,7 +2,7 @@
 
 import { isTree, type Tree } from "../../kit/json.ts";
 
-/** How the elements of a list are told apart; lists that are not named are replaced as a whole. */
+/** How the elements of a list are identified; lists that are not named are replaced as a whole. */
 export interface DiffRules {
   /** Lists the API merges by this field: changed elements are sent, missing ones deleted. */
   readonly mergedBy: Readonly<Record<string, string>>;

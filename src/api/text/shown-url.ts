@@ -1,7 +1,7 @@
 // pure
 
 /**
- * A URL as it may be shown to whoever reads logs, statuses and answers: user, password and query, which may hold
+ * A URL as it may be shown in logs, statuses and replies: user, password and query, which may hold
  * credentials, are masked. A text that is no URL of HTTP is masked as a whole.
  */
 export function shownUrl(url: string): string {

@@ -30,7 +30,7 @@ interface WhyOptions extends PodOptions {
   readonly rootDir?: string;
 }
 
-/** Decisions that are told at most. */
+/** Maximum number of decisions shown. */
 const LIMIT = 500;
 /** The same when only part of what is read is about the pod. */
 const DISK_LIMIT = 100_000;
@@ -211,7 +211,7 @@ async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promi
   const all = await readDecisions(roots, DISK_LIMIT);
   const exact = `${wanted.namespace}/${wanted.name}`;
   const names = [...new Set(all.map(({ subject }) => subject.name))];
-  // Without an agent nobody says how the node is called, which ends the names of static pods.
+  // Without an agent the name of the node is unknown, which ends the names of static pods.
   const name = names.includes(exact)
     ? exact
     : onlyOne(names.filter((n) => n.startsWith(`${exact}-`)));

@@ -90,7 +90,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   return removal.left.length === 0 ? EXIT_OK : EXIT_FAILURE;
 }
 
-/** Says what goes; asks where there is somebody to answer. */
+/** Prints what is removed; asks for confirmation on a terminal. */
 async function mayRemove(
   ledger: HostLedger,
   { paths, images, yes }: DownRequest,

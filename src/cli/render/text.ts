@@ -22,7 +22,8 @@ const PLAIN = /^[\x20-\x7e]*$/;
 
 /**
  * The text without characters that steer a terminal: what a container or a file said must not move the
- * cursor, change colours or turn the direction of writing. Line breaks stay, tabs become a blank, what nobody sees goes.
+ * cursor, change colours or turn the direction of writing. Line breaks stay, tabs become a blank, invisible
+ * characters are removed.
  */
 export function withoutControls(text: string): string {
   return text

@@ -127,7 +127,7 @@ export function serviceFiles(
   ];
 }
 
-/** Whether the agent of `up` runs pods on the containerd that `up` started: nobody else would start that. */
+/** Whether the agent of `up` runs pods on the containerd that `up` started: no other program starts that. */
 function usesOwnRuntime({ config, containerd }: UpPaths): boolean {
   return existsSync(config) && readFileSync(config, "utf8").includes(containerd.socket);
 }

@@ -16,7 +16,7 @@ export function commandWord(): string {
 }
 
 /**
- * Links the program into the PATH unless it is there already. A file of somebody else's stays, and so does a link
+ * Links the program into the PATH unless it is there already. A file of another program stays, and so does a link
  * that leads elsewhere. Says what was done.
  */
 export function linkCommand(ledger: OpenLedger, print: (text: string) => void): void {

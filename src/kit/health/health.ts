@@ -57,7 +57,7 @@ interface Entry {
 }
 
 /**
- * Whether the agent itself is well, check by check. Owns: what each check has come to. In: measurements.
+ * Whether the agent itself is well, check by check. Owns: the result of each check. In: measurements.
  * Out: the problems there are, metrics, and a line in the log when one begins and ends.
  */
 export class HealthRegistry {

@@ -1,6 +1,6 @@
 // pure
 
-/** Work that is done one after the other, in the order of the calls; a failure stops nobody. */
+/** Work that is done one after the other, in the order of the calls; a failure stops none of the others. */
 export class SerialQueue {
   #last: Promise<void> = Promise.resolve();
   #pending = 0;

@@ -40,7 +40,7 @@ export interface StateProblem {
   /**
    * `setAside`: what was there could not be used and was renamed. `unusable`: it could not even be renamed;
    * it counts as missing. `unwritten`: new content cannot be written and is kept in memory only. `refused`:
-   * whoever reads it does without it for now, and it is left as it is.
+   * its reader continues without it for now, and it stays as it is.
    */
   readonly kind: "setAside" | "unusable" | "unwritten" | "refused";
   readonly why: string;

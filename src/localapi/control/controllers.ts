@@ -26,7 +26,7 @@ const failedObjects = new WeakSet<ApiObject>();
 
 /**
  * The steps for each object on its own. One that cannot be made sense of (kept by another version, or
- * damaged) is told of once and has no steps; the others have theirs.
+ * damaged) is logged once and has no steps; the others have theirs.
  */
 export function stepsForEach(
   { log }: Pick<ObjectsCore, "log">,

@@ -81,7 +81,7 @@ function completionSteps(
   return steps;
 }
 
-/** Deletes what is in the namespace; once nothing is left, lets go of it. */
+/** Deletes what is in the namespace; once it is empty, finalizes it. */
 function emptyingSteps(core: ObjectsCore, namespace: ApiObject, name: string): (() => void)[] {
   const kinds = KINDS.filter(({ namespaced, view }) => namespaced && !view);
   const left = kinds.flatMap((kind) =>

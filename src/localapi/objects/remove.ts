@@ -18,7 +18,7 @@ export interface Removal {
 export const LASTING_NAMESPACES: readonly string[] = ["default", "kube-system", "kube-public"];
 
 /**
- * Deletes an object: at once, or in two steps where it is given time or somebody holds it. Throws
+ * Deletes an object: at once, or in two steps where it has a grace period or finalizers. Throws
  * `StatusError`. Await `store.settled()` before telling anybody.
  */
 export function removeObject(

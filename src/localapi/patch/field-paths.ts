@@ -1,6 +1,6 @@
 // pure
 /**
- * Places in an object that somebody can own, as server-side apply names them (FieldsV1): `f:name` is a
+ * Fields of an object that a manager can own, as server-side apply names them (FieldsV1): `f:name` is a
  * field, `k:{…}` an element of a list by its keys, `v:…` a value of a set.
  */
 

@@ -151,7 +151,7 @@ export type Applied =
 
 /**
  * Server-side apply: `live` with what `configuration` says, without what the same manager applied before
- * and no longer says, unless somebody else owns it too. `force` takes fields from their owners.
+ * and no longer says, unless another manager owns it too. `force` takes fields from their owners.
  */
 export function applyConfiguration(
   live: ApiObject,

@@ -157,7 +157,7 @@ async function replyToken(call: ResourceCall): Promise<void> {
   await replyObject(exchange, 201, issueToken(deps.tokens, account, request));
 }
 
-/** `namespaces/finalize`: lets go of a namespace. */
+/** `namespaces/finalize`: removes finalizers of a namespace. */
 async function replyFinalize(call: ResourceCall): Promise<void> {
   const request = requestOfCall(call, NAMESPACE_KIND);
   const { core } = call.deps;

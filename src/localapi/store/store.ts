@@ -1,6 +1,6 @@
 /**
  * The objects of the API: in memory to be read, in the database to survive. Owns: versions, and the window
- * of changes that watches can begin in. Invariants: a change is seen by nobody before the disk has it; every
+ * of changes that watches can begin in. Invariants: a change is not visible before it is on the disk; every
  * change has a version of its own, and versions never go back, not even over a crash.
  */
 

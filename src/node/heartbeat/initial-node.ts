@@ -101,7 +101,7 @@ export function reconcilePatch(existing: Node, initial: Node): object | undefine
 
 /**
  * The merge patch that puts right what only the agent may set: labels that describe the machine, and the addresses for
- * the cloud's controller. Undefined when it is right. `options`: absent when somebody else makes the node's object.
+ * the cloud's controller. Undefined when it is right. `options`: absent when another component creates the node's object.
  */
 export function ownMetadataPatch(
   existing: Node,

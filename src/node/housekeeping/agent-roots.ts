@@ -3,7 +3,7 @@ import type { Log } from "../../kit/log.ts";
 import type { Host } from "../../outside/host/host.ts";
 
 /**
- * Several agents on one machine share cgroups and the folder of logs, and their pods are told apart by their
+ * Several agents on one machine share cgroups and the folder of logs, and their pods are distinguished by their
  * folders: each agent notes its root folder here. Notes last as long as cgroups do, until the machine is restarted,
  * so that an agent which is just being restarted is not forgotten.
  */

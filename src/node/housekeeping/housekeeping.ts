@@ -1,5 +1,5 @@
 /**
- * Takes away what pods left behind that nobody knows any more: folders, logs, cgroups. In: what the
+ * Removes folders, logs and cgroups of pods that are no longer known. In: what the
  * machine holds, which pods are known. Invariants: nothing is removed before every source was seen, and nothing
  * of another agent's pods; what a mount still holds is left alone and said.
  */

@@ -1,6 +1,6 @@
 /**
  * The chains of iptables that other programs expect of a node's agent: `makeIPTablesUtilChains`. In: configuration. Out:
- * chains and rules, made again after somebody has removed all of them. A machine without iptables, or one where they may
+ * chains and rules, created again after all of them were removed. A machine without iptables, or one where they may
  * not be changed, is no obstacle to pods.
  */
 import type { Clock } from "../../kit/clock.ts";

@@ -43,7 +43,7 @@ export async function limitOpenFiles(
   } catch (error) {
     if (signal.aborted || !isOutside(error)) throw error;
     const fields = { wanted: maxOpenFiles, found: found.soft, error };
-    // More than is needed harms nobody; too few ends in errors under load.
+    // More than is needed does no harm; too few cause errors under load.
     if (found.soft < maxOpenFiles) log.warn("maxOpenFiles not set", fields);
     else log.verbose(2, "maxOpenFiles not set", fields);
   }

@@ -15,7 +15,7 @@ const LISTING_LIMIT_MS = 180_000;
 
 /**
  * Why the agent is to be restarted; `undefined` when it is well, or when a restart would cure nothing: a runtime or an
- * API server that does not answer is nobody's fault here. That the event loop turns is shown by being asked at all.
+ * API server that does not answer is no fault of the agent. That the event loop turns is shown by being asked at all.
  */
 export function judgeWatchdog({ unhealthy, listing, lease }: WatchedAgent): string | undefined {
   if (unhealthy.length > 0) return unhealthy.join("; ");

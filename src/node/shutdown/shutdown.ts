@@ -142,7 +142,7 @@ export class NodeShutdown {
       log.info("a shutdown of the machine waits for pods", {
         seconds: totalSeconds(this.#periods),
       });
-      // One that began before we asked is told to nobody again.
+      // One that began before the subscription is not reported again.
       if (await session.isPreparingForShutdown()) this.#hear(true);
       await untilAborted(session.closed, signal);
     } finally {

@@ -14,7 +14,7 @@ export interface LineTarget {
 export interface LineSink {
   /** Never waits. */
   readonly write: (line: string) => void;
-  /** Writes all that waits; gives up when nobody reads any of it for `FLUSH_WAIT_MS`. */
+  /** Writes all that waits; gives up when none of it is read for `FLUSH_WAIT_MS`. */
   readonly flush: () => void;
 }
 
@@ -22,7 +22,7 @@ export interface LineSink {
 const BUFFER_BYTES = 4096;
 /** Limit of lines that wait for a stalled reader, in bytes; further lines are dropped and counted. */
 export const MAX_WAITING_BYTES = 1024 * 1024;
-/** Pauses between tries while the reader does not read: the kernel tells nobody that a descriptor takes bytes again. */
+/** Pauses between tries while the reader does not read: the kernel does not report when a descriptor is writable again. */
 const RETRY_MS = { initial: 10, max: 250 };
 /** How long the end of the process waits for a reader that takes nothing. */
 const FLUSH_WAIT_MS = 1_000;

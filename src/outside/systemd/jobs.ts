@@ -3,7 +3,7 @@ import { OutsideError } from "../../kit/errors.ts";
 
 /**
  * Ends of systemd's jobs by their paths. The signal may come before the answer that names the job, so
- * ends are kept until nobody waits any more.
+ * ends are kept while there are waiters.
  */
 export class Jobs {
   readonly #results = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
  * Admission: whether a pod may run here. In: a new pod, the pods that hold resources, what node and runtime can do.
- * Out: a verdict with its rule. Invariants: our rules are asked before those of whoever embeds the agent; who is
+ * Out: a verdict with its rule. Invariants: our rules are asked before those of the embedding program; who is
  * ended for a critical pod is told as news, and the pod waits until it has gone.
  */
 import { METRICS } from "../../api/metrics/metrics.ts";

@@ -29,7 +29,7 @@ const ASSETS: Readonly<Record<string, string>> = {
   "icon.svg": "image/svg+xml",
 };
 
-/** Nothing from elsewhere, nothing inline, in nobody's frame. */
+/** Content security policy: own origin only, nothing inline, no frames. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

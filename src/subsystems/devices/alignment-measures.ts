@@ -7,7 +7,7 @@ import type { TopologySettings } from "./topology.ts";
 
 /** Metrics of device placement on NUMA nodes (topologymanager). */
 export interface AlignmentMeasures {
-  /** Placing begins for a pod; the function is told the plan. The same pod is counted once as long as it is not placed. */
+  /** Placing begins for a pod; the returned function takes the plan. A pod is counted once until it is placed. */
   begin(
     topology: TopologySettings,
     requests: readonly ContainerRequests[],

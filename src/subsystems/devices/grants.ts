@@ -1,7 +1,7 @@
 /**
  * Giving devices to a pod: reserved first, all of them, then asked for one by one. No lock is held while
- * plugins answer: what is reserved in the ledger nobody else can get, and if one plugin refuses all of it
- * is given back at once. A plugin that is slow keeps nobody waiting but the pod itself.
+ * plugins answer: no other pod can get what is reserved in the ledger, and if one plugin refuses all of it
+ * is given back at once. A slow plugin delays only the pod itself.
  */
 
 import type { Decision } from "../../api/decisions.ts";

@@ -219,7 +219,7 @@ function planPressure(
   const { signal } = threshold;
   const { resource } = SIGNAL_FACTS[signal];
   const ranking = rankPods(signal, pods, rules.layout);
-  // The space that an evicted pod takes is about to be released: nobody else has to go before.
+  // The space that an evicted pod takes is about to be released: no other pod has to be evicted before.
   const evicted = ranking.find(({ candidate }) => candidate.ending === "evicted");
   const first = evicted ?? firstEvictable(ranking);
   return {

@@ -1,7 +1,7 @@
 /**
  * Images: having them when a container needs them, and not having them for ever. Owns: what is known of each
  * image, pulls under way, holds, deletions. In: what the pods module needs, the disk, the owner's rules. Out:
- * an outcome the status can show, deletions with their reasons. Invariants: an image that somebody is about to
+ * an outcome the status can show, deletions with their reasons. Invariants: an image that a pod is about to
  * use is not removed; what a pass removes is what its dry run says.
  */
 import type { Decision } from "../../api/decisions.ts";

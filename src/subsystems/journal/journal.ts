@@ -60,7 +60,7 @@ export class Journal {
   readonly #clock: Clock;
   readonly #lines: SegmentLog;
   #sequence = 0;
-  /** The last sequence number of previous runs: what they left pending nobody will tell. */
+  /** The last sequence number of previous runs: the outcomes of decisions that they left pending stay unknown. */
   #before = 0;
 
   constructor(options: JournalOptions, { state, clock }: JournalDeps) {
@@ -149,7 +149,7 @@ function withOutcomes(lines: readonly DecisionRecord[]): readonly DecisionRecord
   return decisions;
 }
 
-/** Of what a run before has left pending nobody will tell any more. */
+/** Outcomes of decisions that a previous run left pending stay unknown. */
 function asOfBefore(record: DecisionRecord): DecisionRecord {
   const { outcome } = record;
   if (outcome?.kind !== "pending") return record;

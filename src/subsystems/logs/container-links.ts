@@ -26,7 +26,7 @@ export function linkName({ pod, container }: LinkedContainer, containerId: strin
 }
 
 /**
- * Links from one folder to the logs of all containers, for whoever gathers logs on the node. They are a
+ * Links from one folder to the logs of all containers, for log collectors on the node. They are a
  * convenience: nothing fails because a link cannot be made.
  */
 export class ContainerLinks {

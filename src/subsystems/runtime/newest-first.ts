@@ -11,7 +11,7 @@ export function newestSandboxFirst(
 /**
  * Containers of a pod, newest first. Of one name it is first their sandbox that decides, then the restart count, whatever
  * the times say: where the clock was set back, a container was created before the one that it follows. The sandbox comes
- * first because a count can begin anew in a new one. Between names it is the time.
+ * first because counts can restart in a new one. Between names it is the time.
  * `sandboxes` are those of the pod, newest first; a container without any of them is older than all others.
  */
 export function newestContainerFirst(

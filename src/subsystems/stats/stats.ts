@@ -193,7 +193,7 @@ export class Stats {
   }
 
   /**
-   * Usage of node and pods for `metrics.k8s.io`. Takes a second when nobody asked within the last
+   * Usage of node and pods for `metrics.k8s.io`. Takes a second when there was no request within the last
    * minutes, since an average needs two samples.
    */
   async usage(signal: AbortSignal): Promise<{ node: NodeMetrics; pods: readonly PodMetrics[] }> {

@@ -14,7 +14,7 @@ type Operation = "volume_mount" | "volume_unmount";
 
 /** Metrics of volume operations. */
 export interface VolumeMeasures {
-  /** One operation begins on a volume of that plugin's folder; the function is told whether it came through. */
+  /** An operation begins on a volume of that plugin's folder; the returned function takes whether it succeeded. */
   begin(plugin: string, operation: Operation): (isDone: boolean) => void;
   /** A volume is there, or gone, so long after that was first asked for. */
   completed(plugin: string, operation: Operation, tookMs: number): void;

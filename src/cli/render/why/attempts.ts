@@ -23,7 +23,7 @@ export type AttemptKind =
 interface Verbs {
   /** `Started web` */
   readonly done: string;
-  /** `start web`: after "Failed to", and for what nobody has seen the end of. */
+  /** `start web`: after "Failed to", and for actions whose end is unknown. */
   readonly base: string;
   /** `Starting web` */
   readonly pending: string;
@@ -234,5 +234,5 @@ export function isAttemptRecord(
   return isAttempt(record.kind);
 }
 
-/** Kinds that are told by what they are. */
+/** Kinds whose text does not depend on an outcome. */
 export type FactKind = Exclude<DecisionKind, AttemptKind>;

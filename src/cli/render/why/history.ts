@@ -60,7 +60,7 @@ export function renderHistory(
   return [paint("bold", oneLine(history.name)), ...told, ...renderNow(history, view)];
 }
 
-/** Steps and warnings in the order of cause: what is told twice is told once, by the step. */
+/** Steps and warnings in the order of cause; of a step and a warning about the same, the step is shown. */
 function linesOf({ steps, warnings }: HistoryView): readonly Line[] {
   const places = steps.map((): Line[] => []);
   const last: Line[] = [];
@@ -111,7 +111,7 @@ const CONSEQUENCES: Readonly<Record<string, string>> = {
   FailedPreStopHook: "containerExited",
 };
 
-/** The step before which a warning is told. Events know the second only: within it what they caused comes after them. */
+/** The step before which a warning is shown. Events have seconds only: within it what they caused comes after them. */
 function placeOf(event: CoreEvent, steps: readonly HistoryStep[]): number {
   const { reason = "", involvedObject } = event;
   const atMs = eventTime(event);

@@ -220,7 +220,7 @@ export function storyTitle(record: Pick<DecisionRecord, "kind" | "outcome">): st
   return Object.hasOwn(TITLES, kind) ? TITLES[kind as FactKind] : kind;
 }
 
-/** One decision as a sentence. Records of other versions are told by their rule and inputs. */
+/** One decision as a sentence. Records of other versions are shown with rule and inputs. */
 export function describeDecision(record: DecisionRecord): string {
   if (isAttemptRecord(record)) return oneLine(describeAttempt(record));
   const { kind, rule, inputs } = record;

@@ -21,7 +21,7 @@ export interface RuntimeSearch {
 
 /**
  * Decides which runtime pods will run on: the one of the last `up`, so that its pods are found again;
- * else a containerd of the machine that can be used and runs nobody else's pods; else one of our own.
+ * else a containerd of the machine that can be used and runs no pods of others; else one of our own.
  */
 export async function findRuntime(search: RuntimeSearch): Promise<RuntimePlan> {
   const { choice, paths, last } = search;

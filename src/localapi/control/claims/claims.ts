@@ -174,7 +174,7 @@ function removeFinalizer(
   updateObject(core, ownRequest(kind, namespace, name), { before, now });
 }
 
-/** Ties claim and volume to each other, the volume first: it then belongs to nobody else. */
+/** Binds claim and volume to each other, the volume first: no other claim can get it then. */
 function bind(core: ObjectsCore, claim: PersistentVolumeClaim, volume: PersistentVolume): void {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = claim.metadata ?? {};
   const claimRef = {

@@ -109,7 +109,7 @@ function planClaim(
   return step === undefined ? [] : [step];
 }
 
-/** A claim that names its volume gets that one or none, and is told why (pv_controller.go, `syncUnboundClaim`). */
+/** A claim that names its volume gets that one or none, and an event says why (pv_controller.go, `syncUnboundClaim`). */
 function planNamedVolume(
   claim: PersistentVolumeClaim,
   free: readonly PersistentVolume[],

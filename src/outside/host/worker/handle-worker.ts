@@ -9,7 +9,7 @@ const IDLE_MS = 30_000;
 
 /**
  * The worker that holds folders and files open for readers of logs. It takes requests of all readers side by
- * side. When one runs into its limit the worker is replaced; what it held is opened again by whoever needs it
+ * side. When one runs into its limit the worker is replaced; what it held is opened again when it is needed
  * (`remote-folder.ts`).
  */
 export class HandleWorker {

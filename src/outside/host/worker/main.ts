@@ -1,7 +1,7 @@
 /**
  * The program of a file worker: makes system calls on files that the agent itself must not wait for, and ends
  * when the agent does. Requests are served in turn, or with `--side-by-side` all at once. Nothing here has a
- * deadline: whoever asked has one.
+ * deadline: the caller has one.
  */
 import { readSync, writeSync } from "node:fs";
 import { createSystemClock } from "../../../kit/clock.ts";

@@ -34,7 +34,7 @@ export interface ApiWatchRequest {
 
 /**
  * A watch that was answered. `lines` ends when the server ends it in order, and throws `OutsideError` when
- * the connection breaks or the lifetime is over. Lines that nobody takes hold the server back.
+ * the connection breaks or the lifetime is over. Lines that are not consumed apply back-pressure to the server.
  */
 export type ApiWatchReply =
   | { readonly kind: "stream"; readonly lines: AsyncIterable<string> }

@@ -133,7 +133,7 @@ export interface Exchange {
   /**
    * Has the HTTP server on a unix socket answer, as it would if it had been asked for `target.path`; a
    * wish to switch protocols is passed on too. Credentials are not. Rejects without having answered with
-   * `OutsideError` "unavailable" when nobody answers there.
+   * `OutsideError` "unavailable" when no server answers there.
    */
   forward(target: ForwardTarget, idleMs: number): Promise<void>;
 }

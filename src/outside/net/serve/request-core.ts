@@ -66,7 +66,7 @@ export interface RequestService<Route, Caller> {
   answer(request: RoutedRequest<Route>, caller: Caller): Promise<void>;
   /** The reply to a refusal; `undefined` for any other error. */
   refusal(error: unknown): ErrorReply | undefined;
-  /** The reply to a request that fails for no fault of the caller; without a message the cause is nobody's business. */
+  /** The reply to a request that fails for no fault of the caller; without a message the cause is not shown. */
   failure(status: 429 | 500, message: string | undefined): ErrorReply;
 }
 
@@ -147,7 +147,7 @@ function reply(exchange: Exchange, { status, headers, body }: ErrorReply): Promi
 
 /** Addresses of a server and settings that differ from the defaults. */
 export interface ServeOptions extends Pick<ListenOptions, "tls" | "http2"> {
-  /** The first that nobody else listens on. */
+  /** The first on which no other process listens. */
   readonly addresses: readonly [ListenAddress, ...ListenAddress[]];
   /** In place of those of `HTTP_LIMITS`. */
   readonly limits?: Partial<ListenLimits>;

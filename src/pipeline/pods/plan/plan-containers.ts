@@ -80,7 +80,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
       });
       return;
     case "created":
-      // The runtime made it but could not start it; it is in the way.
+      // The runtime made it but could not start it; it blocks the next attempt.
       draft.actions.push(removalOf(latest));
       start(turn, latest, "was created but never started");
       return;

@@ -149,7 +149,7 @@ const EXECUTORS: Executors = {
     teardown(run, () => run.deps.ports.runtime.removeSandbox(run.record.pod, id, run.signal)),
 };
 
-/** Executes the actions one after the other; ends early when one fails that the rest stands on. */
+/** Executes the actions one after the other; ends early when one fails that the rest depends on. */
 export function applyPlan(
   record: PodRecord,
   actions: readonly PodAction[],
@@ -190,7 +190,7 @@ async function applyActions(
   return results;
 }
 
-/** Begins to measure an action; the function is told how it ended. */
+/** Begins to measure an action; the returned function takes its result. */
 function measured({ record, deps }: Run, action: PodAction): (outcome: ActionOutcome) => void {
   const { clock, ports } = deps;
   const began = clock.monotonic();

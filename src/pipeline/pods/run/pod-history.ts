@@ -53,7 +53,7 @@ function limitReached(hits: LimitHits | undefined, kills: number): Reached {
   return hits.exact && hits.count >= kills ? "pod" : "unknown";
 }
 
-/** One that was never started has not ended, whatever the runtime calls it: why it was not is told with its start. */
+/** One that was never started has not ended, whatever the runtime calls it: the record of its start says why. */
 function hasEnded({ state, startedAtMs }: ObservedContainer): boolean {
   return state === "exited" && startedAtMs !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
  * The plugins that are connected, one per resource. A registration that fails leaves the one before it
- * alone; one that succeeds takes its place, and what the replaced one does from then on concerns nobody.
+ * alone; one that succeeds takes its place, and messages of the replaced one are ignored from then on.
  */
 
 import { isExtendedResource } from "../../../api/validation/resources.ts";

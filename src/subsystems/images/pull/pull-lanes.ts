@@ -1,6 +1,6 @@
 /**
  * Which pull runs now and which waits. Owns: the queue. Every registry has a lane, so that one that is slow
- * or dead holds up nobody else; a pull that runs for long lends its place, so that it does not hold up its
+ * or dead does not delay others; a pull that runs for long lends its place, so that it does not hold up its
  * own lane for ever. Invariants: never more at once than `limit` and the places lent; first come, first
  * served within a lane, and between lanes the one with the fewest pulls goes first.
  */

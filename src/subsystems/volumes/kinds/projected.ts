@@ -31,7 +31,7 @@ const PLUGIN = VOLUME_SOURCES.projected.folder;
 /** Sources of one volume that are asked side by side. */
 const SOURCES_AT_ONCE = 8;
 
-/** Of tokens whose reader is known: nobody else may read them. */
+/** Mode of tokens whose reader is known: no other user may read them. */
 const PRIVATE_MODE = 0o600;
 
 const DEFAULT_TOKEN_SECONDS = 3600;

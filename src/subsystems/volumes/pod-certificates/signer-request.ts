@@ -91,7 +91,7 @@ interface Names {
   readonly nodeUID: string;
 }
 
-/** UIDs of the pod's account and of the node: whoever signs must know which ones are meant. */
+/** UIDs of the pod's account and of the node: the signer needs them to identify both. */
 async function namesOf(
   pod: IdentifiedPod,
   { client, nodeName }: SignerRequestDeps,
