@@ -52,7 +52,7 @@ export function exposeFamilies(families: readonly MetricFamily[]): string {
   return text;
 }
 
-/** What many lines of a page have in common, made once: the labels of a group, the time at which it was measured. */
+/** Text that many lines of a page share, made once: the labels of a group, the time at which it was measured. */
 class LineEnds {
   readonly #bases = new Map<Labels, string>();
   #timestampMs: number | undefined;

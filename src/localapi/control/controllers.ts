@@ -123,7 +123,7 @@ const CONTROLLER: User = {
   groups: ["system:masters", "system:authenticated"],
 };
 
-/** An order of our own for an object, or for a collection where the name is empty. */
+/** A request of the API itself for an object, or for a collection when the name is empty. */
 export function ownRequest(kind: Kind, namespace: string, name: string): ObjectRequest {
   return {
     kind,

@@ -15,13 +15,13 @@ export interface ObjectsCore {
   readonly log: Log;
 }
 
-/** The object an order is about, as it is kept. Throws `StatusError` NotFound. */
+/** The stored object of a request. Throws `StatusError` NotFound. */
 export function findObject(core: ObjectsCore, request: ObjectRequest): ApiObject {
   const found = core.store.get(request.kind.collection, storeKeyOf(request));
   if (!found) throw objectNotFound(request.kind, request.name);
   return found;
 }
 
-/** An object as the resource of the order shows it. */
+/** An object as the resource shows it. */
 export const shown = ({ view }: Kind, object: ApiObject): ApiObject =>
   view ? view.show(object) : object;

@@ -21,7 +21,7 @@ const NAME_DRAWS = 8;
 
 /**
  * Makes an object out of what a client sent (already read). Gives it as it is kept; a dry run gives what
- * would be. Throws `StatusError`. Await `store.settled()` before telling anybody.
+ * would be. Throws `StatusError`. Await `store.settled()` before replying.
  */
 export function createObject(
   core: ObjectsCore,

@@ -75,7 +75,7 @@ function appliedPart(
 
 /**
  * Server-side apply; makes the object when there is none. Throws `StatusError`, Conflict for fields of
- * others. Await `store.settled()` before telling anybody.
+ * others. Await `store.settled()` before replying.
  */
 export function applyObject(
   core: ObjectsCore,

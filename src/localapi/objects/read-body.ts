@@ -11,7 +11,7 @@ import { badRequest } from "../status-error.ts";
 import { withPathName } from "./metadata.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
-/** The JSON of a body as an object of the order's kind. Throws `StatusError` BadRequest. */
+/** The JSON of a body as an object of the requested kind. Throws `StatusError` BadRequest. */
 export function readObject(json: unknown, request: ObjectRequest): ObjectDraft {
   const { kind } = request;
   if (!isTree(json)) throw badRequest(`the body is not a valid ${kind.kind}`);

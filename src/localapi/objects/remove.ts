@@ -19,7 +19,7 @@ export const LASTING_NAMESPACES: readonly string[] = ["default", "kube-system", 
 
 /**
  * Deletes an object: at once, or in two steps where it has a grace period or finalizers. Throws
- * `StatusError`. Await `store.settled()` before telling anybody.
+ * `StatusError`. Await `store.settled()` before replying.
  */
 export function removeObject(
   core: ObjectsCore,

@@ -22,7 +22,7 @@ export interface UpdateKind {
 
 /**
  * Replaces an object (or the part of it that the subresource stands for) by what a client wants. Gives it
- * as it is kept. Throws `StatusError`. Await `store.settled()` before telling anybody.
+ * as it is kept. Throws `StatusError`. Await `store.settled()` before replying.
  */
 export function updateObject(
   core: ObjectsCore,

@@ -17,7 +17,7 @@ export interface ObjectRequestParts {
 const VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Warn", "Strict"];
 const MAX_MANAGER_LENGTH = 128;
 
-/** The order of a request. Throws `StatusError` Invalid for options that cannot be used. */
+/** Builds the request for objects from path, query and user. Throws `StatusError` Invalid for options that cannot be used. */
 export function objectRequestOf({
   kind,
   at,

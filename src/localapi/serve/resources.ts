@@ -22,7 +22,7 @@ import { isOn } from "./request.ts";
 import { selectorOf } from "./select.ts";
 import { runWatch, startOfWatch } from "./watch.ts";
 
-/** The order of a call for a resource. */
+/** The request for objects of a call. */
 export function requestOfCall(
   { exchange, at, query, user }: ResourceCall,
   kind: Kind,

@@ -341,7 +341,7 @@ export interface Host {
   readKernel(path: string): string | undefined;
   /** Sets a file of /proc/sys, or of /proc/self. `OutsideError` when it is not there or may not be set. */
   writeKernel(path: string, value: string): void;
-  /** What a process has open; `undefined` when there is none of that number. The kernel answers at once. */
+  /** Open files of a process; `undefined` when there is no such process. The kernel answers at once. */
   openFiles(pid: number): OpenFiles | undefined;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;

@@ -10,11 +10,11 @@ const NEAR = 0.9;
 
 /** Amounts in one unit. */
 export interface MeterProps {
-  /** What is measured, e.g. `memory of kubepods`. */
+  /** Name of the quantity, e.g. `memory of kubepods`. */
   readonly label: string;
   readonly used: number | undefined;
   readonly requested?: number | undefined;
-  /** Where the meter ends. */
+  /** Value at the end of the meter. */
   readonly limit?: number | undefined;
   readonly show: (amount: number) => string;
 }

@@ -86,7 +86,7 @@ function shownWindow(ms: number): string {
   return `${Math.floor(seconds / 60)}m${Math.round((seconds % 60) * 1000) / 1000}s`;
 }
 
-/** What a group uses now; what was not measured yet is absent. */
+/** Present usage of a group; values that were not measured yet are absent. */
 export interface GroupUse {
   /** Average of the last seconds, in thousandths of a CPU. */
   readonly cpuMilli?: number;
