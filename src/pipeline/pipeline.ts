@@ -132,7 +132,10 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
 
 function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
   return new Statuses(
-    { folder: `${options.stateFolder}/pods` },
+    {
+      file: `${options.stateFolder}/pod-statuses.jsonl`,
+      earlierFolder: `${options.stateFolder}/pods`,
+    },
     {
       state: deps.state,
       clock: deps.outside.clock,

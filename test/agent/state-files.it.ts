@@ -64,7 +64,7 @@ function stateFiles(box: Box): ReadonlyMap<string, { path: string; lines: boolea
   const whole = (path: string) => ({ path, lines: false });
   const lines = (path: string) => ({ path, lines: true });
   return new Map([
-    ["status of a pod", whole(newest("nodelet/pods", /\.json$/))],
+    ["statuses of pods", lines(`${ROOT}/nodelet/pod-statuses.jsonl`)],
     ["allocations", whole(`${ROOT}/allocated_pods_state`)],
     ["actuated allocations", whole(`${ROOT}/actuated_pods_state`)],
     ["times of images", whole(`${ROOT}/nodelet/images.json`)],

@@ -151,7 +151,7 @@ test("a pod that ended stays ended, also when the node has lost its notes", () =
     await world.stopAgent();
     for (const id of [...world.runtime.containers.keys()]) world.runtime.containers.delete(id);
     for (const id of [...world.runtime.sandboxes.keys()]) world.runtime.sandboxes.delete(id);
-    await world.host.files.removeTree("/var/lib/kubelet/nodelet/pods");
+    await world.host.files.remove("/var/lib/kubelet/nodelet/pod-statuses.jsonl");
     world.startAgent();
     await world.advance(30_000);
     assert.equal(pod("job")?.status?.phase, "Failed");

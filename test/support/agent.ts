@@ -13,6 +13,7 @@ const MAIN = process.env["NODELET_PROGRAM"] ?? join(import.meta.dirname, "../../
 const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
 const MANIFESTS = "/etc/nodelet/manifests";
 const STATE = "/var/lib/kubelet/nodelet";
+const STATUSES = "pod-statuses.jsonl";
 const CONFIG = "/etc/nodelet/config.yaml";
 const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -145,15 +146,7 @@ export class BoxedAgent {
 
   /** Statuses the agent keeps, by pod uid. */
   statuses(): ReadonlyMap<string, PodStatus> {
-    const folder = this.box.path(`${STATE}/pods`);
-    const statuses = new Map<string, PodStatus>();
-    for (const name of list(folder).filter((entry) => entry.endsWith(".json"))) {
-      const text = textOf(join(folder, name));
-      if (text === undefined) continue;
-      const { status } = JSON.parse(text) as { status: PodStatus };
-      statuses.set(name.replace(/\.json$/, ""), status);
-    }
-    return statuses;
+    return keptStatuses(textOf(this.box.path(`${STATE}/${STATUSES}`)));
   }
 
   /** The one status there is. */
@@ -219,12 +212,32 @@ export async function podTraces(box: Box): Promise<Readonly<Record<string, reado
       "grep -E '/var/lib/kubelet/pods|/run/containerd/io.containerd|/netns/' /proc/self/mounts || true",
     ),
     cgroups: await lines("find /sys/fs/cgroup -type d -name 'pod*' 2>/dev/null || true"),
-    folders: await lines(
-      "ls -d /var/lib/kubelet/pods/* /var/log/pods/* /var/lib/kubelet/nodelet/pods/* 2>/dev/null || true",
-    ),
+    folders: await lines("ls -d /var/lib/kubelet/pods/* /var/log/pods/* 2>/dev/null || true"),
+    statuses: [...keptStatuses(textOf(box.path(`${STATE}/${STATUSES}`))).keys()],
     namespaces: await lines("ls -d /var/run/netns/* 2>/dev/null || true"),
     processes: await lines("pgrep -f '[c]ontainerd-shim' || true"),
   };
+}
+
+/** The statuses by pod UID in the text of their file: of each pod the last line counts, and a line may be incomplete. */
+function keptStatuses(text = ""): ReadonlyMap<string, PodStatus> {
+  const statuses = new Map<string, PodStatus>();
+  for (const line of text.split("\n")) {
+    const kept = lineOf(line);
+    if (kept?.value) statuses.set(kept.key, kept.value.status);
+    else if (kept) statuses.delete(kept.key);
+  }
+  return statuses;
+}
+
+function lineOf(
+  line: string,
+): { readonly key: string; readonly value?: { readonly status: PodStatus } } | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The file's text; undefined when it was removed since it was listed. */

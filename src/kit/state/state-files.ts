@@ -156,7 +156,7 @@ export class StateFiles {
       const bad = lines.slice(0, -1).filter((line) => line !== "" && !isLine(line)).length;
       return bad === 0
         ? { kind: "read", value: all }
-        : { kind: "broken", why: `${bad} of its lines are invalid` };
+        : { kind: "broken", why: `${bad} of its lines are invalid or of an unknown version` };
     });
     const last = text.slice(text.lastIndexOf("\n") + 1);
     const isTorn = last !== "" && !isLine(last);
@@ -175,6 +175,15 @@ export class StateFiles {
     } catch (error) {
       this.#report(file, { kind: "unusable", why: messageOf(error) });
       return "";
+    }
+  }
+
+  /** When the file was last written, as Unix milliseconds; `undefined` when it is missing or cannot be read. */
+  async modifiedMs(file: StateFile): Promise<number | undefined> {
+    try {
+      return (await this.#deps.files.facts(file.path))?.modifiedMs;
+    } catch {
+      return undefined;
     }
   }
 

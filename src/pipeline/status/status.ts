@@ -9,14 +9,19 @@ import { familyMismatch } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { DecodedState, StateFile, StateFiles } from "../../kit/state/state-files.ts";
+import { isTree } from "../../kit/json.ts";
+import { KeyedLog } from "../../kit/state/keyed-log.ts";
+import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
+import { EarlierStatuses } from "./earlier-statuses.ts";
 
-/** Folder of stored statuses. */
+/** Where statuses are stored. */
 export interface StatusOptions {
-  /** Folder of the kept statuses; one file for each pod. */
-  readonly folder: string;
+  /** File of stored statuses: one line per change. */
+  readonly file: string;
+  /** Folder in which earlier versions stored them, one file per pod. */
+  readonly earlierFolder: string;
 }
 
 /** Dependencies for deriving and storing statuses. */
@@ -45,15 +50,12 @@ export interface PodWithStatus {
 /** Called for every status that changed; `undefined` when the pod is gone for good. */
 export type StatusSink = (uid: PodUid, now: PodWithStatus | undefined) => void;
 
-const FILE = /^([A-Za-z0-9-]+)\.json$/;
-/** Largest kept status that is read back. */
-const MAX_BYTES = 1024 * 1024;
-const FORMAT = 1;
-
 /** The statuses of all pods. */
 export class Statuses {
-  readonly #options: StatusOptions;
   readonly #deps: StatusDeps;
+  readonly #file: StateFile;
+  readonly #log: KeyedLog<KeptStatus>;
+  readonly #earlier: EarlierStatuses<KeptStatus>;
   readonly #current = new Map<PodUid, PodWithStatus>();
   /** Read back at start, until the pod's first record comes. */
   readonly #kept = new Map<PodUid, PodStatus>();
@@ -61,26 +63,33 @@ export class Statuses {
   readonly #going = new Set<PodUid>();
   readonly #goneBefore = new Set<PodUid>();
   readonly #sinks = new Set<StatusSink>();
-  readonly #dirty = new Set<PodUid>();
-  #writing: Promise<void> | undefined;
 
-  constructor(options: StatusOptions, deps: StatusDeps) {
-    this.#options = options;
+  constructor({ file: path, earlierFolder }: StatusOptions, deps: StatusDeps) {
     this.#deps = deps;
+    this.#earlier = new EarlierStatuses(earlierFolder, deps.state, decodeKept);
+    const holds = "readiness, conditions and times of pods from before the agent was started";
+    this.#file = { name: "pod_status", path, holds, important: true };
+    const keptOf = (uid: string) => this.#valueOf(uid as PodUid);
+    const keys = () => new Set([...this.#current.keys(), ...this.#kept.keys()]);
+    const options = { file: this.#file, valueOf: keptOf, keys, decode: decodeKept };
+    this.#log = new KeyedLog(options, deps);
   }
 
   /** Reads what a previous run kept. What cannot be read is set aside. */
   async open(): Promise<void> {
-    const { state } = this.#deps;
-    const folder = stateFile(this.#options.folder);
-    await state.makeFolder(folder, 0o700);
-    for (const { name } of await state.list(folder)) {
-      const uid = FILE.exec(name)?.[1] as PodUid | undefined;
-      if (uid === undefined) continue;
-      const kept = await state.read(this.#file(uid), MAX_BYTES, parseKept);
-      if (kept) this.#kept.set(uid, kept.status);
-      if (kept?.going === true) this.#goneBefore.add(uid);
+    const writtenMs = (await this.#deps.state.modifiedMs(this.#file)) ?? 0;
+    const kept = await this.#log.open();
+    const earlier = await this.#earlier.read();
+    const all = new Map(kept);
+    // A file that is younger than the log was written by an agent of an earlier version that has run since.
+    for (const [uid, { value, modifiedMs }] of earlier)
+      if (!kept.has(uid) || modifiedMs > writtenMs) all.set(uid, value);
+    for (const [uid, { status, going }] of all) {
+      this.#kept.set(uid as PodUid, status);
+      if (going === true) this.#goneBefore.add(uid as PodUid);
     }
+    for (const uid of earlier.keys()) this.#log.changed(uid);
+    if (earlier.size > 0 && (await this.#log.flush())) await this.#earlier.remove();
   }
 
   list(): readonly PodWithStatus[] {
@@ -140,7 +149,7 @@ export class Statuses {
     this.#kept.delete(uid);
     const goesNow = record.desired.removed && !this.#going.has(uid);
     if (goesNow) this.#going.add(uid);
-    if (goesNow || !kept || !isSame(kept, status)) this.#markDirty(uid);
+    if (goesNow || !kept || !isSame(kept, status)) this.#log.changed(uid);
     for (const sink of this.#sinks) sink(uid, now);
   }
 
@@ -154,13 +163,20 @@ export class Statuses {
     for (const uid of this.#kept.keys()) {
       if (isKnown(uid)) continue;
       this.#kept.delete(uid);
-      this.#markDirty(uid);
+      this.#log.changed(uid);
     }
   }
 
   /** Resolves when everything that changed is on disk. */
   async flush(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
+    await this.#log.flush();
+  }
+
+  #valueOf(uid: PodUid): KeptStatus | undefined {
+    const current = this.#current.get(uid);
+    const status = current ? current.status : this.#kept.get(uid);
+    const going = (current ? this.#going : this.#goneBefore).has(uid);
+    return status && { status, ...(going ? { going } : {}) };
   }
 
   /** A pod that was on its way out and is wanted again is another one by right, whatever its UID. */
@@ -172,41 +188,9 @@ export class Statuses {
     this.#going.delete(uid);
     this.#current.delete(uid);
     this.#kept.delete(uid);
-    this.#markDirty(uid);
+    this.#log.changed(uid);
     for (const sink of this.#sinks) sink(uid, undefined);
   }
-
-  #markDirty(uid: PodUid): void {
-    this.#dirty.add(uid);
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined;
-    });
-  }
-
-  /** Writes until nothing is dirty; a status that changes meanwhile is written once more. */
-  async #write(): Promise<void> {
-    for (const uid of this.#dirty) {
-      this.#dirty.delete(uid);
-      const { state } = this.#deps;
-      const file = this.#file(uid);
-      const status = this.#current.get(uid)?.status;
-      const going = this.#going.has(uid) ? { going: true } : {};
-      const kept = status && JSON.stringify({ format: FORMAT, status, ...going });
-      // The state files report failed writes; the status stays in memory.
-      await (kept === undefined ? state.remove(file) : state.write(file, kept, 0o600)).catch(
-        () => {},
-      );
-    }
-  }
-
-  #file(uid: PodUid): StateFile {
-    return stateFile(`${this.#options.folder}/${uid}.json`);
-  }
-}
-
-function stateFile(path: string): StateFile {
-  const holds = "readiness, conditions and times of a pod from before the agent was started";
-  return { name: "pod_status", path, holds, important: true };
 }
 
 /** Status of an API pod in the API, for a node that has lost its own status files. */
@@ -217,21 +201,9 @@ function publishedStatus({ desired, pod }: PodRecord): PodStatus | undefined {
 interface KeptStatus {
   readonly status: PodStatus;
   /** The pod was being terminated because no source named it any more. */
-  readonly going: boolean;
+  readonly going?: boolean;
 }
 
-function parseKept(text: string): DecodedState<KeptStatus> {
-  const kept = JSON.parse(text) as {
-    format?: unknown;
-    status?: unknown;
-    going?: unknown;
-  } | null;
-  if (kept?.format !== FORMAT)
-    return { kind: "broken", why: `format ${kept?.format} is not known; this is ${FORMAT}` };
-  if (typeof kept.status !== "object" || kept.status === null)
-    return { kind: "broken", why: "it holds no status" };
-  return {
-    kind: "read",
-    value: { status: kept.status as PodStatus, going: kept.going === true },
-  };
+function decodeKept(value: unknown): KeptStatus | undefined {
+  return isTree(value) && isTree(value["status"]) ? (value as unknown as KeptStatus) : undefined;
 }

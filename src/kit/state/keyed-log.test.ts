@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../test/sim/fake-files.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { OutsideError } from "../errors.ts";
+import { silentLog } from "../log.ts";
+import { KeyedLog } from "./keyed-log.ts";
+import { StateFiles } from "./state-files.ts";
+
+const PATH = "/state/values.jsonl";
+const FILE = { name: "values", path: PATH, holds: "values" };
+
+function world() {
+  const clock = new SimClock();
+  const operations: string[] = [];
+  let broken = false;
+  const files = new FakeFiles({
+    wall: () => clock.wall(),
+    fault: (operation, path) => {
+      if (path === PATH && (operation === "append" || operation === "writeAtomic")) {
+        operations.push(operation);
+        if (broken) return new OutsideError("exhausted", "disk full");
+      }
+      return undefined;
+    },
+  });
+  const values = new Map<string, string>();
+  const log = () =>
+    new KeyedLog<string>(
+      {
+        file: FILE,
+        valueOf: (key) => values.get(key),
+        keys: () => values.keys(),
+        decode: (value) => (typeof value === "string" ? value : undefined),
+      },
+      { state: new StateFiles({ files, clock, log: silentLog }) },
+    );
+  const set = (of: KeyedLog<string>, key: string, value: string | undefined) => {
+    if (value === undefined) values.delete(key);
+    else values.set(key, value);
+    of.changed(key);
+  };
+  const text = () => files.readText(PATH, { maxBytes: 1e9 });
+  const breakDisk = (now: boolean) => {
+    broken = now;
+  };
+  const kept = async () => Object.fromEntries(await log().open());
+  return { files, values, operations, log, set, text, breakDisk, kept };
+}
+
+test("open: of each key the last value counts, and one that was removed is gone", async () => {
+  const { log, set, kept } = world();
+  const first = log();
+  assert.deepEqual(await first.open(), new Map());
+  for (const value of ["1", "2", "3"]) {
+    set(first, "a", value);
+    await first.flush();
+  }
+  set(first, "b", "1");
+  await first.flush();
+  set(first, "c", "1");
+  set(first, "b", undefined);
+  await first.flush();
+  assert.deepEqual(await kept(), { a: "3", c: "1" });
+});
+
+test("changed: what changes in one turn is one write, what changes meanwhile another", async () => {
+  const { log, set, operations, kept } = world();
+  const values = log();
+  await values.open();
+  set(values, "first", "x");
+  await values.flush();
+  operations.length = 0;
+  for (let i = 0; i < 100; i += 1) set(values, `k${i}`, "x");
+  for (let i = 0; i < 100; i += 1) set(values, "k0", `${i}`);
+  await values.flush();
+  assert.deepEqual(operations, ["append"]);
+  assert.equal((await kept())["k0"], "99");
+});
+
+test("changed: the first write of a run rewrites what another run left, and keeps all that has a value", async () => {
+  const { log, set, values, operations, kept, text } = world();
+  const first = log();
+  await first.open();
+  for (let i = 0; i < 50; i += 1) {
+    set(first, "a", `${i}`);
+    await first.flush();
+  }
+  set(first, "b", "old");
+  await first.flush();
+  values.clear();
+  const second = log();
+  for (const [key, value] of await second.open()) values.set(key, value);
+  operations.length = 0;
+  set(second, "c", "new");
+  await second.flush();
+  assert.deepEqual(operations, ["writeAtomic"]);
+  assert.equal((await text())?.split("\n").length, 3 + 1);
+  assert.deepEqual(await kept(), { a: "49", b: "old", c: "new" });
+});
+
+test("changed: the file stays below a multiple of what counts, whatever changes", async () => {
+  const { log, set, text, kept } = world();
+  const values = log();
+  await values.open();
+  const value = "x".repeat(10_000);
+  let most = 0;
+  for (let i = 0; i < 1_000; i += 1) {
+    set(values, `k${i % 10}`, `${i} ${value}`);
+    await values.flush();
+    most = Math.max(most, (await text())?.length ?? 0);
+  }
+  const live = 10 * 10_100;
+  assert.ok(most > live && most < 6 * live, `${most} bytes`);
+  assert.equal(Object.keys(await kept()).length, 10);
+});
+
+test("changed: what a full disk did not take is written with the next change", async () => {
+  const { log, set, breakDisk, kept } = world();
+  const values = log();
+  await values.open();
+  set(values, "a", "1");
+  await values.flush();
+  breakDisk(true);
+  set(values, "b", "1");
+  await values.flush();
+  breakDisk(false);
+  set(values, "c", "1");
+  await values.flush();
+  assert.deepEqual(await kept(), { a: "1", b: "1", c: "1" });
+});
+
+const DAMAGES: Readonly<Record<string, (text: string) => string>> = {
+  "a torn last line": (text) => `${text}{"format":1,"key":"b","va`,
+  "an invalid line between others": (text) => `garbage\n${text}`,
+  "a value that makes no sense": (text) => `${text}{"format":1,"key":"z","value":5}\n`,
+  "a line of a newer version": (text) => `${text}{"format":2,"key":"a","value":"2"}\n`,
+};
+for (const [damage, apply] of Object.entries(DAMAGES)) {
+  test(`open: ${damage} costs that line only`, async () => {
+    const { files, log, set, text, kept } = world();
+    const values = log();
+    await values.open();
+    for (const key of ["a", "b"]) set(values, key, "1");
+    await values.flush();
+    await files.writeAtomic(PATH, apply((await text()) ?? ""), 0o600);
+    assert.deepEqual(await kept(), { a: "1", b: "1" });
+    assert.deepEqual(await kept(), { a: "1", b: "1" }, "also the next time");
+  });
+}
