@@ -58,6 +58,18 @@ test("startServiceNotify: an agent that is not well does not feed the watchdog, 
   assert.deepEqual(take(), ["WATCHDOG=1 STATUS=3 pods"]);
 });
 
+test("startServiceNotify: an agent that is well again feeds the watchdog before its time is up", async () => {
+  const { clock, world, take } = start(60_000);
+  await clock.advance(1);
+  take();
+  world.agent = { ...WELL, unhealthy: ["the node's lease has run out"] };
+  await clock.advance(31_000);
+  assert.deepEqual(take(), ["STATUS=not well: the node's lease has run out"]);
+  world.agent = WELL;
+  await clock.advance(10_000);
+  assert.deepEqual(take(), ["WATCHDOG=1 STATUS=3 pods"]);
+});
+
 test("startServiceNotify: without a watchdog only the status; a manager that cannot be told stops nothing", async () => {
   const { clock, world, take } = start(undefined);
   world.failure = new OutsideError("notFound", "systemd-notify: ENOENT");

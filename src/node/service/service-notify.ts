@@ -24,6 +24,8 @@ export interface ServiceNotifyDeps {
 
 /** How often the status line is brought up to date where no watchdog asks for more. */
 const STATUS_MS = 60_000;
+/** An agent that is not well is asked so many times more often: who is well again in time is not to be ended. */
+const UNWELL_TIMES = 6;
 
 /** Begins to tell; the agent looks after its pods by now. Ends with the scope. */
 export function startServiceNotify(deps: ServiceNotifyDeps): void {
@@ -55,7 +57,7 @@ async function keepTelling(
   while (!signal.aborted) {
     const problem = judgeWatchdog(watched());
     const now = problem === undefined ? status() : `not well: ${problem}`;
-    if (problem !== undefined && watchdogMs !== undefined)
+    if (problem !== undefined && watchdogMs !== undefined && now !== told)
       log.error("the watchdog is not notified, as the agent is not healthy", { error: problem });
     const assignments = [
       ...(problem === undefined && watchdogMs !== undefined ? ["WATCHDOG=1"] : []),
@@ -63,6 +65,6 @@ async function keepTelling(
     ];
     if (assignments.length > 0) await notify(assignments, signal);
     told = now;
-    await clock.sleep(periodMs, signal);
+    await clock.sleep(problem === undefined ? periodMs : periodMs / UNWELL_TIMES, signal);
   }
 }
