@@ -5,9 +5,10 @@ import type { Foundation } from "./foundation.ts";
 
 /** Whether the agent itself is well. */
 export function assembleHealth(
-  { options: { rootFolder }, outside, scope, metrics }: Foundation,
+  { options: { rootFolder, server }, outside, scope, metrics }: Foundation,
   { runtime }: Pick<Subsystems, "runtime">,
 ): HealthRegistry {
   const { lastListing } = runtime.watch;
-  return startHealth({ outside, scope, metrics, rootFolder, lastListing });
+  const ownsProcess = server?.versions.nodelet !== undefined;
+  return startHealth({ outside, scope, metrics, rootFolder, lastListing, ownsProcess });
 }

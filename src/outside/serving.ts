@@ -13,7 +13,7 @@ export type {
   OpenFolder,
   OpenFolderBeneath,
 } from "./host/files/open-folder.ts";
-export type { LoopDelay, OwnProcess, ProcessUsage } from "./host/own-process.ts";
+export type { LoopDelay, OwnMemory, OwnProcess, ProcessUsage } from "./host/own-process.ts";
 export type { StreamedEnd, StreamProgram } from "./host/stream-program.ts";
 export type {
   ClientCertificate,

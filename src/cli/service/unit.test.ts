@@ -25,6 +25,8 @@ test("serviceFiles: the agent of `nodelet up` with its configuration and its own
     "Delegate=yes",
     "OOMScoreAdjust=-999",
     "WatchdogSec=60",
+    "MemoryHigh=1G",
+    "MemoryMax=1280M",
     'Environment="NODELET_SOCKET=/run/nodelet/agent.sock"',
     "ExecStart=/opt/nodelet/bin/nodelet run --config=/etc/nodelet/config.yaml --root-dir=/var/lib/nodelet/kubelet",
     "WantedBy=multi-user.target",

@@ -26,6 +26,12 @@ const RESTART_SECONDS = 5;
 /** How long the agent has for closing its files; pods keep running. */
 const STOP_SECONDS = 30;
 const MAX_OPEN_FILES = 1_048_576;
+/**
+ * Of the agent, its file workers and the programs that it starts; containers are in groups of their own. The agent, whose heap
+ * has a limit of 512 MiB, restarts itself at four fifths of the lower one.
+ */
+const MEMORY_HIGH = "1G";
+const MEMORY_MAX = "1280M";
 /** As `oomScoreAdj` of the configuration: the kernel ends pods before the agent. */
 const OOM_SCORE = -999;
 
@@ -77,6 +83,8 @@ function serviceLines(options: UnitOptions): readonly string[] {
     "TimeoutStartSec=infinity",
     `TimeoutStopSec=${STOP_SECONDS}`,
     `WatchdogSec=${WATCHDOG_SECONDS}`,
+    `MemoryHigh=${MEMORY_HIGH}`,
+    `MemoryMax=${MEMORY_MAX}`,
     ...OUTLIVED,
     ...HARDENING,
   ];

@@ -5,12 +5,19 @@
  */
 import type { Reading } from "../../kit/cell.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck, HealthRegistry } from "../../kit/health/health.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
+import {
+  lowestLimit,
+  MEMORY_LIMIT_FILES,
+  MemoryCeiling,
+  ownMemoryGroup,
+} from "./memory-ceiling.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** Dependencies for measuring the agent. */
@@ -22,6 +29,8 @@ export interface NodeHealthDeps {
   readonly rootFolder: string;
   /** When the last full listing of the runtime began. */
   readonly lastListing: Reading<MonotonicMs | undefined>;
+  /** Whether the whole process is the agent: one that embeds it is not ended for the memory that it takes. */
+  readonly ownsProcess: boolean;
 }
 
 /** Pause between two measurements of all checks. */
@@ -31,7 +40,7 @@ const LISTING_LIMIT_MS = 90_000;
 
 /** Begins to measure the process; checks of others are added to the registry. */
 export function startHealth(deps: NodeHealthDeps): HealthRegistry {
-  const { outside, scope, metrics, rootFolder, lastListing } = deps;
+  const { outside, scope, metrics, rootFolder, lastListing, ownsProcess } = deps;
   const { clock, log, host, serving } = outside;
   const registry = new HealthRegistry({ clock, log: log.child("health"), metrics });
   const loop = new EventLoopWatch({
@@ -44,6 +53,7 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
     registry.add(fileWorkersCheck(clock, fileWorkers));
     exposeFileWorkers(metrics, fileWorkers);
   }
+  const checkMemory = ownsProcess ? watchMemory(outside, scope) : () => {};
   // One timer for all: an agent at rest is woken as seldom as can be.
   scope.spawn("health checks", "restart", async (signal) => {
     for (;;) {
@@ -52,9 +62,29 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
       loop.woken(clock.monotonic() - dueMs);
       registry.sample();
       pool.ask();
+      checkMemory();
     }
   });
   return registry;
+}
+
+/** Measures the process whenever the result is called, and ends the agent with the reason before its memory runs out. */
+function watchMemory({ host, serving }: NodeHealthDeps["outside"], scope: TaskScope): () => void {
+  if (!serving) return () => {};
+  const group = ownMemoryGroup(host.readKernel("/proc/self/cgroup") ?? "");
+  const limits = group === undefined ? [] : host.cgroups.readNow(group, MEMORY_LIMIT_FILES);
+  const ceiling = new MemoryCeiling(lowestLimit(limits));
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  scope.spawn("memory ceiling", "fail", async (signal) => {
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+    const reason = await promise;
+    if (reason !== undefined)
+      throw new OutsideError("exhausted", `${reason}: it exits before its memory runs out`);
+  });
+  return () => {
+    const reason = ceiling.take(serving.process.memory());
+    if (reason !== undefined) resolve(reason);
+  };
 }
 
 /** The age of the last full listing of the runtime. */

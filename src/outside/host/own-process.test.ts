@@ -13,6 +13,9 @@ test("usage is that of this process", () => {
     assert.ok(usage.heapUsedBytes > 2 ** 20 && usage.heapUsedBytes <= usage.heapTotalBytes);
     const buffer = Buffer.alloc(8 * 2 ** 20, 1);
     assert.ok(own.usage().externalBytes - usage.externalBytes >= buffer.length / 2);
+    const memory = own.memory();
+    assert.ok(Math.abs(memory.residentBytes - own.usage().residentBytes) < 64 * 2 ** 20);
+    assert.ok(memory.heapUsedBytes > 2 ** 20 && memory.heapUsedBytes < memory.heapLimitBytes);
     const before = usage.cpuSeconds;
     const until = performance.now() + 30;
     while (performance.now() < until);

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
 
 /** Resource usage of this process, as in Prometheus' process metrics. */
 export interface ProcessUsage {
@@ -21,6 +22,15 @@ export interface ProcessUsage {
   readonly activeResources: number;
 }
 
+/** What this process has of memory, as far as it may run out of it. */
+export interface OwnMemory {
+  readonly residentBytes: number;
+  /** Used JavaScript heap, including garbage not collected yet. */
+  readonly heapUsedBytes: number;
+  /** With a heap of this size the engine ends the process. */
+  readonly heapLimitBytes: number;
+}
+
 /** How long turns of the event loop took, while everything else waited, within the last one to two minutes. */
 export interface LoopDelay {
   readonly p50Seconds: number;
@@ -34,6 +44,8 @@ export interface OwnProcess {
   readonly engine: string;
   readonly commandLine: readonly string[];
   usage(): ProcessUsage;
+  /** Cheaper than `usage`. */
+  memory(): OwnMemory;
   loopDelay(): LoopDelay;
 }
 
@@ -54,6 +66,7 @@ export function connectOwnProcess(): OwnProcess & { close(): void } {
     engine: `node ${process.version}`,
     commandLine: [...process.execArgv, ...process.argv],
     usage: () => ({ ...readUsage(), startTimeSeconds }),
+    memory: readMemory,
     loopDelay: () => delay.read(),
     close: () => delay.close(),
   };
@@ -131,6 +144,15 @@ function readUsage(): Omit<ProcessUsage, "startTimeSeconds"> {
     externalBytes: external,
     threads: Number(/^Threads:\s+(\d+)/m.exec(status)?.[1] ?? Number.NaN),
     activeResources: process.getActiveResourcesInfo().length,
+  };
+}
+
+function readMemory(): OwnMemory {
+  const { used_heap_size, heap_size_limit } = getHeapStatistics();
+  return {
+    residentBytes: process.memoryUsage.rss(),
+    heapUsedBytes: used_heap_size,
+    heapLimitBytes: heap_size_limit,
   };
 }
 
