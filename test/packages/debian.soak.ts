@@ -6,6 +6,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { archiveBase } from "../../tools/debian-suite.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
 const base = mkdtempSync(join(tmpdir(), "debian-"));
@@ -61,7 +62,7 @@ for (const suite of ["bookworm", "trixie"])
     const root = join(base, suite);
     // libatomic1 is a dependency of the package, and what the executable needs beside a minimal Debian.
     const packages = "--include=init-system-helpers,libatomic1";
-    execFileSync("debootstrap", ["--variant=minbase", packages, suite, root], {
+    execFileSync("debootstrap", ["--variant=minbase", packages, suite, root, archiveBase()], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     const run = (...argv: string[]): string =>

@@ -28,6 +28,8 @@ export interface AgentOptions {
   readonly flags?: readonly string[];
   /** Flags of the Node that runs it. */
   readonly nodeFlags?: readonly string[];
+  /** What runs as the agent in place of this version. */
+  readonly program?: string;
   /** Variables beside those of every program in a box. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -82,8 +84,8 @@ export class BoxedAgent {
       ].join("\n"),
     );
     const running = this.log().split("agent is running").length;
-    const { nodeFlags = [], flags = [], env = {} } = this.#options;
-    const program = [process.execPath, ...nodeFlags, MAIN];
+    const { nodeFlags = [], flags = [], env = {}, program: main = MAIN } = this.#options;
+    const program = [process.execPath, ...nodeFlags, main];
     this.#process = this.box.spawnLogged(
       "agent",
       [...program, "run", "--config", CONFIG, ...flags],

@@ -1,7 +1,19 @@
 /** Types of guest.mjs, which is plain JavaScript so that any Node can run it. */
 export function guestObstacle(): string | undefined;
-export function guestParts(options?: { readonly say?: (text: string) => void }): {
+/** What an initramfs consists of: the path of its first process, and names of kernel modules. */
+export interface Boot {
+  readonly init: string;
+  readonly modules: readonly string[];
+}
+export const QEMU: string;
+export const EMULATION: readonly string[];
+export const FIRST_DISK: Boot;
+export function guestParts(options?: {
+  readonly say?: (text: string) => void;
+  readonly boot?: Boot;
+}): {
   readonly kernel: string;
+  readonly modules: string;
   readonly initramfs: string;
 };
 export function runInGuest(

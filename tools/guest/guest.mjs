@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 import { CACHE_DIR, fetchPackages, suiteEnvironment, withSuites } from "../debian-suite.mjs";
 
 const SUITE = "bookworm";
-const QEMU = "/usr/bin/qemu-system-x86_64";
+export const QEMU = "/usr/bin/qemu-system-x86_64";
 const BUSYBOX = ["/bin/busybox", "/usr/bin/busybox"];
 const INIT = join(import.meta.dirname, "init.sh");
 
@@ -42,6 +42,24 @@ const MODULES = [
   ...["xt_conntrack"],
 ];
 
+/**
+ * One thread for both CPUs: with two, what a JIT compiler writes on one is run too early on the other, and Node ends with
+ * SIGSEGV in one start of ten.
+ */
+export const EMULATION = ["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2"];
+
+/** An initramfs that runs a command on the files of this machine. */
+const HOST_FILES = { init: INIT, modules: MODULES };
+
+/** An initramfs that boots the system on the first disk. */
+export const FIRST_DISK = {
+  init: join(import.meta.dirname, "disk-init.sh"),
+  modules: [
+    ...["virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev"],
+    ...["virtio_blk", "crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4"],
+  ],
+};
+
 /** Why no guest can be run here, in words for a skipped test; undefined when one can. */
 export function guestObstacle() {
   if (process.platform !== "linux" || process.arch !== "x64") return "needs Linux on x86-64";
@@ -51,13 +69,20 @@ export function guestObstacle() {
   return undefined;
 }
 
-/** Paths of kernel and initramfs, fetched and built where the cache has none. */
-export function guestParts({ say = () => {} } = {}) {
+/**
+ * Paths of kernel, its modules and initramfs, fetched and built where the cache has none. `boot` is what the initramfs
+ * consists of: this machine's files by default.
+ */
+export function guestParts({ say = () => {}, boot = HOST_FILES } = {}) {
   const folder = kernelPackage(say);
-  const boot = join(folder, "boot");
-  const kernel = readdirSync(boot).find((name) => name.startsWith("vmlinuz-"));
-  if (!kernel) throw new Error(`no kernel in ${boot}`);
-  return { kernel: join(boot, kernel), initramfs: initramfs(folder, say) };
+  const images = join(folder, "boot");
+  const kernel = readdirSync(images).find((name) => name.startsWith("vmlinuz-"));
+  if (!kernel) throw new Error(`no kernel in ${images}`);
+  return {
+    kernel: join(images, kernel),
+    modules: join(folder, "lib/modules"),
+    initramfs: initramfs(folder, boot, say),
+  };
 }
 
 /** The kernel's package as it was fetched before; undefined when it was not. */
@@ -83,10 +108,10 @@ function kernelPackage(say) {
 }
 
 /** A small root with busybox, modules and our init, kept under the digest of what it is made from. */
-function initramfs(packageFolder, say) {
-  const init = readFileSync(INIT);
+function initramfs(packageFolder, boot, say) {
+  const init = readFileSync(boot.init);
   const digest = createHash("sha256")
-    .update(JSON.stringify([basename(packageFolder), MODULES]))
+    .update(JSON.stringify([basename(packageFolder), boot.modules]))
     .update(init)
     .digest("hex")
     .slice(0, 16);
@@ -104,7 +129,7 @@ function initramfs(packageFolder, say) {
   );
   writeFileSync(join(root, "init"), init, { mode: 0o755 });
   const found = readdirSync(join(packageFolder, "lib/modules"), { recursive: true });
-  for (const name of MODULES) {
+  for (const name of boot.modules) {
     const path = found.find((one) => basename(one) === `${name}.ko`);
     if (path) cpSync(join(packageFolder, "lib/modules", path), join(root, "modules", `${name}.ko`));
   }
@@ -127,9 +152,8 @@ export async function runInGuest(command, options = {}) {
   const child = spawn(
     QEMU,
     [
-      // One thread for both CPUs: with two, what a JIT compiler writes on one is run too early on the other,
-      // and Node ends with SIGSEGV in one start of ten.
-      ...["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", `${memoryMib}`],
+      ...EMULATION,
+      ...["-m", `${memoryMib}`],
       ...["-kernel", kernel, "-initrd", initrd, "-nographic", "-no-reboot", "-nodefaults"],
       ...["-serial", "stdio", "-monitor", "none", "-net", "none"],
       ...[
