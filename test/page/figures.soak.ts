@@ -4,11 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
+import type { Overview } from "../../src/cli/client/shapes.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { answerOf } from "../server/http.ts";
 import { ServedWorld } from "../server/world.ts";
 import { forwardPage, launchBrowser, openPage, pageLink } from "./open-page.ts";
 
@@ -23,8 +26,6 @@ const MAX_MILLICORES = 5;
 const WINDOW_MS = 20_000;
 const WINDOWS = 4;
 const CHANGES = 5;
-/** A clock tick of /proc is 10 ms. */
-const MS_PER_TICK = 10;
 const PICTURES = process.env["NODELET_PICTURES"];
 const DIST = join(import.meta.dirname, "../../dist/page");
 const VIEWS = ["pods", "events", "probes", "images", "devices", "cgroups", "node"] as const;
@@ -81,13 +82,10 @@ function manifest(name: string, script: string): string {
 
 /** CPU time that the agent has used, in ms. */
 async function cpuMs({ box }: NodeBox): Promise<number> {
-  const text = await box.run([
-    "sh",
-    "-c",
-    'cat "/proc/$(cat /run/nodelet/agent.pid 2>/dev/null || pgrep -o -f dist/nodelet.cjs)/stat"',
-  ]);
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
+  const socketPath = box.path("/run/nodelet/agent.sock");
+  const path = "/nodelet/v1/overview";
+  const { body } = await answerOf(request({ socketPath, path, agent: false }));
+  return (JSON.parse(body) as Overview).agent.cpuSeconds * 1_000;
 }
 
 /** Runs in the page: the time at which status, readiness or restarts of a pod are shown otherwise than now. */

@@ -12,7 +12,7 @@ import { MIXIN, MIXIN_CADVISOR } from "./mixin.vectors.ts";
 const PODS = 20;
 const WAIT_MS = 120_000;
 
-/** A pod with a quota that writes to a volume on disk. */
+/** A pod with a quota that writes to its own layer: a volume may be in memory in a box, that is on disk. */
 function manifest(name: string): string {
   return JSON.stringify({
     apiVersion: "v1",
@@ -29,10 +29,14 @@ function manifest(name: string): string {
           command: [
             "/bin/sh",
             "-c",
-            "dd if=/dev/zero of=/data/file bs=1M count=4 conv=fsync; exec sleep 100000",
+            "dd if=/dev/zero of=/file bs=1M count=4 conv=fsync; exec sleep 100000",
           ],
           volumeMounts: [{ name: "data", mountPath: "/data" }],
-          resources: { limits: { cpu: "100m", memory: "64Mi" } },
+          // Little enough that all of them fit on a small machine.
+          resources: {
+            requests: { cpu: "5m", memory: "8Mi" },
+            limits: { cpu: "100m", memory: "64Mi" },
+          },
         },
       ],
     },
