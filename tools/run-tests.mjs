@@ -15,6 +15,9 @@ import { runFile } from "./testing/run-file.mjs";
 /** Each file has a machine of its own, but all of them have the same disk. */
 const MAX_INTEGRATION_JOBS = 2;
 
+/** Files more at a time as soon as no simulation runs beside them: half of their time is spent waiting. */
+const MORE_JOBS_ALONE = 1;
+
 const USAGE =
   "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
@@ -59,12 +62,13 @@ async function main() {
   const integrationJobs = Number(
     values.jobs ?? Math.min(MAX_INTEGRATION_JOBS, availableParallelism()),
   );
-  await runAll(ready, integrationJobs, options, report);
+  const alone = { jobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0, after: simulations };
+  await runAll(ready, integrationJobs, options, report, alone);
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
   if (failures.length > 0)
     report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
   const later = waiting.map(({ file }) => file);
-  await runAll(later, integrationJobs, options, report);
+  await runAll(later, integrationJobs, options, report, alone);
   await simulations;
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
@@ -93,7 +97,8 @@ async function provide(waiting, report, signal) {
   return await startProvisions(names, report.note, signal);
 }
 
-async function runAll(files, jobs, options, report) {
+/** Runs all files, `jobs` at a time, and `more.jobs` on top once `more.after` has come. */
+async function runAll(files, jobs, options, report, more = { jobs: 0, after: undefined }) {
   const waiting = [...files];
   const worker = async () => {
     for (let file = waiting.shift(); file && !options.signal.aborted; file = waiting.shift()) {
@@ -101,7 +106,13 @@ async function runAll(files, jobs, options, report) {
       report.add(judgeSkips(await runFile(file, options)));
     }
   };
-  await Promise.all(Array.from({ length: jobs }, worker));
+  const workers = (count) => Promise.all(Array.from({ length: count }, worker));
+  let joined;
+  more.after?.then(() => {
+    joined = workers(more.jobs);
+  });
+  await workers(jobs);
+  await joined;
 }
 
 /** Why integration tests cannot run here; the rule itself belongs to the box. */

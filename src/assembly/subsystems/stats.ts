@@ -1,7 +1,8 @@
 import { podPaths } from "../../api/pod/pod-paths.ts";
+import type { PodFact } from "../../api/pod-facts.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
-import { measuredPod, Stats } from "../../subsystems/stats/stats.ts";
+import { type MeasuredPod, measuredPod, Stats } from "../../subsystems/stats/stats.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { Foundation } from "../foundation.ts";
 
@@ -29,6 +30,15 @@ export function assembleStats(
     { name: "misc", path: config.systemCgroups },
   ].filter(({ path }) => path !== "");
   const roots = { root: rootFolder, logs: config.podLogsDir };
+  // Facts are replaced, never changed: what follows from them is derived once, not every ten seconds.
+  const known = new WeakMap<PodFact, MeasuredPod | "nothing runs">();
+  const derive = (fact: PodFact) => {
+    const { logs: logsFolder, volumes: volumesFolder } = podPaths(roots, fact.pod);
+    const group = cgroups.podPath(fact.pod, fact.uid);
+    const measured = measuredPod(fact, { group, logsFolder, volumesFolder }) ?? "nothing runs";
+    known.set(fact, measured);
+    return measured;
+  };
   return new Stats(
     {
       nodeName,
@@ -47,11 +57,11 @@ export function assembleStats(
         filesystems: (signal) => cri.images.filesystems(signal),
       },
       pods: () =>
-        podFacts.values().flatMap((found) => {
-          const { logs: logsFolder, volumes: volumesFolder } = podPaths(roots, found.pod);
-          const group = cgroups.podPath(found.pod, found.uid);
-          const claims = volumes.measuredClaims(found.uid);
-          return measuredPod(found, { group, logsFolder, volumesFolder, claims }) ?? [];
+        podFacts.values().flatMap((fact) => {
+          const measured = known.get(fact) ?? derive(fact);
+          if (measured === "nothing runs") return [];
+          const claims = volumes.measuredClaims(fact.uid);
+          return claims.length === 0 ? measured : { ...measured, claims };
         }),
     },
   );

@@ -31,21 +31,60 @@ const STORAGE = "ephemeral-storage";
 
 /** Whether anything limits what the pod may take of the node's disk: only of such pods disks are measured. */
 export function hasLocalLimits(pod: Pod): boolean {
-  const { volumes = [], containers = [], initContainers = [] } = pod.spec ?? {};
+  const { initContainers = [] } = pod.spec ?? {};
+  const { emptyDirs, containers } = limitsOf(pod);
   return (
-    [...containers, ...initContainers].some(
-      ({ resources }) => resources?.limits?.[STORAGE] !== undefined,
-    ) || volumes.some((volume) => limitedEmptyDir(volume) !== undefined)
+    emptyDirs.length > 0 ||
+    containers.size > 0 ||
+    initContainers.some(({ resources }) => resources?.limits?.[STORAGE] !== undefined)
   );
 }
 
-/** The limit of an emptyDir on disk; one in memory is held to its size by the kernel. */
-function limitedEmptyDir({
-  emptyDir,
-}: NonNullable<NonNullable<Pod["spec"]>["volumes"]>[number]): string | undefined {
-  if (!emptyDir || (emptyDir.medium ?? "") !== "") return undefined;
-  const { sizeLimit } = emptyDir;
-  return sizeLimit !== undefined && wholeOf(sizeLimit) > 0 ? sizeLimit : undefined;
+/** A limit as the pod writes it, and in bytes. */
+interface StorageLimit {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/** What a pod's spec says about its local storage. */
+interface StorageLimits {
+  readonly isCritical: boolean;
+  /** Of volumes on disk; those in memory are held to their size by the kernel. */
+  readonly emptyDirs: readonly (StorageLimit & { readonly name: string })[];
+  /** Of containers, by name. */
+  readonly containers: ReadonlyMap<string, StorageLimit>;
+  /** Bytes that all containers together may take, where they have limits. */
+  readonly podBytes: number | undefined;
+}
+
+/** Pods are replaced, never changed, so their limits are read once. */
+const known = new WeakMap<Pod, StorageLimits>();
+
+function limitsOf(pod: Pod): StorageLimits {
+  const found = known.get(pod);
+  if (found) return found;
+  const limits = readLimits(pod);
+  known.set(pod, limits);
+  return limits;
+}
+
+function readLimits(pod: Pod): StorageLimits {
+  const { volumes = [], containers = [] } = pod.spec ?? {};
+  return {
+    isCritical: isCriticalPod(pod),
+    emptyDirs: volumes.flatMap(({ name, emptyDir }) => {
+      const text = emptyDir && (emptyDir.medium ?? "") === "" ? emptyDir.sizeLimit : undefined;
+      const bytes = text === undefined ? 0 : wholeOf(text);
+      return text !== undefined && bytes > 0 ? [{ name, text, bytes }] : [];
+    }),
+    containers: new Map(
+      containers.flatMap(({ name, resources }) => {
+        const text = resources?.limits?.[STORAGE];
+        return text === undefined ? [] : [[name, { text, bytes: wholeOf(text) }] as const];
+      }),
+    ),
+    podBytes: aggregateContainerLimits(pod).get(STORAGE),
+  };
 }
 
 /**
@@ -58,30 +97,34 @@ export function localExcesses(
 ): readonly LocalExcess[] {
   return pods.flatMap((candidate) => {
     const { pod, usage, ending } = candidate;
-    if (!usage || ending !== "no" || isCriticalPod(pod)) return [];
+    if (!usage || ending !== "no") return [];
+    const limits = limitsOf(pod);
+    if (limits.isCritical) return [];
     const found =
-      emptyDirExcess(pod, usage) ?? podExcess(pod, usage) ?? containerExcess(pod, usage, layout);
+      emptyDirExcess(limits, usage) ??
+      podExcess(pod, limits, usage) ??
+      containerExcess(limits, usage, layout);
     return found ? [{ candidate, ...found }] : [];
   });
 }
 
 type Excess = Omit<LocalExcess, "candidate">;
 
-function emptyDirExcess({ spec }: Pod, { volumes }: PodUsage): Excess | undefined {
-  for (const volume of spec?.volumes ?? []) {
-    const text = limitedEmptyDir(volume);
-    const usedBytes = volumes.find(({ name }) => name === volume.name)?.usedBytes;
-    if (text === undefined || usedBytes === undefined) continue;
-    const limitBytes = wholeOf(text);
-    if (usedBytes <= limitBytes) continue;
-    const message = emptyDirText(volume.name, formatQuantity(parseQuantity(text)));
-    return { limit: "emptydirfs.limit", what: volume.name, usedBytes, limitBytes, message };
+function emptyDirExcess({ emptyDirs }: StorageLimits, { volumes }: PodUsage): Excess | undefined {
+  for (const { name: what, text, bytes: limitBytes } of emptyDirs) {
+    const usedBytes = volumes.find(({ name }) => name === what)?.usedBytes;
+    if (usedBytes === undefined || usedBytes <= limitBytes) continue;
+    const message = emptyDirText(what, formatQuantity(parseQuantity(text)));
+    return { limit: "emptydirfs.limit", what, usedBytes, limitBytes, message };
   }
   return undefined;
 }
 
-function podExcess(pod: Pod, usage: PodUsage): Excess | undefined {
-  const limitBytes = aggregateContainerLimits(pod).get(STORAGE);
+function podExcess(
+  pod: Pod,
+  { podBytes: limitBytes }: StorageLimits,
+  usage: PodUsage,
+): Excess | undefined {
   if (limitBytes === undefined) return undefined;
   const usedBytes = ephemeralStorageOf(usage);
   if (usedBytes <= limitBytes) return undefined;
@@ -99,18 +142,16 @@ function sumText({ spec }: Pod, bytes: number): string {
 }
 
 function containerExcess(
-  { spec }: Pod,
+  { containers: limits }: StorageLimits,
   { containers }: PodUsage,
   layout: DiskLayout,
 ): Excess | undefined {
   for (const { name, logs, rootfs } of containers) {
-    const container = spec?.containers.find((each) => each.name === name);
-    const text = container?.resources?.limits?.[STORAGE];
-    const limitBytes = text === undefined ? 0 : wholeOf(text);
+    const { text, bytes: limitBytes } = limits.get(name) ?? { text: "", bytes: 0 };
     // Layers on a file system of their own are not the node's local storage.
     const layer = layout === "single" ? (rootfs?.usedBytes ?? 0) : 0;
     const usedBytes = (logs?.usedBytes ?? 0) + layer;
-    if (text === undefined || limitBytes === 0 || usedBytes <= limitBytes) continue;
+    if (limitBytes === 0 || usedBytes <= limitBytes) continue;
     const message = containerStorageText(name, formatQuantity(parseQuantity(text)));
     return { limit: "ephemeralcontainerfs.limit", what: name, usedBytes, limitBytes, message };
   }

@@ -10,7 +10,7 @@ import type { FsFigures, VolumeFigures } from "./figures.ts";
 import { groupByTime } from "./group-by-time.ts";
 import { Latest } from "./latest.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
-import { measuredVolumes } from "./volumes.ts";
+import { foldersOf, measuredVolumes } from "./volumes.ts";
 
 /** Dependencies for measuring file systems. */
 export interface DisksDeps {
@@ -190,9 +190,9 @@ export class Disks {
   }
 
   #folders(pod: MeasuredPod): readonly VolumeFigures[] {
-    return measuredVolumes(pod.pod).flatMap(({ name, folder, ephemeral }) => {
-      const path = `${pod.volumesFolder}/${folder}`;
-      const size = this.#sizes.get(path);
+    const { volumes } = foldersOf(pod);
+    return measuredVolumes(pod.pod).flatMap(({ name, ephemeral }, i) => {
+      const size = this.#sizes.get(volumes[i] ?? "");
       const disk = size && this.#capacities.get(size.device)?.disk;
       return size ? [{ name, ephemeral, fs: { ...disk, ...used(size) } }] : [];
     });
@@ -330,20 +330,9 @@ export class Disks {
   }
 }
 
-function logFolders({ logsFolder, containers }: MeasuredPod): readonly string[] {
-  return containers.map(({ name }) => `${logsFolder}/${name}`);
-}
-
-function volumeFolders({ volumesFolder, pod }: MeasuredPod): readonly string[] {
-  return measuredVolumes(pod).map(({ folder }) => `${volumesFolder}/${folder}`);
-}
-
-/** Folders of the volumes that count as the pod's ephemeral storage. */
-function ephemeralFolders({ volumesFolder, pod }: MeasuredPod): readonly string[] {
-  return measuredVolumes(pod).flatMap(({ folder, ephemeral }) =>
-    ephemeral ? [`${volumesFolder}/${folder}`] : [],
-  );
-}
+const logFolders = (pod: MeasuredPod) => foldersOf(pod).logs;
+const volumeFolders = (pod: MeasuredPod) => foldersOf(pod).volumes;
+const ephemeralFolders = (pod: MeasuredPod) => foldersOf(pod).ephemeral;
 
 function used({ atMs, usedBytes, inodesUsed }: Sized): FsFigures {
   return { atMs, usedBytes, inodesUsed };

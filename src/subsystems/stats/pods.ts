@@ -44,14 +44,11 @@ export interface MeasuredPod {
 }
 
 /** Cgroup and folders of a pod. */
-export interface PodPlaces {
-  readonly group: string;
-  readonly logsFolder: string;
-  readonly volumesFolder: string;
-  readonly claims: readonly MeasuredClaim[];
-}
+export type PodPlaces = Pick<MeasuredPod, "group" | "logsFolder" | "volumesFolder">;
 
-/** Parts of a pod to measure; `undefined` when none of it runs. */
+const NO_CLAIMS: readonly MeasuredClaim[] = [];
+
+/** Parts of a pod to measure, without its claims; `undefined` when none of it runs. */
 export function measuredPod(found: FoundRunning, places: PodPlaces): MeasuredPod | undefined {
   const { uid, pod, observed } = found;
   const sandbox = observed.sandboxes.find(({ ready }) => ready);
@@ -61,6 +58,7 @@ export function measuredPod(found: FoundRunning, places: PodPlaces): MeasuredPod
     uid,
     pod,
     ...places,
+    claims: NO_CLAIMS,
     sandbox: sandbox && {
       id: sandbox.id,
       createdAtMs: sandbox.createdAtMs,

@@ -66,7 +66,7 @@ function thresholdOf(given: string): GivenThreshold {
   if (!isEvictionSignal(signal))
     throw new CliError(`plan: --evict ${given}: unknown eviction signal`, {
       exitCode: EXIT_USAGE,
-      fix: `for example memory.available=100Mi ${didYouMean(signal, EVICTION_SIGNALS)}`.trimEnd(),
+      fix: `${didYouMean(signal, EVICTION_SIGNALS)} Write for example memory.available=100Mi`.trimStart(),
     });
   const reading = readEvictionAmount(text);
   if (reading.ok) return { signal, text, amount: reading.amount };
