@@ -26,6 +26,12 @@ const SLICE_MS = 2;
  */
 const SMALL_FOLDER_BYTES = 4_096n;
 
+/**
+ * How old the table of mounts may be when a folder is begun. Reading it costs as much as measuring an empty folder twice; a mount
+ * that appears meanwhile may be asked, as one may that appears during the walk.
+ */
+const MOUNTS_MAX_AGE_MS = 20;
+
 /** Folders held open at once: what lies deeper is not counted. */
 const MAX_DEEP = 100;
 
@@ -58,9 +64,10 @@ export async function measureTrees(
   signal: AbortSignal,
 ): Promise<readonly MeasuredTree[]> {
   const trees: MeasuredTree[] = [];
+  const recent = { ...options, mounts: readAtMostEvery(MOUNTS_MAX_AGE_MS, options.mounts) };
   for (const path of paths) {
     try {
-      const size = await measureTree(path, options, signal);
+      const size = await measureTree(path, recent, signal);
       trees.push(size ? { kind: "measured", size } : { kind: "missing" });
     } catch (thrown) {
       signal.throwIfAborted();
@@ -69,6 +76,16 @@ export async function measureTrees(
     options.onProgress?.();
   }
   return trees;
+}
+
+/** The same value again for so many milliseconds after it was read. */
+function readAtMostEvery<T>(ms: number, read: () => T): () => T {
+  let latest: { readonly value: T; readonly at: number } | undefined;
+  return () => {
+    const at = performance.now();
+    if (!latest || at - latest.at >= ms) latest = { value: read(), at };
+    return latest.value;
+  };
 }
 
 /**
