@@ -7,6 +7,7 @@ import type { Container, Probe } from "../../src/api/generated/types.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
+import { VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import { expandCommand } from "../../src/subsystems/probes/handlers/exec.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
@@ -50,6 +51,7 @@ function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
           assert.equal(id, "c1");
           return setting.exec?.(command, seconds) ?? exited(0);
         },
+        version: async () => VersionResponse.fromPartial({}),
       },
     },
     {

@@ -214,3 +214,15 @@ test("ended processes that the container does not collect are warned about once"
   assert.match(warnings[0]?.message ?? "", /^Liveness probe warning: 21 processes /);
   assert.equal(processes.all.size, 1);
 });
+
+test("a command that is not seen running fails only where the runtime answers otherwise", async () => {
+  for (const answers of [true, false]) {
+    const { world } = await hanging(() => {});
+    if (!answers) world.version = () => new Promise(() => {});
+    await world.clock.advance(14_900);
+    // The first attempt has its second, 10 s to begin, and 5 s in which the runtime may say its version.
+    await world.clock.advance(2_000);
+    const [report] = world.probes.history();
+    assert.equal(report?.history[0]?.result, answers ? "failure" : "error");
+  }
+});

@@ -22,7 +22,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
-import { RuntimeServiceDefinition } from "../../src/outside/cri/generated/api.ts";
+import { RuntimeServiceDefinition, VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import { openChannel } from "../../src/outside/grpc/channel.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import {
@@ -152,6 +152,7 @@ function startProbes(peer: Peer, scope: TaskScope, seconds: number) {
             { containerId, cmd: [...command], timeout: BigInt(timeoutSeconds) },
             { signal, timeoutMs: 10_000 },
           ),
+        version: async () => VersionResponse.fromPartial({}),
       },
       news: { publish: () => {} },
       recordEvent: () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WallMs } from "../../src/kit/clock.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { CONNECTED, pod, REFUSED, target, World } from "./world.ts";
 
@@ -317,4 +318,20 @@ test("a probe that will never be needed again stops, and starts over when the co
   world.probes.watch(pod(), [target(probes, { startedAtMs, containerId: "c2" })]);
   await world.clock.advance(10);
   assert.deepEqual(world.attempts(), [1]);
+});
+
+test("a node without descriptors for a connection fails no container's probes", async () => {
+  const world = await World.create();
+  const text = "dial tcp 10.0.0.1:80: connect: too many open files";
+  world.answer = () => {
+    throw new OutsideError("exhausted", text);
+  };
+  const liveness = { periodSeconds: 10, failureThreshold: 1 };
+  world.probes.watch(pod(), [target({ liveness }, { startedAtMs: world.clock.wall() })]);
+  await world.clock.advance(60_000);
+  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.equal(
+    world.events[0]?.message,
+    `Liveness probe errored and resulted in unknown state: ${text}`,
+  );
 });

@@ -9,6 +9,7 @@ import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import type { Random } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
+import { VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import type { ConnectAnswer } from "../../src/outside/net/net.ts";
 import type { ContainerProcesses } from "../../src/subsystems/probes/handlers/exec-guard.ts";
 import {
@@ -59,6 +60,8 @@ export class World {
     signal: AbortSignal,
     seconds: number,
   ) => ExecResult | Promise<ExecResult> = () => exited(0);
+  /** Answer of the runtime about itself; may never come. */
+  version: () => Promise<VersionResponse> = async () => VersionResponse.fromPartial({});
   readonly probes: ReturnType<typeof createProbes>;
   /** Virtual time at which the test begins. */
   readonly zero: number;
@@ -77,6 +80,7 @@ export class World {
         runtime: {
           execSync: (id, _command, seconds, signal) =>
             this.#looked(id, async () => await this.exec(id, signal, seconds)),
+          version: async () => await this.version(),
         },
         net: {
           http: () => Promise.reject(new Error("not in this world")),

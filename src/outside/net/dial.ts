@@ -1,4 +1,5 @@
 import { connect, isIPv6, type Socket } from "node:net";
+import { OutsideError } from "../../kit/errors.ts";
 import type { HeldSockets } from "./bounded.ts";
 
 /** Why a peer could not be spoken to, in the words of Go's net package, which users search for. */
@@ -27,6 +28,9 @@ const ERRNO_TEXT: Readonly<Record<string, string>> = {
   ENFILE: "too many open files in system",
 };
 
+/** Errors of connect(2) that say what this process or the node lacks, and nothing about the peer. */
+const OWN_SHORTAGES: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
+
 /** `host:port`, with brackets around IPv6 (Go's net.JoinHostPort). */
 export function joinHostPort(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
@@ -50,6 +54,13 @@ function dialText(host: string, port: number, thrown: unknown): string {
   return why ? `dial tcp ${at}: connect: ${why}` : `dial tcp ${at}: ${error.message}`;
 }
 
+/** Why there is no connection: because of the peer (`PeerError`), or of the node itself (`OutsideError` "exhausted"). */
+function dialError(host: string, port: number, thrown: unknown): Error {
+  const text = dialText(host, port, thrown);
+  const isOwn = OWN_SHORTAGES.has(firstOf(thrown).code ?? "");
+  return isOwn ? new OutsideError("exhausted", text, { cause: thrown }) : new PeerError(text);
+}
+
 /**
  * Text of an error on a connection to `host:port` that stood. Our own address is left out: its port
  * differs every time, and an event with the same text as the last one is counted instead of recreated.
@@ -65,8 +76,11 @@ export function brokenText(host: string, port: number, thrown: unknown): string 
 /** Callbacks of a connection. */
 export interface Connecting {
   readonly onConnect: (socket: Socket) => void;
-  /** The texts of errors until it stands are those of Go's net.Dialer. */
-  readonly onDialError: (error: PeerError) => void;
+  /**
+   * A `PeerError`, or an `OutsideError` "exhausted" where the node has no descriptors or memory for a connection. The
+   * texts of errors until it stands are those of Go's net.Dialer.
+   */
+  readonly onDialError: (error: Error) => void;
   /** An error of the connection that stood; left out by who listens to the socket itself. */
   readonly onBroken?: (error: Error) => void;
   /** Takes what the peer sends in place of the stream; the bytes are gone after the call. */
@@ -102,7 +116,7 @@ export function connectTo(
   // Kept to the end: an error after the end of the exchange has no other listener.
   socket.on("error", (error) => {
     if (stood) handlers.onBroken?.(error);
-    else handlers.onDialError(new PeerError(dialText(host, port, error)));
+    else handlers.onDialError(dialError(host, port, error));
   });
   socket.once("connect", () => {
     stood = true;
@@ -111,7 +125,7 @@ export function connectTo(
   return socket;
 }
 
-/** Connects for who needs the socket as a stream. Throws `PeerError`. */
+/** Connects for who needs the socket as a stream. Throws what `onDialError` is called with. */
 export function dial(host: string, port: number, held: HeldSockets): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const onConnect = (socket: Socket) => {

@@ -53,8 +53,9 @@ export type GrpcHealthAnswer =
   | { readonly kind: "failure"; readonly message: string };
 
 /**
- * Nothing here throws for what a peer does. Rejects with the signal's reason when that is aborted, and
- * for a broken promise of our own. No connection outlives its answer, and none is left in TIME_WAIT.
+ * Nothing here throws for what a peer does. Rejects with the signal's reason when that is aborted, with an
+ * `OutsideError` "exhausted" where the node has no descriptors or memory for a connection, and for a broken promise of
+ * our own. No connection outlives its answer, and none is left in TIME_WAIT.
  */
 export interface Net {
   http(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer>;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { listen, timeWaitCount } from "../../../test/probes/sockets.ts";
 import { tcpConnect } from "./tcp.ts";
@@ -91,4 +92,29 @@ test("tcpConnect counts a connection that came in time though the agent was late
     ["connected", "connected", "connected"],
   );
   assert.equal(timeWaitCount(port), 0);
+});
+
+const WITHOUT_DESCRIPTORS = `
+  import { openSync } from "node:fs";
+  const { tcpConnect } = await import(process.argv[1]);
+  const { httpGet } = await import(process.argv[2]);
+  const never = new AbortController().signal;
+  const said = [];
+  const ask = (call) => call().then(({ kind }) => said.push(kind), ({ code, message }) => said.push(code, message));
+  const exchange = { url: "http://127.0.0.1:9/", method: "GET", headers: [], timeoutMs: 5000, maxBodyBytes: 10, followSameHost: true };
+  await ask(() => tcpConnect("127.0.0.1", 9, 5000, never));
+  try {
+    for (;;) openSync("/dev/null");
+  } catch {}
+  await ask(() => tcpConnect("127.0.0.1", 9, 5000, never));
+  await ask(() => httpGet(exchange, never));
+  process.stdout.write(JSON.stringify(said));
+`;
+
+test("a process without descriptors says so, and nothing about the peer", () => {
+  const modules = ["./tcp.ts", "./http.ts"].map((name) => join(import.meta.dirname, name));
+  const node = [process.execPath, "--input-type=module", "-e", WITHOUT_DESCRIPTORS, ...modules];
+  const out = execFileSync("prlimit", ["--nofile=64:64", ...node], { encoding: "utf8" });
+  const text = "dial tcp 127.0.0.1:9: connect: too many open files";
+  assert.deepEqual(JSON.parse(out), ["failure", "exhausted", text, "exhausted", text]);
 });

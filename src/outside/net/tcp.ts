@@ -1,5 +1,5 @@
 import { bounded } from "./bounded.ts";
-import { connectTo, joinHostPort } from "./dial.ts";
+import { connectTo, joinHostPort, PeerError } from "./dial.ts";
 import type { ConnectAnswer } from "./net.ts";
 
 /** Connects and closes with a reset at once; the texts are those of Go's net.Dialer. */
@@ -13,11 +13,17 @@ export function tcpConnect(
     kind: "timeout",
     message: `dial tcp ${joinHostPort(host, port)}: i/o timeout`,
   });
-  return bounded<ConnectAnswer>({ timeoutMs, signal, onTimeout }, (held, answer) => {
-    connectTo(host, port, held, {
-      onConnect: () => answer({ kind: "connected" }),
-      onDialError: ({ message }) => answer({ kind: "failure", message }),
-    });
-    return undefined;
-  });
+  return bounded<ConnectAnswer>(
+    { timeoutMs, signal, onTimeout },
+    (held) =>
+      new Promise((resolve, reject) => {
+        connectTo(host, port, held, {
+          onConnect: () => resolve({ kind: "connected" }),
+          onDialError: (error) => {
+            if (error instanceof PeerError) resolve({ kind: "failure", message: error.message });
+            else reject(error);
+          },
+        });
+      }),
+  );
 }

@@ -1,5 +1,6 @@
 import { shownUrl } from "../../api/text/shown-url.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Net } from "../../outside/net/net.ts";
 import type { ReadManifest } from "./manifest.ts";
 import type { SourcedPod, SourceProblem } from "./merge.ts";
@@ -67,17 +68,18 @@ async function ask(
   { net }: HttpSourceDeps,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const answer = await net.http(
-    {
-      url: options.url,
-      method: "GET",
-      headers: options.headers,
-      timeoutMs: TIMEOUT_MS,
-      maxBodyBytes: MAX_BODY_BYTES + 1,
-      followSameHost: true,
-    },
-    signal,
-  );
+  const exchange = {
+    url: options.url,
+    method: "GET",
+    headers: options.headers,
+    timeoutMs: TIMEOUT_MS,
+    maxBodyBytes: MAX_BODY_BYTES + 1,
+    followSameHost: true,
+  } as const;
+  const answer = await net.http(exchange, signal).catch((error: unknown) => {
+    if (!isOutside(error, "exhausted")) throw error;
+    return { kind: "failure", message: error.message } as const;
+  });
   if (answer.kind !== "response") return { kind: "failed", message: answer.message };
   if (answer.status !== 200) return { kind: "failed", message: `returned status ${answer.status}` };
   if (answer.body.length > MAX_BODY_BYTES) {

@@ -24,7 +24,7 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     clock,
     random: { next: () => 0, hex: () => "" },
     log: silentLog,
-    ports: { runtime: { execSync: unused }, net, clock },
+    ports: { runtime: { execSync: unused, version: unused }, net, clock },
     schedule: new Schedule(clock),
     spread: new Spread(),
     fineRate: new FineRate(100),

@@ -3,6 +3,7 @@ import {
   type ProbeHandlerName,
   probeHandlerOf,
 } from "../../api/pod/probe-handlers.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Net } from "../../outside/net/net.ts";
 import { type ExecPorts, probeExec } from "./handlers/exec.ts";
 import { probeGrpc } from "./handlers/grpc.ts";
@@ -36,15 +37,23 @@ function isWorthAnother(outcome: ProbeOutcome): boolean {
   return outcome.kind === "error" && outcome.final !== true;
 }
 
-function probeOnce(
+async function probeOnce(
   ports: ProbePorts,
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   const name = probeHandlerOf(request.probe);
-  if (name !== undefined) return callHandler(name, ports, request, signal);
-  const message = `missing probe handler for ${request.podText}:${request.container.name}`;
-  return Promise.resolve({ kind: "error", message });
+  if (name === undefined) {
+    const message = `missing probe handler for ${request.podText}:${request.container.name}`;
+    return { kind: "error", message };
+  }
+  try {
+    return await callHandler(name, ports, request, signal);
+  } catch (error) {
+    // The node has no descriptors or memory for a connection. Unlike with the Go kubelet no container fails for that.
+    if (isOutside(error, "exhausted")) return { kind: "error", message: error.message };
+    throw error;
+  }
 }
 
 type Handlers = {

@@ -3,11 +3,11 @@ import { actionHeaders, actionUrl } from "../../api/pod/http-action.ts";
 import { podDescription } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
-import type { Net } from "../../outside/net/net.ts";
+import type { HttpAnswer, HttpExchange, Net } from "../../outside/net/net.ts";
 
 /** Body of a hook's answer that is read (lifecycle maxRespBodyLength). */
 const MAX_BODY_BYTES = 10 * 1024;
@@ -17,6 +17,10 @@ const MAX_OUTPUT_CHARS = 1024;
 const USER_AGENT = "kube-lifecycle/1.36";
 /** HTTP hooks have no timeout of their own in the API; nothing waits longer than this. */
 const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
+
+/** Tries of a connection for which the node has no descriptors or memory, and the pause between two. */
+const SHORTAGE_TRIES = 60;
+const SHORTAGE_PAUSE_MS = 1_000;
 
 /** Dependencies of hooks. */
 export interface HookDeps {
@@ -140,7 +144,8 @@ async function runHttpHook(
   const urlHost = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   const headers = actionHeaders(hook.httpHeaders ?? [], USER_AGENT);
   const ask = (scheme: "http" | "https") =>
-    deps.net.http(
+    askUnlessShort(
+      deps,
       {
         url: actionUrl(scheme, host, port, hook.path ?? ""),
         method: "GET",
@@ -160,6 +165,22 @@ async function runHttpHook(
     }
   }
   if (answer.kind !== "response") throw new Error(answer.message);
+}
+
+/** A request that is tried again while the node itself has nothing left for a connection: a hook that fails ends its container. */
+async function askUnlessShort(
+  { net, clock }: Pick<HookDeps, "net" | "clock">,
+  exchange: HttpExchange,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await net.http(exchange, signal);
+    } catch (error) {
+      if (!isOutside(error, "exhausted") || tries >= SHORTAGE_TRIES) throw error;
+    }
+    await clock.sleep(SHORTAGE_PAUSE_MS, signal);
+  }
 }
 
 function hookPort(pod: IdentifiedPod, container: string, port: number | string): number {

@@ -1,6 +1,7 @@
 /** Whether registries answer at all, for the rule that keeps what could not be pulled again. */
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../../../kit/clock.ts";
+import { isOutside } from "../../../kit/errors.ts";
 import type { Net } from "../../../outside/net/net.ts";
 
 const TIMEOUT_MS = 3_000;
@@ -24,8 +25,14 @@ export function createReachable(
     const before = known.get(registry);
     if (before && now < before.untilMs) return before.answer;
     const { host, port } = addressOf(registry);
-    const { kind } = await net.tcpConnect(host, port, TIMEOUT_MS, signal);
-    const answer = kind === "connected";
+    let answer: boolean;
+    try {
+      answer = (await net.tcpConnect(host, port, TIMEOUT_MS, signal)).kind === "connected";
+    } catch (error) {
+      // The node has no descriptors for a connection: not known, and asked again the next time.
+      if (isOutside(error, "exhausted")) return false;
+      throw error;
+    }
     known.set(registry, { answer, untilMs: now + BELIEVED_MS });
     return answer;
   };

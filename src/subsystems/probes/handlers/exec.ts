@@ -3,13 +3,14 @@ import type { Container, ExecAction } from "../../../api/generated/types.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { withTimeout } from "../../../kit/within.ts";
 import type { ExecResult, RuntimeService } from "../../../outside/cri/cri.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest } from "../outcome.ts";
 import type { Cleared, ExecGuard, GuardedExec } from "./exec-guard.ts";
 
 /** Dependencies for running a command in a container. */
 export interface ExecPorts {
-  readonly runtime: Pick<RuntimeService, "execSync">;
+  readonly runtime: Pick<RuntimeService, "execSync" | "version">;
   readonly clock: Clock;
   /** Ends what a command leaves behind when its time is over; without it that goes on. */
   readonly guard?: ExecGuard;
@@ -32,6 +33,7 @@ export async function probeExec(
   try {
     const end = await runBounded({ ...ports, guard }, request, command, signal);
     if (end.kind === "cleared") return timedOut(command, request, end);
+    if (end.kind === "unanswered") return { kind: "error", message: UNANSWERED, final: true };
     const { result } = end;
     const output = combined(result.stdout, result.stderr);
     return result.exitCode === 0
@@ -47,7 +49,13 @@ export async function probeExec(
 
 type ExecEnd =
   | { readonly kind: "ended"; readonly result: ExecResult }
-  | ({ readonly kind: "cleared" } & Cleared);
+  | ({ readonly kind: "cleared" } & Cleared)
+  /** Nothing was seen of the command, and the runtime answers nobody. */
+  | { readonly kind: "unanswered" };
+
+const UNANSWERED = "the container runtime does not answer: it is not known whether the command ran";
+/** What a runtime that is well takes a small part of, to say its version. */
+const ANSWER_MS = 5_000;
 
 /** Message for a command without output, for which the Go kubelet has none. */
 function endText(exitCode: number): string {
@@ -76,11 +84,15 @@ async function runBounded(
   const cutOff = () => call.abort(new Error("the probe's time is over"));
   try {
     const result = await Promise.race([running, over.passed]).catch((error: unknown) => {
-      if (isOutside(error, "deadline")) return undefined;
+      if (isOutside(error, "deadline")) return "unseen" as const;
       throw error;
     });
-    if (result !== undefined) return { kind: "ended", result };
+    if (typeof result === "object") return { kind: "ended", result };
     signal.throwIfAborted();
+    if (result === "unseen" && !(await answers({ runtime, clock }, signal))) {
+      cutOff();
+      return { kind: "unanswered" };
+    }
     if (guard) return { kind: "cleared", ...(await guard.clear(guarded, cutOff, signal)) };
     cutOff();
     return { kind: "cleared", killed: 0, left: [], uncollected: 0 };
@@ -90,14 +102,30 @@ async function runBounded(
   }
 }
 
+/** Whether the runtime answers at all. One that does not (stopped, or without a disk) fails no container's probes. */
+async function answers(
+  { runtime, clock }: Pick<BoundPorts, "runtime" | "clock">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const timeout = { clock, ms: ANSWER_MS };
+  try {
+    const ended = await withTimeout(timeout, signal, (own) => runtime.version(own));
+    return ended.kind === "done";
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
+}
+
 /** Longest time that a runtime may take until the command runs; after that the command counts as timed out. */
 const MAX_START_MS = 10_000;
 /** Pause between checks whether the command runs. */
 const START_PAUSE_MS = 100;
 
 /**
- * Resolves with nothing when the command has had its time, which counts from when it runs, as with containerd: what a
- * busy machine takes to start it is not the container's fault. Without a guard the runtime tells, by whole seconds.
+ * Resolves when the command has had its time, and says whether it was seen running. The time counts from when it runs,
+ * as with containerd: what a busy machine takes to start it is not the container's fault. Without a guard the runtime
+ * tells, by whole seconds.
  */
 function deadline(
   { clock, guard }: Pick<BoundPorts, "clock" | "guard">,
@@ -106,18 +134,18 @@ function deadline(
 ) {
   const done = new AbortController();
   const { signal } = done;
-  const hasPassed = async (): Promise<undefined> => {
+  const hasPassed = async (): Promise<"ran" | "unseen"> => {
     await clock.sleep(timeoutMs, signal);
     if (!guard && timeoutMs % 1000 === 0) await clock.sleep(MAX_START_MS, signal);
     for (let waitedMs = 0; guard && waitedMs < MAX_START_MS; waitedMs += START_PAUSE_MS) {
       const ranMs = await guard.ranMs(exec);
       if (ranMs !== undefined) {
         if (ranMs < timeoutMs) await clock.sleep(timeoutMs - ranMs, signal);
-        return undefined;
+        return "ran";
       }
       await clock.sleep(START_PAUSE_MS, signal);
     }
-    return undefined;
+    return "unseen";
   };
   const passed = hasPassed();
   // When the command ends in time this is not awaited.
