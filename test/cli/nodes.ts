@@ -30,6 +30,9 @@ export function anOverview(changes: Partial<Overview> = {}): Overview {
     pods: { total: 1, byPhase: { Running: 1 } },
     containersRunning: 1,
     problems: 0,
+    failingChecks: [
+      { name: "runtime-listing", problem: "the runtime has not been listed for more than 90s" },
+    ],
     agent: { cpuSeconds: 12.5, residentBytes: 80 * 1024 ** 2, loopDelayP99Seconds: 0.0012 },
     ...changes,
   };

@@ -44,7 +44,9 @@ export class ThreadPoolWatch {
 
   #measure(): HealthMeasure {
     const since = this.#pendingSince;
-    const lagMs = since === undefined ? this.#lastMs : this.#deps.clock.monotonic() - since;
+    // One that has just begun says nothing yet: a disk that takes 12 s each time is slow all the time.
+    const pendingMs = since === undefined ? 0 : this.#deps.clock.monotonic() - since;
+    const lagMs = since === undefined ? this.#lastMs : Math.max(this.#lastMs ?? 0, pendingMs);
     return { lagMs, problem: (lagMs ?? 0) > LIMIT_MS ? PROBLEM : undefined };
   }
 

@@ -45,6 +45,8 @@ export interface Overview {
   readonly containersRunning: number;
   /** Manifests that cannot be used. */
   readonly problems: number;
+  /** Health checks of the agent that fail, as in `/healthz?verbose`; not each makes the node not ready. */
+  readonly failingChecks: readonly { readonly name: string; readonly problem: string }[];
   /** Resource usage of the agent. */
   readonly agent: {
     readonly cpuSeconds: number;
@@ -78,6 +80,7 @@ export function readOverview(node: ServedNode, own: OwnProcess): Overview {
     pods: { total: records.length, byPhase: countPhases(node) },
     containersRunning: running.length,
     problems: pipeline.sources.problems.get().length,
+    failingChecks: node.health.problems.get().map(({ name, problem }) => ({ name, problem })),
     agent: {
       cpuSeconds,
       residentBytes,

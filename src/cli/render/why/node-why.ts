@@ -88,9 +88,9 @@ export function renderNodeHistory(
   return [`${INDENT}history of the agent on this node:`, ...lines];
 }
 
-/** Renders why the node is not ready, and which of the agent's own files were or are damaged. */
+/** Renders why the node is not ready, which health checks fail, and which of the agent's own files were or are damaged. */
 export function renderNodeWhy(
-  { node, ready, why, conditions }: Overview,
+  { node, ready, why, conditions, failingChecks }: Overview,
   problems: readonly StateProblem[],
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
@@ -104,6 +104,9 @@ export function renderNodeWhy(
     : failing.length === 0
       ? text(INDENT, `not ready: ${why}`)
       : failing.flatMap(({ type, message }) => text(INDENT, `not ready: ${type}: ${message}`));
+  const checks = failingChecks.flatMap(({ name, problem }) =>
+    text(INDENT, `health check fails: ${name}: ${problem}`),
+  );
   const files = problems.flatMap((problem) => [
     `${INDENT}${rfc3339(problem.atMs as WallMs)}  ${paint("yellow", TITLES[problem.kind])}  ${oneLine(problem.path)}`,
     ...text(INDENT.repeat(2), `why: ${problem.why}`),
@@ -113,7 +116,7 @@ export function renderNodeWhy(
     problems.length === 0
       ? `${INDENT}all state files of the agent are in order`
       : `${INDENT}${counted(problems.length, "problem")} with state files of the agent since it was started:`;
-  return [paint("bold", oneLine(node)), ...state, heading, ...files];
+  return [paint("bold", oneLine(node)), ...state, ...checks, heading, ...files];
 }
 
 function consequence({ kind, keptAs, holds }: StateProblem): string {
