@@ -17,6 +17,7 @@ import type { FlagSetting, ParsedFlags } from "./flags/flags.ts";
 import { DEFAULT_FLAGS, type KubeletFlags } from "./flags/kubelet-flags.ts";
 import { validateFlags } from "./flags/validate-flags.ts";
 import { type FeatureGates, type GateSettings, resolveGates } from "./gates/feature-gates.ts";
+import { bareNodeDefaults } from "./hardening.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
 import { locateProblem, type Origin, OriginBook, type Origins } from "./origins.ts";
 import { folderOf, resolvePath } from "./paths.ts";
@@ -92,7 +93,9 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
   const { flags, cwd } = sources;
   const problems: ConfigProblem[] = [...flags.problems];
   const book = new OriginBook();
-  const base = decodeBase(sources.base, book, problems);
+  const base = isBareNode(sources)
+    ? withDefaults(bareDefaults(sources))
+    : decodeBase(sources.base, book, problems);
   const merged = mergeDropIns(base, sources.dropIns, book, problems);
   const resolved = resolveGates(gateSettings(merged, flags.settings));
   const complete = withGateDefaults(merged, resolved.gates);
@@ -121,6 +124,22 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
     noEffect: findIdle(config, origins),
   };
 }
+
+/** Whether nothing says what the node is to be. A flag or two do not: they change what it is without them. */
+function isBareNode({ flags: { flags }, base, dropIns }: ConfigSources): boolean {
+  const named = [flags.config, flags.configDir, flags.kubeconfig, flags.bootstrapKubeconfig];
+  return base === undefined && dropIns.length === 0 && named.every((path) => path === "");
+}
+
+/** What such a node has by default. A certificate that flags name comes with its own key. */
+function bareDefaults({ flags, cwd }: ConfigSources): JsonObject {
+  const defaults = bareNodeDefaults(resolvePath(cwd, flags.flags.certDir));
+  const isNamed = flags.settings.some(({ path }) => CERTIFICATE_FIELDS.includes(path));
+  if (!isNamed) return defaults;
+  return CERTIFICATE_FIELDS.reduce((tree, path) => setAt(tree, path, ""), defaults);
+}
+
+const CERTIFICATE_FIELDS: readonly string[] = ["tlsCertFile", "tlsPrivateKeyFile"];
 
 /**
  * The main file with its defaults. They are filled in before the drop-ins are merged, as upstream does:

@@ -177,6 +177,38 @@ test("a file without settings fails where a node must decide, and `config review
   ]);
 });
 
+/** The findings for a command line without a configuration file. */
+function reviewFlags(argv: readonly string[]): readonly HardeningFinding[] {
+  const loaded = assembleConfig({ flags: parseFlags(argv), dropIns: [], cwd: "/" });
+  assert.deepEqual(loaded.problems, []);
+  return reviewHardening(loaded.config, loaded.flags, loaded.gates);
+}
+
+test("a node that is given nothing follows every recommendation, also with a flag or two", () => {
+  for (const argv of [
+    [],
+    ["--v=4"],
+    ["--root-dir=/srv/kubelet", "--pod-manifest-path=/srv/pods"],
+  ]) {
+    const findings = reviewFlags(argv);
+    assert.equal(findings.length, 14);
+    assert.deepEqual(idsOf(findings, "no"), []);
+    // Nobody signs for its clients or for itself.
+    assert.deepEqual(idsOf(findings, "n/a"), ["4.2.3", "4.2.10"]);
+  }
+  assert.deepEqual(idsOf(reviewFlags(["--seccomp-default=false"]), "no"), ["4.2.14"]);
+  assert.deepEqual(idsOf(reviewFlags(["--pod-max-pids=-1"]), "no"), ["4.2.13"]);
+});
+
+test("a node of a cluster that has flags only is what Kubernetes' defaults make it", () => {
+  const failing = ["4.2.3", "4.2.9", "4.2.10", "4.2.12", "4.2.13", "4.2.14"];
+  assert.deepEqual(idsOf(reviewFlags(CLUSTER), "no"), failing);
+  assert.deepEqual(
+    idsOf(reviewFlags(["--bootstrap-kubeconfig=/b.conf", ...CLUSTER]), "no"),
+    failing,
+  );
+});
+
 const CARELESS: Readonly<Record<string, string>> = {
   "--anonymous-auth=true": "4.2.1",
   "--authorization-mode=AlwaysAllow": "4.2.2",

@@ -77,6 +77,26 @@ export function hardenedFields({
   };
 }
 
+/**
+ * Defaults of a node that nothing describes, neither a configuration file nor a cluster (docs/adr/0011). Such a node takes
+ * the place of none that pods were made for, so that the benchmark decides where Kubernetes' default does not follow it.
+ */
+export function bareNodeDefaults(certDir: string): JsonObject {
+  const hardened = hardenedFields({ clientCaFile: "", certDir });
+  return BARE_NODE_FIELDS.reduce<JsonObject>(
+    (tree, path) => setAt(tree, path, hardened[path] ?? null),
+    {},
+  );
+}
+
+const BARE_NODE_FIELDS = [
+  "tlsCertFile",
+  "tlsPrivateKeyFile",
+  "tlsCipherSuites",
+  "podPidsLimit",
+  "seccompDefault",
+];
+
 /** A configuration file with these fields in the place of its own. */
 export function hardenedFile(file: JsonObject, places: HardeningPlaces): JsonObject {
   const named: JsonObject = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND, ...file };
@@ -146,7 +166,9 @@ export function reviewHardening(
   return [
     ofServer("4.2.1", !anonymous.enabled, "authentication.anonymous.enabled: false"),
     ofServer("4.2.2", config.authorization.mode !== "AlwaysAllow", "authorization.mode: Webhook"),
-    ofServer("4.2.3", x509.clientCAFile !== "", "set authentication.x509.clientCAFile"),
+    x509.clientCAFile === "" && flags.kubeconfig === "" && flags.bootstrapKubeconfig === ""
+      ? { id: "4.2.3", holds: "n/a", advice: "no --kubeconfig: no authority signs for clients" }
+      : ofServer("4.2.3", x509.clientCAFile !== "", "set authentication.x509.clientCAFile"),
     finding("4.2.4", config.readOnlyPort === 0, "readOnlyPort: 0"),
     ofServer(
       "4.2.5",
