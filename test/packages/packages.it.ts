@@ -101,6 +101,11 @@ test("the bill of materials names the packages inside, with their checksums", ()
   for (const name of Object.keys(dependencies)) assert.ok(names.includes(name), name);
   assert.ok(!names.includes("typescript"), "what only builds is not inside");
   for (const { name, hashes } of bill.components) assert.ok(hashes, name);
+  const licences = run("tar", ["-xzOf", archive, "package/THIRD-PARTY-LICENSES"]);
+  for (const name of names.filter((each) => !each.startsWith("node-linux-"))) {
+    const [, text = ""] = licences.split(new RegExp(`^${name} \\S+: `, "m"));
+    assert.match(text.split(/^-{80}$/m)[0] ?? "", /copyright|licen[cs]e/i, name);
+  }
 });
 
 test("the single executable makes a bare machine a node, with file workers of its own", async () => {

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
 /** Pages that `--check` can judge without writing. */
-const PAGES = ["generate-config-docs.mjs", "generate-metric-docs.mjs"];
+const PAGES = ["generate-config-docs.mjs", "generate-metric-docs.mjs", "generate-supply-chain.mjs"];
 const SOURCES = ["generate-protos.mjs", "generate-wire.mjs", "generate-api.mjs"];
 
 const check = process.argv.includes("--check");

@@ -3,19 +3,24 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundledInputs } from "../build.mjs";
 import { ROOT } from "../setup/root.mjs";
 
 /** The npm packages that bring Node, as optional dependencies of ours. */
 const NODE = /^node_modules\/node-linux-/;
 
-/** Writes `nodelet-VERSION.cdx.json`; resolves with its path. */
-export async function writeBillOfMaterials(out, version) {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
-  const used = new Set((await bundledInputs()).map(packageFolder).filter((path) => path !== ""));
-  const paths = Object.keys(packages)
-    .filter((path) => used.has(path) || NODE.test(path))
+/** Packages that these files of bundles come from, as folders of package-lock.json, sorted. */
+export function packagesOf(inputs, packages) {
+  const used = new Set(inputs.map(packageFolder));
+  return Object.keys(packages)
+    .filter((path) => path !== "" && used.has(path))
     .toSorted();
+}
+
+/** Writes `nodelet-VERSION.cdx.json` for bundles of these files; gives its path. */
+export function writeBillOfMaterials(out, version, inputs) {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  const nodes = Object.keys(packages).filter((path) => NODE.test(path));
+  const paths = [...new Set([...packagesOf(inputs, packages), ...nodes])].toSorted();
   const components = paths.map((path) => component(path, packages[path]));
   const bill = {
     bomFormat: "CycloneDX",

@@ -9,7 +9,7 @@ import { unitOptions } from "../../src/cli/service/service.ts";
 import { renderUnit } from "../../src/cli/service/unit.ts";
 import { DEFAULT_PLACES, upPaths } from "../../src/cli/up/paths.ts";
 import { nodeFolder } from "./node-runtime.mjs";
-import { copyTree, setTimes, writeFile } from "./stage.mjs";
+import { copyTree, LICENCES, setTimes, writeFile } from "./stage.mjs";
 
 /** Debian's names of the processors that there is a Node for. */
 const ARCHITECTURES = { x64: "amd64", arm64: "arm64" };
@@ -73,6 +73,11 @@ async function install({ root, stage, processor, version, epochSeconds }) {
   const documents = join(root, "usr/share/doc/nodelet");
   writeFile(join(documents, "copyright"), readFileSync(join(DATA, "copyright")));
   writeFile(join(documents, "changelog.gz"), compressed(debianChangelog(version, epochSeconds)));
+  for (const [name, path] of [
+    [LICENCES, join(stage, LICENCES)],
+    ["node-LICENSE", join(node, "LICENSE")],
+  ])
+    writeFile(join(documents, `${name}.gz`), compressed(readFileSync(path)));
   const changes = readFileSync(join(stage, "CHANGELOG.md"));
   writeFile(join(documents, "CHANGELOG.md.gz"), compressed(changes));
   copyTree(join(stage, "README.md"), join(documents, "README.md"));

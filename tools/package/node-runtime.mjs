@@ -1,18 +1,26 @@
-// Node for a processor, as package-lock.json pins it: the one that is installed, else fetched from npm and checked.
+// Node for a processor, as package-lock.json pins it: the one that is installed, else fetched from npm. Both are checked.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE_DIR } from "../debian-suite.mjs";
+import { checkNodeBinary } from "../setup/node-sums.mjs";
 import { ROOT } from "../setup/root.mjs";
 
-/** The folder with `bin/node` for `x64` or `arm64`. Throws when what npm sends is not what the lock file says. */
+/** The folder with `bin/node` for `x64` or `arm64`. Throws when it is not what the lock file and node-sums.json say. */
 export async function nodeFolder(processor) {
   const name = `node-linux-${processor}`;
+  const locked = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")).packages[
+    `node_modules/${name}`
+  ];
+  const folder = await findFolder(name, locked);
+  checkNodeBinary(join(folder, "bin/node"), locked.version, processor);
+  return folder;
+}
+
+async function findFolder(name, { version, integrity }) {
   const installed = join(ROOT, "node_modules", name);
   if (existsSync(join(installed, "bin/node"))) return installed;
-  const { version, integrity } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"))
-    .packages[`node_modules/${name}`];
   const folder = join(CACHE_DIR, `${name}-${version}`);
   if (existsSync(folder)) return folder;
   const fresh = `${folder}.${process.pid}`;

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { bundledInputs } from "../build.mjs";
 import { ROOT } from "../setup/root.mjs";
 import { writeBillOfMaterials } from "./bill-of-materials.mjs";
 import { commitTime } from "./commit-time.mjs";
@@ -35,8 +36,9 @@ async function main() {
     const stage = join(work, "stage");
     mkdirSync(stage);
     const date = new Date(epochSeconds * 1000).toISOString().slice(0, 10);
-    await stagePackage(stage, { version, date });
-    const files = [await writeBillOfMaterials(out, version)];
+    const inputs = await bundledInputs();
+    await stagePackage(stage, { version, date }, inputs);
+    const files = [writeBillOfMaterials(out, version, inputs)];
     for (const kind of kinds)
       files.push(...(await KINDS[kind]({ stage, work, out, version, epochSeconds })));
     writeFileSync(join(out, "SHA256SUMS"), files.map(sumLine).toSorted().join(""));

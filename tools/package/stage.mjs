@@ -14,6 +14,8 @@ import {
 import { dirname, join, relative } from "node:path";
 import { buildLibrary } from "../build.mjs";
 import { ROOT } from "../setup/root.mjs";
+import { packagesOf } from "./bill-of-materials.mjs";
+import { licenceTexts } from "./licences.mjs";
 import { manPages } from "./man-pages.ts";
 
 /** Types of packages that are not installed with ours, for declarations of modules that are not public. */
@@ -31,17 +33,22 @@ export function manifest() {
   return JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 }
 
-/** Writes the package into an empty folder; the release stands in the manual pages. */
-export async function stagePackage(folder, release) {
+/** Licences of the packages whose code is inside. */
+export const LICENCES = "THIRD-PARTY-LICENSES";
+
+/** Writes the package into an empty folder; the release stands in the manual pages, `inputs` are the bundles' files. */
+export async function stagePackage(folder, release, inputs) {
   for (const name of manifest().files) copyTree(join(ROOT, name), join(folder, name), isShipped);
   await buildLibrary(() => {}, { outfile: join(folder, "dist/library.js"), bundled: true });
   replaceExternalTypes(join(folder, "dist/types"));
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  writeFile(join(folder, LICENCES), licenceTexts(packagesOf(inputs, packages), packages));
   const man = manPages(release);
   for (const { name, text } of man) writeFile(join(folder, "man", name), text);
   const published = Object.fromEntries(
     Object.entries(manifest()).filter(([field]) => !CHECKOUT_ONLY.includes(field)),
   );
-  published.files.push("man");
+  published.files.push("man", LICENCES);
   published.man = man.map(({ name }) => `man/${name}`);
   writeFile(join(folder, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
 }

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isReadOnly } from "./lock.mjs";
+import { checkNodeBinary } from "./node-sums.mjs";
 import { looksOffline, runQuietly, SetupError, tail } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
 
@@ -25,12 +26,21 @@ export async function npmStep() {
   const lock = readFileSync(LOCK);
   const digest = createHash("sha256").update(lock).digest("hex");
   if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest) return;
-  if (!installedAsLocked(parseLock(lock.toString()))) await install();
+  const locked = parseLock(lock.toString());
+  if (!installedAsLocked(locked)) await install();
+  checkNode(locked);
   try {
     writeFileSync(STAMP, digest);
   } catch (error) {
     if (!isReadOnly(error)) throw error;
   }
+}
+
+/** Before it is run for the first time. */
+function checkNode({ packages }) {
+  const name = `node_modules/node-linux-${process.arch}`;
+  const path = join(ROOT, name, "bin", "node");
+  if (existsSync(path)) checkNodeBinary(path, packages[name].version, process.arch);
 }
 
 /** The Node that npm brought, else the running one when it is new enough. */
