@@ -263,3 +263,20 @@ test("bearerTokenOf: the token of the header, if it is of that kind", () => {
   ];
   for (const [header, token] of vectors) assert.equal(bearerTokenOf(header), token, `${header}`);
 });
+
+test("many requests at once leave turns to everything else", async () => {
+  const order: string[] = [];
+  const busy: Handler = async (exchange) => {
+    order.push("request");
+    // What has been due since the request before comes first.
+    setTimeout(() => order.push("timer"), 0);
+    const until = performance.now() + 3;
+    while (performance.now() < until);
+    await exchange.reply(200, {}, "");
+  };
+  await using served = await serving(new TestService({ "/busy": busy }));
+  await Promise.all(Array.from({ length: 40 }, () => served.get("/busy")));
+  const rows = order.join(" ").split("request request").length - 1;
+  assert.equal(order.filter((each) => each === "request").length, 40);
+  assert.ok(rows <= 4, `requests were answered without a turn in between: ${order.join(" ")}`);
+});

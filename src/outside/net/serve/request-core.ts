@@ -15,6 +15,7 @@ import type {
   ListenProblem,
   ReplyHeaders,
 } from "./listen.ts";
+import { ownTurn } from "./own-turn.ts";
 import { parseTarget, pathPart, type RequestTarget } from "./request-target.ts";
 
 /** Limits of a listener, as the Go kubelet and the API server have them where they have any. */
@@ -111,6 +112,7 @@ export class RequestCore<Route, Caller> {
 
   async #answer(request: RoutedRequest<Route>): Promise<void> {
     const caller = await this.#service.admit(request);
+    await ownTurn();
     if (!this.#service.isLongRunning(request.route))
       return await this.#service.answer(request, caller);
     if (this.#longRunning >= MAX_LONG_RUNNING)
