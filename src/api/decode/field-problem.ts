@@ -64,7 +64,8 @@ export function quoted(text: string): string {
   return `"${escaped}"`;
 }
 
-function shownValue(value: unknown): string {
+/** A value of any kind as messages show it: texts quoted, the rest as JSON, cut where it is long. */
+export function shownFieldValue(value: unknown): string {
   if (typeof value === "string") return quoted(value);
   if (value === undefined || value === null) return "null";
   if (typeof value !== "object") return String(value);
@@ -81,7 +82,7 @@ export function formatProblem(problem: FieldProblem): string {
     return `unknown field ${quoted(path)}${message === "" ? "" : ` (${message})`}`;
   const words = KIND_WORDS[kind];
   const shows = !WITHOUT_VALUE.has(kind) && "value" in problem;
-  const body = shows ? `${words}: ${shownValue(problem.value)}` : words;
+  const body = shows ? `${words}: ${shownFieldValue(problem.value)}` : words;
   return `${path}: ${body}${message === "" ? "" : `: ${message}`}`;
 }
 

@@ -105,7 +105,7 @@ function readHeader(
   const sizeBytes = large
     ? Number(block.readBigUInt64BE(128))
     : Number.parseInt(text(124, 136).trim() || "0", 8);
-  if (!Number.isSafeInteger(sizeBytes)) return undefined;
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) return undefined;
   return { path: text(0, 100).replace(/^\.\//, ""), sizeBytes };
 }
 

@@ -170,7 +170,8 @@ export function fromFieldsV1(fields: unknown): FieldSet {
     const entries = isTree(node) ? Object.entries(node) : [];
     if (entries.length === 0 && path.length > 0) found.push(path);
     for (const [step, below] of entries) {
-      if (step === SELF) found.push(path);
+      // The object itself is nobody's field.
+      if (step === SELF && path.length > 0) found.push(path);
       else if (/^[fkvi]:/.test(step)) visit(below, [...path, step]);
     }
   };

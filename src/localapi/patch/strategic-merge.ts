@@ -21,7 +21,9 @@ export function applyStrategicPatch(value: unknown, patch: unknown, shape: Schem
   if (directive === "replace") return withoutDirectives(patch, shape);
   if (directive === "delete") return {};
   if (directive !== undefined && directive !== "merge")
-    throw new PatchFault(`Unknown patch type found: ${String(directive)}`);
+    throw new PatchFault(
+      `Unknown patch type found: ${typeof directive === "string" ? directive : JSON.stringify(directive)}`,
+    );
   const result: Record<string, unknown> = retained(isTree(value) ? value : {}, patch);
   for (const [key, change] of Object.entries(patch)) {
     if (key.startsWith("$")) continue;

@@ -8,6 +8,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import type { User } from "../objects/object-request.ts";
 import type { Descriptions } from "../openapi/definitions.ts";
 import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "../status-error.ts";
+import { parseJson } from "../wire/parse-json.ts";
 import { PROTOBUF, readWireObject, WireFault } from "../wire/read-object.ts";
 import type { ResourcePath } from "./request.ts";
 
@@ -78,21 +79,6 @@ function readWire(bytes: Uint8Array): unknown {
     if (!(error instanceof WireFault) && !(error instanceof SyntaxError)) throw error;
     throw badRequest(`error decoding the body: ${error.message}`);
   }
-}
-
-const MAX_DEPTH = 200;
-
-function parseJson(text: string): unknown {
-  const value: unknown = JSON.parse(text);
-  checkDepth(value, MAX_DEPTH);
-  return value;
-}
-
-/** Refuses JSON nested deeper than `left` levels. Throws `SyntaxError`. */
-function checkDepth(value: unknown, left: number): void {
-  if (typeof value !== "object" || value === null) return;
-  if (left === 0) throw new SyntaxError(`nested deeper than ${MAX_DEPTH} levels`);
-  for (const child of Object.values(value)) checkDepth(child, left - 1);
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -10,6 +10,7 @@ import { rfc3339FromNanos, rfc3339Micro, wallFromNanos } from "../../api/text/ti
 import { bytesToBase64 } from "../../kit/base64.ts";
 import type { Tree } from "../../kit/json.ts";
 import { setOwn } from "../../kit/json.ts";
+import { parseJson } from "./parse-json.ts";
 
 /** How the form is called. */
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
@@ -21,7 +22,7 @@ const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 const MAX_DEPTH = 64;
 const NANOS = 1_000_000_000n;
 
-/** The object that bytes hold, as JSON. Throws `WireFault`. */
+/** The object that bytes hold, as JSON. Throws `WireFault`, and `SyntaxError` for JSON inside it. */
 export function readWireObject(
   bytes: Uint8Array,
   typeOf: (kind: string) => string | undefined,
@@ -153,7 +154,7 @@ function readMessage(bytes: Uint8Array, place: Place, into: Record<string, unkno
     const kind = (kinds[name] ?? "").replace(/!$/, "");
     if (kind.startsWith("[]")) {
       const list = (into[name] as unknown[] | undefined) ?? [];
-      list.push(...elements(kind.slice(2), field, depth));
+      append(list, elements(kind.slice(2), field, depth));
       into[name] = list;
     } else if (kind.startsWith("{}")) {
       const map = (into[name] as Record<string, unknown> | undefined) ?? {};
@@ -165,6 +166,11 @@ function readMessage(bytes: Uint8Array, place: Place, into: Record<string, unkno
       if (value !== "" || MEANT_EMPTY.has(name)) into[name] = value;
     }
   }
+}
+
+/** One by one: a packed list may have more elements than a call may have arguments. */
+function append(list: unknown[], more: readonly unknown[]): void {
+  for (const element of more) list.push(element);
 }
 
 /** Go writes texts that are not set as empty ones; these are meant when they are empty. */
@@ -205,6 +211,7 @@ function readValue(kind: string, { value, bytes }: Field, depth: number): unknow
     case "bool":
       return value !== 0n;
     case "double":
+      if (bytes.length !== 8) throw new WireFault(`a double of ${bytes.length} bytes`);
       return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getFloat64(0, true);
     case "quantity":
       return textOf(partOf(bytes, 1));
@@ -215,7 +222,7 @@ function readValue(kind: string, { value, bytes }: Field, depth: number): unknow
     case "intOrString":
       return intOrString(bytes);
     case "any":
-      return JSON.parse(textOf(partOf(bytes, 1)) || "null");
+      return parseJson(textOf(partOf(bytes, 1)) || "null");
     default: {
       const object: Record<string, unknown> = {};
       readMessage(bytes, { message: kind, type: kind, depth: depth + 1 }, object);

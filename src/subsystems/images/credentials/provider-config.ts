@@ -124,6 +124,8 @@ export function providerRequest(
   });
 }
 
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
 /** Parses a program's response; the `SyntaxError` it throws quotes nothing of it, since it may hold secrets. */
 export function readProviderAnswer(provider: CredentialProvider, output: string): ProviderAnswer {
   let root: Fields | undefined;
@@ -134,7 +136,7 @@ export function readProviderAnswer(provider: CredentialProvider, output: string)
   }
   if (root?.["apiVersion"] !== provider.apiVersion)
     throw new SyntaxError(
-      `apiVersion from credential plugin response did not match expected apiVersion:${provider.apiVersion}, actual apiVersion:${String(root?.["apiVersion"])}`,
+      `apiVersion from credential plugin response did not match expected apiVersion:${provider.apiVersion}, actual apiVersion:${textOf(root?.["apiVersion"])}`,
     );
   const { kind, cacheKeyType, cacheDuration } = root;
   if (kind !== "CredentialProviderResponse")

@@ -7,6 +7,7 @@
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
+import { setOwn } from "../../../kit/json.ts";
 import { asFields, type Fields } from "../fields.ts";
 import type { SecretSource } from "./keyring.ts";
 
@@ -183,7 +184,7 @@ export function decodeRecord(text: string): PulledRecord | undefined {
   const at = typeof lastUpdatedTime === "string" ? Date.parse(lastUpdatedTime) : Number.NaN;
   const access: Record<string, ImageAccess> = {};
   for (const [repository, value] of Object.entries(asFields(credentialMapping) ?? {}))
-    access[repository] = readAccess(asFields(value) ?? {});
+    setOwn(access, repository, readAccess(asFields(value) ?? {}));
   return { imageRef, lastUpdatedMs: Number.isNaN(at) ? 0 : at, access };
 }
 

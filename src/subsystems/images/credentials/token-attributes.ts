@@ -1,5 +1,6 @@
 // pure
 /** Service account data passed to credential programs (`tokenAttributes`, KEP-4412). */
+import { shownFieldValue } from "../../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { qualifiedNameFaults } from "../../../api/text/names.ts";
 import { asFields, type Fields } from "../fields.ts";
@@ -67,7 +68,7 @@ function cacheTypeOf({ cacheType }: Fields, report: Fault): TokenAttributes["cac
     "cacheType",
     missing
       ? "Required value: cacheType is required to be set when tokenAttributes is specified"
-      : `Unsupported value: ${JSON.stringify(cacheType)}: supported values: "ServiceAccount", "Token"`,
+      : `Unsupported value: ${shownFieldValue(cacheType)}: supported values: "ServiceAccount", "Token"`,
   );
   return "Token";
 }

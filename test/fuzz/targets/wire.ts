@@ -1,0 +1,239 @@
+// Bytes that come over connections: HTTP, HTTP/2, SPDY, watches.
+import { readPath } from "../../../src/localapi/serve/request.ts";
+import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/outside/grpc/hpack.ts";
+import { RequestRepair } from "../../../src/outside/grpc/request-repair.ts";
+import { LineSplitter } from "../../../src/outside/kube/transport/json-lines.ts";
+import { parseHttpTarget } from "../../../src/outside/net/dial.ts";
+import { decodeHealthStatus } from "../../../src/outside/net/health-codec.ts";
+import { MalformedReply, ReplyReader } from "../../../src/outside/net/http-reply.ts";
+import { bearerTokenOf, parseTarget } from "../../../src/outside/net/serve/request-target.ts";
+import { readChannelMessage } from "../../../src/outside/net/streams/remote-command.ts";
+import {
+  encodeData,
+  encodePing,
+  SpdyDecoder,
+  type SpdyFrame,
+} from "../../../src/outside/net/streams/spdy-frames.ts";
+import { parseRange } from "../../../src/server/debug/file-pages.ts";
+import { parseNodeLogQuery } from "../../../src/server/debug/node-log-query.ts";
+import { HttpProblem } from "../../../src/server/http-problem.ts";
+import { parseLogQuery } from "../../../src/server/routes/log-query.ts";
+import { parsePorts, parseStreamOptions } from "../../../src/server/routes/stream-options.ts";
+import { inPieces, outcome, same } from "../check.ts";
+import { bytesTarget, textTarget } from "../target.ts";
+
+const REPLY = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nLocation: /a\r\nX: y\r\n\r\nhello";
+const CHUNKED =
+  "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nTrailer: x\r\n\r\n";
+
+function httpReply(pieces: readonly Uint8Array[]): unknown {
+  const reader = new ReplyReader(64);
+  for (const piece of pieces) {
+    const reply = reader.push(piece);
+    if (reply) return reply;
+  }
+  return reader.end();
+}
+
+const isMalformed = (error: unknown): boolean => error instanceof MalformedReply;
+
+/** Data of a stream in one piece: how it is cut is the connection's matter. */
+function joinedFrames(frames: readonly SpdyFrame[]): readonly unknown[] {
+  const joined: unknown[] = [];
+  let open: { readonly streamId: number; text: string; last: boolean } | undefined;
+  for (const frame of frames) {
+    if (frame.kind !== "data") {
+      open = undefined;
+      joined.push(frame);
+      continue;
+    }
+    const text = Buffer.from(frame.bytes).toString("hex");
+    if (open?.streamId === frame.streamId && !open.last) {
+      open.text += text;
+      open.last = frame.last;
+    } else {
+      open = { streamId: frame.streamId, text, last: frame.last };
+      joined.push(open);
+    }
+  }
+  return joined;
+}
+
+const hex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
+const LIMITS = { tableBytes: 4096, listBytes: 65_536 };
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+const HEADERS = hex("8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d");
+
+function h2Frame(type: number, flags: number, payload: Uint8Array): Uint8Array {
+  const head = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, 1]);
+  return Buffer.concat([head, payload]);
+}
+
+const isHpack = (error: unknown): boolean => error instanceof HpackError;
+
+function repaired(pieces: readonly Uint8Array[]): unknown {
+  const repair = new RequestRepair();
+  const result = outcome(
+    () => Buffer.concat(pieces.flatMap((piece) => repair.push(piece))).toString("hex"),
+    isHpack,
+  );
+  return result === "refused" ? result : result.value;
+}
+
+/** Every decoder of what comes over a connection. */
+export const WIRE_TARGETS = [
+  textTarget({
+    name: "request-target",
+    files: [
+      "net/serve/request-target.ts",
+      "localapi/serve/request.ts",
+      "server/debug/",
+      "server/routes/",
+    ],
+    words: [
+      ...[
+        "/api/v1/namespaces/",
+        "/apis/",
+        "/pods/",
+        "/proxy/",
+        "/exec",
+        "%2e%2e",
+        "?",
+        "&",
+        "=",
+        "+",
+        "query",
+      ],
+      ...[
+        "command=",
+        "stdin=1",
+        "tty=",
+        "tailLines=",
+        "sinceTime=",
+        "sinceSeconds=",
+        "limitBytes=",
+        "port=",
+      ],
+      ...[
+        "stream=Stdout",
+        "pattern=",
+        "(a+)+$",
+        "boot=",
+        "untilTime=",
+        "watch=true",
+        "timeoutSeconds=",
+      ],
+    ],
+    seeds: [
+      "/containerLogs/default/web/main?follow=true&tailLines=10&sinceTime=2026-11-22T00:00:00Z",
+      "/exec/default/web/main?command=ls&command=-l&input=1&output=1&tty=0",
+      "/api/v1/namespaces/default/pods/web/portforward?ports=80&ports=8080",
+      "/logs/?query=containerd&sinceTime=2026-11-22T00:00:00Z&tailLines=5&pattern=a.*b&boot=0",
+    ],
+    refuses: [HttpProblem],
+    run: (text) => {
+      bearerTokenOf(`Bearer ${text}`);
+      parseRange(text, 1000);
+      parseHttpTarget(`http://${text}`);
+      const target = parseTarget(text);
+      if (!target) return;
+      readPath(target);
+      const { query, path } = target;
+      const isProblem = (error: unknown) => error instanceof HttpProblem;
+      outcome(() => parseStreamOptions(query), isProblem);
+      outcome(() => parsePorts(query, true), isProblem);
+      outcome(() => parseLogQuery(query, true), isProblem);
+      parseNodeLogQuery(query, path.replace("/logs/", ""));
+    },
+  }),
+  bytesTarget({
+    name: "http-reply",
+    files: ["net/http-reply.ts"],
+    seeds: [Buffer.from(REPLY), Buffer.from(CHUNKED), Buffer.from("HTTP/1.0 200\n\nbody")],
+    run: (bytes) => {
+      const whole = outcome(() => httpReply([bytes]), isMalformed);
+      same(
+        outcome(() => httpReply(inPieces(bytes)), isMalformed),
+        whole,
+      );
+    },
+  }),
+  bytesTarget({
+    name: "spdy-frames",
+    files: ["net/streams/spdy-frames.ts"],
+    seeds: [
+      Buffer.concat([
+        ...[
+          hex("80030002 00000004 00000001"),
+          encodePing(7),
+          ...encodeData(3, Buffer.from("hello"), true),
+        ],
+        ...[hex("80030003 00000008 00000001 00000002"), hex("80030007 00000008 00000001 00000000")],
+        ...encodeData(5, Buffer.from("more"), false),
+      ]),
+    ],
+    run: (bytes) => {
+      const decoder = new SpdyDecoder();
+      const pieces = inPieces(bytes).flatMap((piece) => decoder.push(piece));
+      same(joinedFrames(pieces), joinedFrames(new SpdyDecoder().push(bytes)));
+    },
+  }),
+  bytesTarget({
+    name: "channel-messages",
+    files: ["net/streams/remote-command.ts"],
+    seeds: [Buffer.from("\u0000hello"), hex("ff00"), hex("04")],
+    run: (bytes) => void readChannelMessage(bytes),
+  }),
+  bytesTarget({
+    name: "hpack",
+    files: ["grpc/hpack.ts"],
+    seeds: [
+      HEADERS,
+      hex("8286 84be 5886 a8eb 1064 9cbf"),
+      hex("8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf"),
+      hex("3fe11f 4882 6402 1001 6101 62"),
+    ],
+    refuses: [HpackError],
+    run: (bytes) => {
+      const decoder = new HpackDecoder(LIMITS);
+      const fields = decoder.decode(bytes);
+      same(new HpackDecoder(LIMITS).decode(encodeHeaders(fields)), fields);
+      decoder.decode(bytes);
+    },
+  }),
+  bytesTarget({
+    name: "http2-requests",
+    files: ["grpc/request-repair.ts"],
+    seeds: [
+      Buffer.concat([
+        PREFACE,
+        h2Frame(4, 0, Buffer.alloc(0)),
+        h2Frame(1, 4, HEADERS),
+        h2Frame(0, 1, Buffer.from("data")),
+      ]),
+      Buffer.concat([
+        PREFACE,
+        h2Frame(1, 0x28, Buffer.concat([Buffer.alloc(6), HEADERS.subarray(0, 5)])),
+        h2Frame(9, 4, HEADERS.subarray(5)),
+      ]),
+    ],
+    run: (bytes) => same(repaired(inPieces(bytes)), repaired([bytes])),
+  }),
+  bytesTarget({
+    name: "grpc-health",
+    layout: "protobuf",
+    files: ["net/health-codec.ts"],
+    seeds: [hex("0000000002 0801"), hex("0000000008 0a0161 0801 1a0162")],
+    run: (bytes) => void decodeHealthStatus(bytes),
+  }),
+  bytesTarget({
+    name: "watch-lines",
+    files: ["kube/transport/json-lines.ts"],
+    seeds: [Buffer.from('{"type":"ADDED","object":{}}\n{"type":"BOOKMARK"}\n\nrest')],
+    run: (bytes) => {
+      const [one, other] = [new LineSplitter(), new LineSplitter()];
+      const lines = inPieces(bytes).flatMap((piece) => one.push(piece));
+      same([...lines, one.rest()], [...other.push(bytes), other.rest()]);
+    },
+  }),
+];
