@@ -3,6 +3,7 @@
 const ACCESS = "test/server/access.test.ts";
 const HOSTILE = "test/localapi/hostile.test.ts";
 const X509 = "src/outside/x509/x509.test.ts";
+const MALFORMED = "src/outside/x509/malformed.test.ts";
 
 /** Tests by source file; the quickest first, since the first failure ends a run. */
 export const TARGETS: Readonly<Record<string, readonly string[]>> = {
@@ -31,10 +32,10 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
     ACCESS,
   ],
   "src/outside/x509/x509.ts": [X509, "test/localapi/node-certificates.test.ts"],
-  "src/outside/x509/read-certificate.ts": [X509],
-  "src/outside/x509/names.ts": [X509],
-  "src/outside/x509/der.ts": [X509],
-  "src/outside/x509/pem.ts": [X509],
+  "src/outside/x509/read-certificate.ts": [MALFORMED, X509],
+  "src/outside/x509/names.ts": [MALFORMED, X509],
+  "src/outside/x509/der.ts": [MALFORMED, X509],
+  "src/outside/x509/pem.ts": [MALFORMED, X509],
   "src/outside/host/files/beneath.ts": ["src/outside/host/files/beneath.test.ts"],
   "src/outside/host/files/resolve-beneath.ts": ["src/outside/host/files/resolve-beneath.test.ts"],
   "src/outside/host/files/change-beneath.ts": [
