@@ -291,7 +291,7 @@ function usageOf({ group, containers }: PodFigures, storage: PodStorage | undefi
       const disks = storage?.containers.find((each) => each.name === name);
       return { name, ...(bytes === undefined ? {} : { memoryBytes: bytes }), ...filesOf(disks) };
     }),
-    volumes: volumesOf(storage),
+    ...otherFilesOf(storage),
   };
 }
 
@@ -301,7 +301,7 @@ function storageUsage(storage: PodStorage): PodUsage {
       name: container.name,
       ...filesOf(container),
     })),
-    volumes: volumesOf(storage),
+    ...otherFilesOf(storage),
   };
 }
 
@@ -310,8 +310,12 @@ function filesOf(container: PodStorage["containers"][number] | undefined) {
   return { ...(rootfs ? { rootfs } : {}), ...(logs ? { logs } : {}) };
 }
 
-function volumesOf(storage: PodStorage | undefined): PodUsage["volumes"] {
-  return (storage?.volumes ?? []).map(({ name, ephemeral, fs }) => ({ ...fs, name, ephemeral }));
+function otherFilesOf(storage: PodStorage | undefined): Pick<PodUsage, "volumes" | "managedFiles"> {
+  const { volumes = [], managedFiles } = storage ?? {};
+  return {
+    volumes: volumes.map(({ name, ephemeral, fs }) => ({ ...fs, name, ephemeral })),
+    ...(managedFiles ? { managedFiles } : {}),
+  };
 }
 
 /** Images are kept until it is known which pods are desired. */

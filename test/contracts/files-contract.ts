@@ -320,8 +320,8 @@ function fileSizes(at: Current) {
     const { host, folder } = at();
     const { signal } = new AbortController();
     await host.files.makeDirectory(`${folder}/tree/a`, 0o700);
-    await host.files.writeAtomic(`${folder}/tree/f`, "x", 0o600);
-    await host.files.link(`${folder}/tree`, `${folder}/link`);
+    await host.files.writeAtomic(`${folder}/tree/f`, "x".repeat(10_000), 0o600);
+    await host.files.link(`${folder}/tree/f`, `${folder}/link`);
     const paths = ["/tree", "/no", "/link", "/tree/f", "/tree/a"].map((name) => folder + name);
     const trees = await host.podFiles.measureTrees(
       [...paths, "relative"],
@@ -330,8 +330,10 @@ function fileSizes(at: Current) {
     );
     assert.deepEqual(
       trees.map((tree) => (tree.kind === "measured" ? tree.size.inodes : tree.kind)),
-      [3, "missing", "missing", "missing", 1, "failed"],
+      [3, "missing", "missing", 1, 1, "failed"],
     );
+    const file = trees[3];
+    assert.ok(file?.kind === "measured" && file.size.usedBytes >= 10_000, "a plain file by itself");
     assert.deepEqual(await host.podFiles.measureTrees([], { maxEntries: 1 }, signal), []);
   });
 }

@@ -33,6 +33,9 @@ const POD_TEXT = "Pod ephemeral local storage usage exceeds the total limit of c
 const BEYOND: Readonly<Record<string, readonly [PodSpec, string]>> = {
   layer: [podSpec(write(50, "/tmp/big"), limited("20Mi")), POD_TEXT],
   log: [podSpec(`yes "${LINE}" | head -c ${50 * MI}; ${STAY}`, limited("20Mi")), POD_TEXT],
+  // CVE-2020-8557: files that the agent keeps for the container.
+  hosts: [podSpec(write(50, "/etc/hosts"), limited("20Mi")), POD_TEXT],
+  message: [podSpec(write(50, "/dev/termination-log"), limited("20Mi")), POD_TEXT],
   volume: [
     withVolume({ sizeLimit: "5Mi" }, 40),
     'Usage of EmptyDir volume "data" exceeds the limit "5Mi". ',

@@ -1,7 +1,7 @@
 // One test for each past flaw of kubelets' servers, from the outside of an agent with real containerd; those of
 // pods, volumes and logs are in test/volumes/cve.it.ts, of writes to the API (CVE-2025-5187) in
-// test/sim/cluster.test.ts, of output without end (CVE-2022-31030) in test/probes. Flaws of what nodelet does not
-// have: no disk is accounted for yet (CVE-2020-8557). CVE-2021-25749, 2023-3676, 2023-3955, 2023-5528, 2024-5321,
+// test/sim/cluster.test.ts, of output without end (CVE-2022-31030) in test/probes, of files that the agent keeps for
+// containers (CVE-2020-8557) in test/eviction/local-limits.it.ts. CVE-2021-25749, 2023-3676, 2023-3955, 2023-5528, 2024-5321,
 // 2024-9042 are Windows'.
 import assert from "node:assert/strict";
 import { symlinkSync, unlinkSync } from "node:fs";

@@ -212,7 +212,7 @@ export class FakeFiles implements Files, FileTrees {
       try {
         return this.#begin("measureTree", path, () => {
           const { node } = this.#find(path);
-          if (node?.kind !== "directory") return { kind: "missing" };
+          if (node?.kind !== "directory" && node?.kind !== "file") return { kind: "missing" };
           return { kind: "measured", size: sizeOf(node, maxEntries) };
         });
       } catch (error) {
@@ -381,7 +381,7 @@ export class FakeFiles implements Files, FileTrees {
 }
 
 /** What a folder takes; all is on one device, and counting takes no time. */
-function sizeOf(folder: FolderNode, maxEntries: number): TreeSize {
+function sizeOf(top: Node, maxEntries: number): TreeSize {
   const counted = { usedBytes: 0, inodes: 0, complete: true };
   const visit = (at: Node): void => {
     if (counted.inodes >= maxEntries) counted.complete = false;
@@ -392,6 +392,6 @@ function sizeOf(folder: FolderNode, maxEntries: number): TreeSize {
     for (const child of at.entries.values())
       if (child.kind !== "directory" || !child.isMount) visit(child);
   };
-  visit(folder);
+  visit(top);
   return { ...counted, device: 1, tookMs: 0 };
 }

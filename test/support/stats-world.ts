@@ -34,6 +34,7 @@ const PODS: readonly MeasuredPod[] = [
     group: POD,
     logsFolder: "/logs/web",
     volumesFolder: "/root/pods/u1/volumes",
+    managedFiles: [],
     claims: [
       {
         namespace: "shop",

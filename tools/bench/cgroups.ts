@@ -201,6 +201,7 @@ async function runPod(
     pod,
     group,
     logsFolder,
+    managedFiles: [],
     volumesFolder: join(folder, "volumes", `${index}`),
     claims: [],
     sandbox: { id: containerId(index), createdAtMs: startedAtMs, hostNetwork: false },

@@ -36,7 +36,14 @@ export function podPaths(
 
 /** Folder of one container beneath the pod's; termination messages live in it. */
 export function containerDirectory(paths: PodPaths, container: string): string {
-  return `${paths.directory}/containers/${container}`;
+  return `${containersFolder(paths)}/${container}`;
+}
+
+const containersFolder = ({ directory }: PodPaths): string => `${directory}/containers`;
+
+/** What the agent keeps for containers to write to, each a file or a folder: the hosts file, termination messages. */
+export function managedFiles(paths: PodPaths): readonly string[] {
+  return [paths.etcHosts, containersFolder(paths)];
 }
 
 /** Path of an attempt's log beneath the pod's log folder, as CRI wants it. */

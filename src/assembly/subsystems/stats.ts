@@ -1,4 +1,4 @@
-import { podPaths } from "../../api/pod/pod-paths.ts";
+import { managedFiles, podPaths } from "../../api/pod/pod-paths.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
@@ -33,9 +33,15 @@ export function assembleStats(
   // Facts are replaced, never changed: what follows from them is derived once, not every ten seconds.
   const known = new WeakMap<PodFact, MeasuredPod | "nothing runs">();
   const derive = (fact: PodFact) => {
-    const { logs: logsFolder, volumes: volumesFolder } = podPaths(roots, fact.pod);
+    const paths = podPaths(roots, fact.pod);
     const group = cgroups.podPath(fact.pod, fact.uid);
-    const measured = measuredPod(fact, { group, logsFolder, volumesFolder }) ?? "nothing runs";
+    const measured =
+      measuredPod(fact, {
+        group,
+        logsFolder: paths.logs,
+        volumesFolder: paths.volumes,
+        managedFiles: managedFiles(paths),
+      }) ?? "nothing runs";
     known.set(fact, measured);
     return measured;
   };

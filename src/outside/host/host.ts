@@ -142,9 +142,9 @@ export interface FileTrees {
    */
   removeTree(path: string): Promise<void>;
   /**
-   * Disk usage of several folder trees, in their order, in one request to a
-   * worker; links are not followed, mounts beneath are left out, and a file with several names counts once. A folder
-   * that cannot be measured fails alone. Rejects when one does not answer: ask for each alone then.
+   * Disk usage of several folder trees or plain files, in their order, in one request to a worker; links are not
+   * followed, mounts beneath are left out, and a file with several names counts once. What cannot be measured fails
+   * alone. Rejects when one does not answer: ask for each alone then.
    */
   measureTrees(
     paths: readonly string[],

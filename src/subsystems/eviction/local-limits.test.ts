@@ -47,6 +47,11 @@ const VECTORS: readonly (readonly [
     "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
   ],
   [
+    "what the container wrote to its /etc/hosts (CVE-2020-8557)",
+    { managedMi: 21, spec: limited("20Mi") },
+    "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
+  ],
+  [
     "a sum is written with decimal suffixes where its parts are",
     { rootfsMi: 50, spec: limited("20M") },
     "Pod ephemeral local storage usage exceeds the total limit of containers 20M. ",

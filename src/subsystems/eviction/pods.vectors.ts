@@ -15,6 +15,8 @@ export interface TestPod {
   readonly rootfsMi?: number;
   readonly logsMi?: number;
   readonly volumeMi?: number;
+  /** Files that the agent keeps for the container. */
+  readonly managedMi?: number;
   readonly inodes?: number;
   readonly tasks?: number;
   readonly isStatic?: true;
@@ -69,5 +71,6 @@ function usageOf(test: TestPod): PodUsage {
       },
     ],
     volumes: [{ name: "v", ephemeral: true, usedBytes: volumeMi * MI, inodesUsed: 0 }],
+    ...(test.managedMi === undefined ? {} : { managedFiles: { usedBytes: test.managedMi * MI } }),
   };
 }

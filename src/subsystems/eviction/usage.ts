@@ -30,6 +30,8 @@ export interface PodUsage {
   readonly containers: readonly ContainerUsage[];
   /** Volumes that the agent measures; `ephemeral` ones take space of the node's file system. */
   readonly volumes: readonly (DiskUse & { readonly name: string; readonly ephemeral: boolean })[];
+  /** Files on the node's file system that the agent keeps for containers to write to, such as `/etc/hosts`. */
+  readonly managedFiles?: DiskUse;
 }
 
 /** A pod that may be evicted. */
@@ -61,7 +63,7 @@ export function usedFor(signal: EvictionSignal, usage: PodUsage, layout: DiskLay
 
 const ALL_PARTS: readonly DiskPart[] = ["rootfs", "logs", "volumes"];
 
-/** Bytes of layers, logs and ephemeral volumes of the pod together. */
+/** Bytes of layers, logs, managed files and ephemeral volumes of the pod together. */
 export const ephemeralStorageOf = (usage: PodUsage): number =>
   sumOfParts(usage, ALL_PARTS, "usedBytes");
 
@@ -69,7 +71,10 @@ function sumOfParts(usage: PodUsage, parts: readonly DiskPart[], of: keyof DiskU
   const sum = (uses: readonly (DiskUse | undefined)[]) =>
     uses.reduce((total, use) => total + (use?.[of] ?? 0), 0);
   return parts.reduce((total, part) => {
-    if (part === "volumes") return total + sum(usage.volumes.filter(({ ephemeral }) => ephemeral));
+    if (part === "volumes")
+      return (
+        total + sum([...usage.volumes.filter(({ ephemeral }) => ephemeral), usage.managedFiles])
+      );
     return total + sum(usage.containers.map((container) => container[part]));
   }, 0);
 }

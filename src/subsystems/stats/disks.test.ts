@@ -62,6 +62,29 @@ test("storage of chosen pods: as young as it is wanted, forgotten with its pod",
   assert.deepEqual(await volumeBytes(["u1"]), [before], "nothing is known of before it was gone");
 });
 
+test("what containers write to files that the agent keeps for them counts as the pod's storage (CVE-2020-8557)", async () => {
+  const { stats, host, clock, pods } = await statsWorld(2);
+  const managedFiles = ["/root/pods/u1/etc-hosts", "/root/pods/u1/containers"];
+  for (const pod of pods.splice(0)) pods.push({ ...pod, managedFiles });
+  const managed = async () =>
+    (await stats.storageOf(new Set(["u1"]), 9_000)).get("u1")?.managedFiles?.usedBytes;
+  const shown = async () => {
+    const { pods } = (await stats.summary()) as unknown as {
+      readonly pods: readonly { readonly "ephemeral-storage": ShownFs }[];
+    };
+    return pods[0]?.["ephemeral-storage"].usedBytes ?? 0;
+  };
+  assert.equal(await managed(), undefined);
+  const before = await shown();
+  await host.files.makeDirectory("/root/pods/u1/containers/c", 0o755);
+  await host.files.writeAtomic("/root/pods/u1/etc-hosts", "x".repeat(90_000), 0o644);
+  await host.files.writeAtomic("/root/pods/u1/containers/c/00000000", "x".repeat(50_000), 0o666);
+  await clock.advance(10_000);
+  const now = (await managed()) ?? 0;
+  assert.ok(now >= 140_000, `${now} bytes`);
+  assert.equal(await shown(), before + now);
+});
+
 test("a layer that the runtime has not measured yet has no recent time", async () => {
   const { stats, runtime } = await statsWorld(1);
   const timeOfLayer = async () => {

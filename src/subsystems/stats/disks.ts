@@ -81,9 +81,10 @@ interface NodeFilesystems {
 
 /** Folders to be measured, and which of them are too old. */
 interface Walk {
-  readonly logs: readonly string[];
+  /** Logs and managed files. */
+  readonly written: readonly string[];
   readonly volumes: readonly string[];
-  readonly logsMaxAgeMs: number;
+  readonly writtenMaxAgeMs: number;
   readonly volumesMaxAgeMs: number;
   /** See `MIN_AGE_FACTOR`; 0 where age alone decides. */
   readonly minAgeFactor: number;
@@ -127,8 +128,8 @@ export class Disks {
   }
 
   /**
-   * Measures what these pods take of local storage, where that is older than `maxAgeMs`: writable layers, logs and
-   * ephemeral volumes. File systems as a whole are not measured. A folder that takes long is measured less often
+   * Measures what these pods take of local storage, where that is older than `maxAgeMs`: writable layers, logs, managed
+   * files and ephemeral volumes. File systems as a whole are not measured. A folder that takes long is measured less often
    * (`MIN_AGE_FACTOR`).
    */
   async refreshLocalStorage(
@@ -137,9 +138,9 @@ export class Disks {
   ): Promise<void> {
     await this.#layers.refresh(Math.min(MAX_AGE_MS, maxAgeMs));
     this.#walkSome ??= this.#walkFolders({
-      logs: pods.flatMap(logFolders),
+      written: pods.flatMap(writtenPlaces),
       volumes: this.#measuresVolumes ? pods.flatMap(ephemeralFolders) : [],
-      logsMaxAgeMs: Math.min(MAX_AGE_MS, maxAgeMs),
+      writtenMaxAgeMs: Math.min(MAX_AGE_MS, maxAgeMs),
       volumesMaxAgeMs: maxAgeMs,
       minAgeFactor: MIN_AGE_FACTOR,
     }).finally(() => {
@@ -181,6 +182,19 @@ export class Disks {
   logs(pod: MeasuredPod, container: string): FsFigures | undefined {
     const size = this.#sizes.get(`${pod.logsFolder}/${container}`);
     return size && { ...this.node, ...used(size) };
+  }
+
+  /**
+   * What containers of a pod take by the files that the agent keeps for them, on the node's file system (CVE-2020-8557);
+   * `undefined` until one of them was measured.
+   */
+  managedFiles({ managedFiles }: MeasuredPod): FsFigures | undefined {
+    const sizes = managedFiles.flatMap((path) => this.#sizes.get(path) ?? []);
+    const [first] = sizes;
+    if (first === undefined) return undefined;
+    const sum = (of: "usedBytes" | "inodesUsed") => sizes.reduce((all, size) => all + size[of], 0);
+    const { atMs } = first;
+    return { ...this.node, atMs, usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
   }
 
   /** The volumes of a pod, as far as they were measured. */
@@ -236,9 +250,9 @@ export class Disks {
   async #walkAll(pods: readonly MeasuredPod[]): Promise<void> {
     const volumes = this.#measuresVolumes ? pods.flatMap(volumeFolders) : [];
     await this.#walkFolders({
-      logs: pods.flatMap(logFolders),
+      written: pods.flatMap(writtenPlaces),
       volumes,
-      logsMaxAgeMs: MAX_AGE_MS,
+      writtenMaxAgeMs: MAX_AGE_MS,
       volumesMaxAgeMs: this.#options.volumesMaxAgeMs,
       minAgeFactor: 0,
     });
@@ -248,9 +262,9 @@ export class Disks {
 
   /** Measures what is too old: together what takes little, alone what takes long or is measured for the first time. */
   async #walkFolders({
-    logs,
+    written,
     volumes,
-    logsMaxAgeMs,
+    writtenMaxAgeMs,
     volumesMaxAgeMs,
     minAgeFactor,
   }: Walk): Promise<void> {
@@ -260,7 +274,7 @@ export class Disks {
       return !known || now - known.at >= Math.max(maxAgeMs, minAgeFactor * known.tookMs);
     };
     const due = [
-      ...logs.filter((path) => isDue(path, logsMaxAgeMs)),
+      ...written.filter((path) => isDue(path, writtenMaxAgeMs)),
       ...volumes.filter((path) => isDue(path, volumesMaxAgeMs)),
     ];
     const alone: string[] = [];
@@ -290,7 +304,7 @@ export class Disks {
   }
 
   #forgetBut(pods: readonly MeasuredPod[]): void {
-    const there = new Set(pods.flatMap((pod) => [...logFolders(pod), ...volumeFolders(pod)]));
+    const there = new Set(pods.flatMap((pod) => [...writtenPlaces(pod), ...volumeFolders(pod)]));
     for (const path of this.#sizes.keys()) if (!there.has(path)) this.#sizes.delete(path);
   }
 
@@ -330,7 +344,7 @@ export class Disks {
   }
 }
 
-const logFolders = (pod: MeasuredPod) => foldersOf(pod).logs;
+const writtenPlaces = (pod: MeasuredPod) => foldersOf(pod).written;
 const volumeFolders = (pod: MeasuredPod) => foldersOf(pod).volumes;
 const ephemeralFolders = (pod: MeasuredPod) => foldersOf(pod).ephemeral;
 

@@ -195,6 +195,8 @@ export interface PodFigures {
   readonly network: readonly InterfaceFigures[] | undefined;
   readonly containers: readonly ContainerFigures[];
   readonly volumes: readonly VolumeFigures[];
+  /** What its containers wrote to files that the agent keeps for them; see `MeasuredPod.managedFiles`. */
+  readonly managedFiles?: FsFigures;
 }
 
 /** A group beside the pods that is watched: all pods, a class of service, the agent itself. */
@@ -230,6 +232,7 @@ export type MachineFigures = Pick<NodeFigures, "group" | "groups" | "tasks"> & {
 export interface PodStorage {
   readonly containers: readonly Pick<ContainerFigures, "name" | "rootfs" | "logs">[];
   readonly volumes: readonly VolumeFigures[];
+  readonly managedFiles?: FsFigures;
 }
 
 /** The whole node at one moment. */

@@ -29,6 +29,8 @@ export interface MeasuredPod {
   readonly group: string;
   readonly logsFolder: string;
   readonly volumesFolder: string;
+  /** Files and folders that the agent keeps for it and its containers may write to: `/etc/hosts`, termination messages. */
+  readonly managedFiles: readonly string[];
   /** Claims it has mounted, as last measured. */
   readonly claims: readonly MeasuredClaim[];
   readonly sandbox:
@@ -44,7 +46,10 @@ export interface MeasuredPod {
 }
 
 /** Cgroup and folders of a pod. */
-export type PodPlaces = Pick<MeasuredPod, "group" | "logsFolder" | "volumesFolder">;
+export type PodPlaces = Pick<
+  MeasuredPod,
+  "group" | "logsFolder" | "volumesFolder" | "managedFiles"
+>;
 
 const NO_CLAIMS: readonly MeasuredClaim[] = [];
 

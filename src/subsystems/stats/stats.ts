@@ -327,7 +327,6 @@ export class Stats {
   }
 
   #withDisks(measured: Measurement, pods: ReadonlyMap<string, MeasuredPod>): Measurement {
-    const disks = this.#disks;
     return {
       ...measured,
       node: {
@@ -341,7 +340,7 @@ export class Stats {
           ...container,
           ...this.#filesOf(pod, container),
         }));
-        return { ...figures, containers, volumes: disks.volumes(pod) };
+        return { ...figures, containers, ...this.#otherFilesOf(pod) };
       }),
     };
   }
@@ -351,7 +350,12 @@ export class Stats {
       name: container.name,
       ...this.#filesOf(pod, container),
     }));
-    return { containers, volumes: this.#disks.volumes(pod) };
+    return { containers, ...this.#otherFilesOf(pod) };
+  }
+
+  #otherFilesOf(pod: MeasuredPod): Pick<PodFigures, "volumes" | "managedFiles"> {
+    const volumes = this.#disks.volumes(pod);
+    return { volumes, ...present("managedFiles", this.#disks.managedFiles(pod)) };
   }
 
   #filesOf(

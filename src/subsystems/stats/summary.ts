@@ -204,15 +204,16 @@ function volumeStats({ name, fs, claim }: VolumeFigures): object {
   return { ...fsStats(fs), name, ...(pvcRef ? { pvcRef } : {}) };
 }
 
-/** Layers, logs and disk-backed volumes of the pod together; the rest is the node's file system. */
+/** Layers, logs, managed files and disk-backed volumes of the pod together; the rest is the node's file system. */
 function ephemeralStorage(
-  { containers, volumes }: PodFigures,
+  { containers, volumes, managedFiles }: PodFigures,
   node: FsFigures | undefined,
 ): object {
   if (!node) return {};
   const parts = [
     ...containers.flatMap(({ rootfs, logs }) => [rootfs, logs]),
     ...volumes.filter(({ ephemeral }) => ephemeral).map(({ fs }) => fs),
+    managedFiles,
   ].filter((part) => part !== undefined);
   const sum = (of: (part: FsFigures) => number | undefined) =>
     parts.reduce((total, part) => total + (of(part) ?? 0), 0);

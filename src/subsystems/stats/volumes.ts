@@ -37,7 +37,8 @@ function readVolumes(pod: Pod): readonly MeasuredVolume[] {
 
 /** Folders of one pod that are measured. */
 export interface PodFolders {
-  readonly logs: readonly string[];
+  /** Logs, and what its containers can write to beside their layers and volumes. */
+  readonly written: readonly string[];
   readonly volumes: readonly string[];
   /** Those of the volumes that count as the pod's ephemeral storage. */
   readonly ephemeral: readonly string[];
@@ -46,15 +47,15 @@ export interface PodFolders {
 /** Pods without claims are the same objects until they change, so the names of their folders are made once. */
 const knownFolders = new WeakMap<MeasuredPod, PodFolders>();
 
-/** The folders of a pod's logs and volumes. */
+/** The folders of a pod's logs, managed files and volumes. */
 export function foldersOf(pod: MeasuredPod): PodFolders {
   const found = knownFolders.get(pod);
   if (found) return found;
-  const { logsFolder, volumesFolder, containers } = pod;
+  const { logsFolder, volumesFolder, managedFiles, containers } = pod;
   const volumes = measuredVolumes(pod.pod);
   const pathOf = ({ folder }: MeasuredVolume) => `${volumesFolder}/${folder}`;
   const folders = {
-    logs: containers.map(({ name }) => `${logsFolder}/${name}`),
+    written: [...containers.map(({ name }) => `${logsFolder}/${name}`), ...managedFiles],
     volumes: volumes.map(pathOf),
     ephemeral: volumes.filter(({ ephemeral }) => ephemeral).map(pathOf),
   };

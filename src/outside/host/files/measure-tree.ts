@@ -89,7 +89,7 @@ function readAtMostEvery<T>(ms: number, read: () => T): () => T {
 }
 
 /**
- * Disk usage of a folder tree. Synchronous in short slices: one `lstat` costs a few
+ * Disk usage of a folder tree, or of a plain file. Synchronous in short slices: one `lstat` costs a few
  * microseconds this way and tens through the thread pool. For file workers, which may wait for ever. Goes
  * from folder to folder by open descriptors, so that a container that puts a link in the place of a
  * folder leads nowhere.
@@ -103,7 +103,7 @@ async function measureTree(
     throw new OutsideError("invalid", `measure ${path}: the path is not absolute`);
   const startedAt = performance.now();
   using root = openFolder(path);
-  if (root === undefined) return undefined;
+  if (root === undefined) return sizeOfFile(path, startedAt);
   const { dev, blocks } = root.facts;
   const walk: Walk = {
     device: dev,
@@ -119,6 +119,19 @@ async function measureTree(
     inodes: walk.inodes,
     complete: walk.complete,
     device: Number(dev),
+    tookMs: performance.now() - startedAt,
+  };
+}
+
+/** A plain file by itself; links and special files are no storage of anybody's. */
+function sizeOfFile(path: string, startedAt: number): TreeSize | undefined {
+  const facts = statOf(path);
+  if (!facts?.isFile()) return undefined;
+  return {
+    usedBytes: Number(facts.blocks * BLOCK_BYTES),
+    inodes: 1,
+    complete: true,
+    device: Number(facts.dev),
     tookMs: performance.now() - startedAt,
   };
 }
