@@ -64,6 +64,27 @@ export const FINDS: readonly PastFind[] = [
     was: "the whole object became a field that the next apply would remove",
   },
   {
+    target: "server-side-apply",
+    input: JSON.stringify({
+      value: {
+        metadata: {
+          managedFields: [
+            {
+              manager: "m",
+              operation: "Apply",
+              apiVersion: "v1",
+              fieldsType: "FieldsV1",
+              fieldsV1: { "f:metadata": {} },
+            },
+          ],
+        },
+        spec: { containers: [] },
+      },
+      patch: { spec: { containers: [] } },
+    }),
+    was: "TypeError where a manager gave up the metadata as a whole",
+  },
+  {
     target: "pulled-images",
     input:
       '{"kind":"ImagePulledRecord","imageRef":"a","credentialMapping":{"__proto__":{"nodePodsAccessible":true}}}',

@@ -107,7 +107,9 @@ function withOwners(object: ApiObject, owners: readonly Owner[]): ApiObject {
       ? entry
       : { ...entry, fieldsV1: toFieldsV1(fields) as JsonValue },
   );
-  const { managedFields: _, ...metadata } = object.metadata;
+  // Whoever owned the metadata as a whole and no longer says so has removed it; validation says what is missing.
+  const left = (object as Partial<ApiObject>).metadata ?? ({} as ApiObject["metadata"]);
+  const { managedFields: _, ...metadata } = left;
   return {
     ...object,
     metadata: entries.length === 0 ? metadata : { ...metadata, managedFields: entries },

@@ -74,10 +74,8 @@ export const MESSAGE_TARGETS = [
     run: (bytes) => {
       const few = outcome(() => decodeLayers(bytes), isNoProtobuf);
       const all = protobuf(() => ListContainerStatsResponse.decode(bytes));
-      // What is left out is not decoded, so that less is refused; an entry that comes in parts is not put together.
-      if (few === "refused" || !all || all.stats.length !== few.value.length) return;
-      for (const [i, { attributes, writableLayer }] of few.value.entries())
-        if (writableLayer && attributes) same(typeof all.stats[i]?.attributes?.id, "string");
+      if (few === "refused" || !all) return;
+      for (const { attributes } of few.value) if (attributes) same(typeof attributes.id, "string");
     },
   }),
   bytesTarget({
