@@ -30,6 +30,12 @@ const BEGIN =
 const KILLED =
   /^(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?<pid>\d+) \((?<name>.*?)\) (?:total-vm:\d+kB, )?(?:anon-rss:(?<anon>\d+)kB)?/;
 
+/**
+ * Longest line that is looked at, twice what the kernel writes (PRINTKRB_RECORD_MAX, 1024): names of programs and groups are a
+ * container's to choose, and the time that the expressions take grows with the fourth power of the length.
+ */
+const MAX_LINE = 2_048;
+
 /** Most processes kept of one group killing. */
 const MAX_OTHERS = 20;
 
@@ -41,6 +47,7 @@ export function readOomLines(messages: OomMessages, lines: readonly string[]): O
   let { open, complete } = messages;
   const done: OomKill[] = [...messages.done];
   for (const line of lines) {
+    if (line.length > MAX_LINE) continue;
     const begun = beginOf(line);
     if (begun) {
       if (open) done.push(open);

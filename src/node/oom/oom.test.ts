@@ -180,3 +180,9 @@ test("the kernel's log is read seldom at rest, and soon after a pod has changed"
   await scope[Symbol.asyncDispose]();
   assert.equal(listeners.size, 0);
 });
+
+test("a line longer than the kernel writes is left out at once", () => {
+  const part = "oom_memcg=/a,task_memcg=/a,task=x,pid=1,";
+  const line = `oom-kill:constraint=CONSTRAINT_MEMCG,${part.repeat(2_000)}`;
+  assert.deepEqual(readOomLines(NOTHING, [line]), NOTHING);
+});
