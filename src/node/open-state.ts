@@ -40,6 +40,6 @@ export async function startState(
   const folder = (path: string) => ({ name: "folder", path, holds: "everything below it" });
   await state.makeFolder(folder(rootFolder), ROOT_MODE);
   await state.makeFolder(folder(`${rootFolder}/${FOLDER}`), FOLDER_MODE);
-  state.keepReserve(deps.scope);
+  state.keep(deps.scope);
   return state;
 }

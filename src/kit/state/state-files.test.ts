@@ -163,6 +163,49 @@ describe("StateFiles", () => {
     assert.deepEqual(state.problems.get(), []);
   });
 
+  test("what could not be written is written again by itself, the latest content only, and removals", async () => {
+    const { clock, files, open, failWith, text } = await world();
+    await using scope = new TaskScope("test", { clock, log: silentLog });
+    const state = open();
+    state.keep(scope);
+    const other = { ...FILE, path: "/state/other.json" };
+    const gone = { ...FILE, path: "/state/gone.json" };
+    await state.write(gone, GOOD, 0o600);
+    failWith((operation, path) =>
+      ["writeAtomic", "remove"].includes(operation)
+        ? new OutsideError("exhausted", `${operation} ${path}: ENOSPC`)
+        : undefined,
+    );
+    for (const n of [1, 2]) await assert.rejects(state.write(FILE, `{"n":${n}}`, 0o600));
+    await assert.rejects(state.write(other, "old", 0o600));
+    await assert.rejects(state.remove(gone));
+    await clock.advance(90_000);
+    assert.equal(state.problems.get().length, 3);
+    failWith(() => undefined);
+    await state.write(other, "new", 0o600);
+    await clock.advance(60_000);
+    assert.deepEqual(state.problems.get(), []);
+    assert.equal(await text(FILE.path), '{"n":2}');
+    assert.equal(await text(other.path), "new");
+    assert.equal(await files.facts(gone.path), undefined);
+    assert.equal(clock.pending, 1, "nothing but the reserve is looked after once all is written");
+  });
+
+  test("a file that could not be added to is well again with the disk, also where nothing more is added", async () => {
+    const { clock, open, failWith, text } = await world();
+    await using scope = new TaskScope("test", { clock, log: silentLog });
+    const state = open();
+    state.keep(scope);
+    await state.append(FILE, "{1}\n", 0o600);
+    failWith(failing("append"));
+    await assert.rejects(state.append(FILE, "{2}\n", 0o600), /EIO/);
+    assert.equal(state.problems.get().length, 1);
+    failWith(() => undefined);
+    await clock.advance(60_000);
+    assert.deepEqual(state.problems.get(), []);
+    assert.equal(await text(FILE.path), "{1}\n");
+  });
+
   test("a folder that could not be made is made with the first file that is written", async () => {
     const { open, failWith, text } = await world();
     const folder = { ...FOLDER, path: "/state/pods" };
@@ -279,7 +322,7 @@ describe("StateReserve", () => {
     const { clock, files, open, failWith, setFree } = await world();
     const scope = new TaskScope("test", { clock, log: silentLog });
     const state = open();
-    state.keepReserve(scope);
+    state.keep(scope);
     await clock.advance(1);
     assert.equal((await files.facts("/state/reserve"))?.sizeBytes, RESERVE_BYTES);
     setFree(0);
@@ -290,6 +333,20 @@ describe("StateReserve", () => {
         : undefined,
     );
     await assert.rejects(state.write(FILE, GOOD, 0o600), /ENOSPC/);
+    const cause = Object.assign(new Error("open"), { code: "EMFILE" });
+    let fails = true;
+    failWith((operation, path) => {
+      if (operation !== "writeAtomic") return undefined;
+      if (fails) return new OutsideError("exhausted", "open: EMFILE", { cause });
+      const error = new OutsideError(
+        "exhausted",
+        `write ${path}: no space left on device (ENOSPC)`,
+      );
+      return isHeld() ? error : undefined;
+    });
+    await assert.rejects(state.write(IMPORTANT, GOOD, 0o600), /EMFILE/);
+    assert.equal(isHeld(), true, "no space is freed for what lacks descriptors");
+    fails = false;
     await state.write(IMPORTANT, GOOD, 0o600);
     assert.equal(isHeld(), false);
     await clock.advance(120_000);

@@ -11,8 +11,9 @@ import { isOutside, messageOf, OutsideError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { MetricsRegistry } from "../metrics.ts";
 import type { TaskScope } from "../scope.ts";
+import { FailedChanges } from "./failed-changes.ts";
 import type { StatePort } from "./state-port.ts";
-import type { StateReserve } from "./state-reserve.ts";
+import { isDiskFull, type StateReserve } from "./state-reserve.ts";
 
 /** A file or folder that the agent keeps for itself. */
 export interface StateFile {
@@ -80,6 +81,7 @@ export class StateFiles {
   readonly #setAside = new Map<string, number>();
   /** Folders that were asked for, with their modes: one that could not be made then is made with a file. */
   readonly #folders = new Map<string, number>();
+  readonly #failed = new FailedChanges();
 
   constructor(deps: StateFilesDeps) {
     this.#deps = deps;
@@ -115,9 +117,10 @@ export class StateFiles {
     );
   }
 
-  /** Keeps space reserved for important writes as long as the scope is open. */
-  keepReserve(scope: TaskScope): void {
+  /** Keeps space reserved for important writes, and tries again what could not be written: nobody else may do so. */
+  keep(scope: TaskScope): void {
     this.#deps.reserve?.keep(scope);
+    this.#failed.follow(scope, this.#deps.clock);
   }
 
   /** The file's content; `undefined` when there is none, or none that can be used, which is set aside. */
@@ -214,6 +217,7 @@ export class StateFiles {
         await make();
       } catch (again) {
         this.#report(folder, { kind: "unwritten", why: messageOf(again) });
+        this.#failed.keep(folder.path, () => this.makeFolder(folder, mode));
         return;
       }
     }
@@ -240,7 +244,8 @@ export class StateFiles {
 
   /** Replaces the content. Throws `OutsideError`; the problem is reported and ends with the next success. */
   async write(file: StateFile, content: string | Uint8Array, mode: number): Promise<void> {
-    await this.#change(file, () => this.#deps.files.writeAtomic(file.path, content, mode));
+    const work = () => this.#deps.files.writeAtomic(file.path, content, mode);
+    await this.#failed.run(file.path, () => this.#change(file, work));
   }
 
   /** Adds to the end, as `write`; with `sync` it survives a power cut. */
@@ -250,12 +255,19 @@ export class StateFiles {
     mode: number,
     options?: { readonly sync?: boolean },
   ): Promise<void> {
-    await this.#change(file, () => this.#deps.files.append(file.path, text, mode, options));
+    const add = (more: string) =>
+      this.#change(file, () => this.#deps.files.append(file.path, more, mode, options));
+    await add(text).catch((error: unknown) => {
+      // The text is the caller's to add again; the problem ends with the disk's, also where nothing more is to be added.
+      this.#failed.keep(shownPath(file), () => add(""));
+      throw error;
+    });
   }
 
   /** Removes the file, as `write`. */
   async remove(file: StateFile): Promise<void> {
-    await this.#change(file, () => this.#deps.files.remove(file.path));
+    const work = () => this.#deps.files.remove(file.path);
+    await this.#failed.run(file.path, () => this.#change(file, work));
   }
 
   /** Renames what cannot be used to `<name>.broken` and reports it; whether that could be done. */
@@ -326,7 +338,7 @@ export class StateFiles {
       await work();
     } catch (error) {
       const { reserve } = this.#deps;
-      const full = isOutside(error, "exhausted") && file.important === true;
+      const full = isDiskFull(error) && file.important === true;
       if (!full || !(await reserve?.release())) throw error;
       await work();
     }

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { isOutside } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { createSeededRandom } from "../random.ts";
 import type { TaskScope } from "../scope.ts";
@@ -12,6 +13,13 @@ const ROOM_FACTOR = 4;
 /** Fill pattern of the file. */
 const BLOCK_BYTES = 64 * 1024;
 const FILE_MODE = 0o600;
+
+/** Whether the disk has nothing left, and not the process: that has no descriptors where `EMFILE` is the cause. */
+export function isDiskFull(thrown: unknown): boolean {
+  if (!isOutside(thrown, "exhausted")) return false;
+  const { code } = (thrown.cause ?? {}) as { readonly code?: unknown };
+  return code !== "EMFILE" && code !== "ENFILE";
+}
 
 /** Dependencies of a reserve. */
 export interface StateReserveDeps {
