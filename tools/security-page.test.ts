@@ -1,4 +1,4 @@
-// What docs/security.md promises is tested by files that exist and are run.
+// What docs/security.md and docs/faults.md promise is tested by files that exist and are run.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,11 +6,12 @@ import { test } from "node:test";
 import { readTree } from "./tidy/tidy.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-const page = readFileSync(join(ROOT, "docs/security.md"), "utf8");
+const security = readFileSync(join(ROOT, "docs/security.md"), "utf8");
+const faults = readFileSync(join(ROOT, "docs/faults.md"), "utf8");
 const { files } = readTree(ROOT);
 
 /** Rows of the tables between two marks, as their cells. */
-function rowsOf(mark: string): readonly (readonly string[])[] {
+function rowsOf(mark: string, page = security): readonly (readonly string[])[] {
   const [, text = ""] =
     new RegExp(`<!-- begin ${mark} -->(.*)<!-- end ${mark} -->`, "s").exec(page) ?? [];
   return text
@@ -44,5 +45,16 @@ test("every past vulnerability is named by the tests that stand for it", () => {
     assert.ok(testsOf(cells).length > 0, `no test: ${name}`);
     for (const path of testsOf(cells))
       assert.ok((files.get(path) ?? "").includes(name), `${path} does not name ${name}`);
+  }
+});
+
+test("every fault of the machine has a test in the simulation or on a real node", () => {
+  const rows = rowsOf("faults", faults);
+  assert.ok(rows.length >= 10, `${rows.length} rows`);
+  for (const cells of rows) {
+    assert.equal(cells.length, 4, cells.join(" | "));
+    const paths = testsOf(cells);
+    assert.ok(paths.length > 0, `no test: ${cells[0]}`);
+    for (const path of paths) assert.ok(files.has(path), `${path} of "${cells[0]}" does not exist`);
   }
 });

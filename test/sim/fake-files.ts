@@ -158,7 +158,10 @@ export class FakeFiles implements Files, FileTrees {
   }
 
   async makeDirectory(path: string, mode: number) {
-    this.#begin("makeDirectory", path, () => this.#makeDirectory(path, mode));
+    const isThere = this.#follow(path).node?.kind === "directory";
+    // As mkdir(2), which looks first: neither a full disk nor a read-only one keeps what is there from being there.
+    const operation = isThere ? "findDirectory" : "makeDirectory";
+    this.#begin(operation, path, () => this.#makeDirectory(path, mode));
   }
 
   async makeDirectories(folders: readonly NewFolder[]) {

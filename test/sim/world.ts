@@ -60,12 +60,15 @@ export class World {
   readonly grpc: FakeGrpc;
   /** Files that fail to be read. */
   readonly unreadable = new Set<string>();
+  /** Asked before every call on files and cgroups, beside the faults of a scenario. */
+  fault: Fault = () => undefined;
+  /** Connections that probes and hooks make. */
+  readonly net: Net;
   readonly trace: string[] = [];
   /** Checks of a scenario of its own, made whenever ours are. */
   watch: () => void = () => {};
   /** What stands between agent and runtime. */
   around: (cri: ContainerRuntime) => ContainerRuntime = (cri) => cri;
-  readonly #net: Net;
   readonly #options: WorldOptions;
   #life: Life | undefined;
   #process: GrpcProcess | undefined;
@@ -102,7 +105,7 @@ export class World {
       files: this.host.files,
       random: createSeededRandom(seed + 4),
     });
-    this.#net = {
+    this.net = {
       http: async () => ({ kind: "response", status: 200, body: "", redirectedAway: false }),
       tcpConnect: async () => ({ kind: "connected" }),
       grpcHealth: async () => ({ kind: "status", status: "SERVING" }),
@@ -256,11 +259,12 @@ export class World {
   /** Mounting and writing of volumes fails as often as the runtime does, reading of what is unreadable always. */
   #mountFault(random: Random): Fault {
     return (operation, path) =>
-      operation === "readText" && this.unreadable.has(path)
+      this.fault?.(operation, path) ??
+      (operation === "readText" && this.unreadable.has(path)
         ? new OutsideError("io", `read ${path}: EIO`)
         : VOLUME_WORK.has(operation) && random.next() < (this.runtime?.options.faults ?? 0)
           ? new OutsideError("io", `${operation} ${path}: made to fail`, { retryable: true })
-          : undefined;
+          : undefined);
   }
 
   fail(message: string): never {
@@ -293,7 +297,7 @@ export class World {
       log: this.#log("agent"),
       host: this.host,
       cri: this.around(this.runtime),
-      net: this.#net,
+      net: this.net,
     };
   }
 

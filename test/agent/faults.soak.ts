@@ -1,0 +1,256 @@
+// The rows of docs/faults.md for real: pods with every kind of probe on a node whose disk, descriptors, runtime, network or
+// API server fail for a while. NODELET_FAULTS (all) names rows, by a part of their names, separated by commas.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Container } from "../../src/api/generated/types.ts";
+import { type Box, startBox } from "../box/box.ts";
+import { TEST_IMAGE } from "../box/images.ts";
+import { type ApiServer, apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
+import { ClusterNode, conditionOf, NODE, PODS, podOf } from "../kube/cluster-node.ts";
+import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
+import { LoopDevice, loopObstacle } from "../support/loop-device.ts";
+
+/** The agent's own state is on a disk of its own: files of pods would keep a broken one mounted. */
+const STATE = "/var/lib/kubelet/nodelet";
+const WANTED = (process.env["NODELET_FAULTS"] ?? "").split(",");
+/** How long a pod may take once the fault is over: as long as the longest pause of what is tried again, and some more. */
+const SETTLE_MS = 180_000;
+/** Bytes a second that a slow disk writes. */
+const SLOW_BYTES = 16_384;
+/** `EXT4_IOC_SHUTDOWN` without flushing the log: from then on the file system answers everything with EIO. */
+const SHUT_DOWN =
+  'open(F, "<", $ARGV[0]) or die; $how = pack("L", 2); ioctl(F, 0x8004587d, $how) or die $!';
+const API_PORT = "6443";
+
+interface Row {
+  readonly name: string;
+  readonly seconds: number;
+  /** What the log, `why --node` or the node says at some time. */
+  readonly said: RegExp | undefined;
+  begin(): Promise<void> | void;
+  end(): Promise<void> | void;
+}
+
+let box: Box;
+let server: ApiServer;
+let node: ClusterNode;
+let disk: LoopDevice;
+
+const sh = (script: string) => box.run(["sh", "-c", script]);
+const mountDisk = () => box.run(["mount", disk.path, STATE]);
+const signal = (program: string, name: string) => sh(`kill -${name} $(pgrep -x ${program})`);
+/** Sets the agent's soft limit of descriptors; its hard limit is what it had. */
+const limitDescriptors = async (limit?: number) => {
+  const pid = await node.agent.pid();
+  const [, hard = ""] =
+    /^Max open files +\d+ +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8")) ?? [];
+  execFileSync("prlimit", ["--pid", `${pid}`, `--nofile=${limit ?? hard}:`]);
+};
+/** Both directions of the connections to the API server: neither side hears that the other is gone. */
+const rules = (change: "-I" | "-D", match: readonly string[]) =>
+  sh(
+    ["--dport", "--sport"]
+      .map(
+        (side) => `iptables ${change} INPUT -p tcp ${side} ${API_PORT} ${match.join(" ")} -j DROP`,
+      )
+      .join(" && "),
+  );
+const throttle = (bytes: number) =>
+  writeFileSync(
+    box.cgroupPath("/blkio.throttle.write_bps_device", "blkio"),
+    `${disk.number} ${bytes}`,
+  );
+const LOSS = ["-m", "statistic", "--mode", "random", "--probability", "0.01"];
+
+const ROWS: readonly Row[] = [
+  {
+    name: "ENOSPC",
+    seconds: 45,
+    said: /no space left on device/,
+    begin: () => sh(`cat /dev/zero >${STATE}/filler 2>/dev/null || true; sync`).then(() => {}),
+    end: () => sh(`rm ${STATE}/filler`).then(() => {}),
+  },
+  {
+    name: "EMFILE",
+    seconds: 45,
+    said: /EMFILE|too many open files/,
+    begin: async () => {
+      const open = readdirSync(`/proc/${await node.agent.pid()}/fd`).length;
+      await limitDescriptors(Math.max(8, open - 4));
+    },
+    end: () => limitDescriptors(),
+  },
+  {
+    name: "EIO",
+    seconds: 45,
+    said: /EIO/,
+    begin: () => box.run(["perl", "-e", SHUT_DOWN, STATE]).then(() => {}),
+    end: async () => {
+      // As after a repair: the same disk in the same place. Until nobody has a file of it open it stays broken.
+      await node.agent.until("the disk can be written again", async () => {
+        await sh(`umount -l ${STATE}`);
+        await mountDisk();
+        return (await box.exec(["touch", `${STATE}/repaired`])).code === 0;
+      });
+    },
+  },
+  {
+    name: "slow disk",
+    seconds: 60,
+    said: undefined,
+    begin: () => throttle(SLOW_BYTES),
+    end: () => throttle(0),
+  },
+  {
+    name: "read-only remount",
+    seconds: 45,
+    said: /EROFS/,
+    begin: () => sh(`mount -o remount,ro ${STATE}`).then(() => {}),
+    end: () => sh(`mount -o remount,rw ${STATE}`).then(() => {}),
+  },
+  {
+    name: "containerd hanging",
+    seconds: 130,
+    said: /runtime-listing/,
+    begin: () => signal("containerd", "STOP").then(() => {}),
+    end: () => signal("containerd", "CONT").then(() => {}),
+  },
+  {
+    name: "API server hanging",
+    seconds: 100,
+    said: /lease/,
+    begin: () => signal("kube-apiserver", "STOP").then(() => {}),
+    end: () => signal("kube-apiserver", "CONT").then(() => {}),
+  },
+  {
+    name: "half-open connections",
+    seconds: 100,
+    said: /lease/,
+    begin: () => rules("-I", []).then(() => {}),
+    end: () => rules("-D", []).then(() => {}),
+  },
+  {
+    name: "1 % packet loss",
+    seconds: 60,
+    said: undefined,
+    begin: () => rules("-I", LOSS).then(() => {}),
+    end: () => rules("-D", LOSS).then(() => {}),
+  },
+];
+
+/** A container with a liveness and a readiness probe by a handler. */
+function probed(name: string, command: readonly string[], handler: object): Container {
+  // Longer than a busy machine takes, so that only a wrong verdict fails.
+  const times = { periodSeconds: 3, timeoutSeconds: 10, failureThreshold: 2 };
+  const probe = { ...handler, ...times };
+  const base = { name, image: TEST_IMAGE, command: [...command] };
+  return { ...base, livenessProbe: probe, readinessProbe: probe };
+}
+
+const HTTP = ["sh", "-c", "trap 'exit 0' TERM; httpd -f -p 8080 -h /www & wait $!"];
+
+before(
+  async () => {
+    if (apiServerObstacle() || loopObstacle()) return;
+    box = await startBox({});
+    const made = LoopDevice.over(join(box.folder, "disk"));
+    assert.ok(made, "no loop device is free");
+    disk = made;
+    execFileSync("mkfs.ext4", ["-q", "-m", "0", disk.path]);
+    await box.run(["mkdir", "-p", STATE]);
+    await mountDisk();
+    server = await startApiServer({ box });
+    const agent = await BoxedAgent.start(box, {
+      clientCaFile: server.caFile,
+      flags: [`--hostname-override=${NODE}`, `--kubeconfig=${await server.nodeKubeconfig(NODE)}`],
+    });
+    node = new ClusterNode(agent, server);
+    await node.untilNodeReady();
+    const containers = [
+      probed("http", HTTP, { httpGet: { path: "/", port: 8080 } }),
+      probed("tcp", STAY, { tcpSocket: { port: 8080 } }),
+      probed("exec", STAY, { exec: { command: ["true"] } }),
+    ];
+    await server.must("POST", PODS, podOf("serves", { containers }));
+    agent.apply("fixed.yaml", manifest("fixed"));
+    await node.untilReady("serves");
+    await node.untilReady(`fixed-${NODE}`);
+  },
+  { timeout: 300_000 },
+);
+
+after(async () => {
+  await box?.dispose();
+  disk?.detach();
+});
+
+/** Containers of the pods that run all the time, with their restarts. */
+async function lives(): Promise<readonly string[]> {
+  const pods = await Promise.all(["serves", `fixed-${NODE}`].map((name) => node.pod(name)));
+  return pods.flatMap((pod) =>
+    (pod?.status?.containerStatuses ?? []).map(
+      ({ containerID, restartCount, state }) =>
+        `${containerID} ${restartCount} ${state?.running ? "runs" : "ended"}`,
+    ),
+  );
+}
+
+const skip = apiServerObstacle() ?? loopObstacle() ?? false;
+
+for (const [at, row] of ROWS.entries()) {
+  if (!WANTED.some((part) => row.name.includes(part))) continue;
+  test(`${row.name} for ${row.seconds} s: what runs goes on, it is said, all is well after`, {
+    skip,
+  }, async (t) => {
+    const { agent } = node;
+    const was = await lives();
+    assert.equal(was.filter((line) => / 0 runs$/.test(line)).length, 4, was.join("; "));
+    const logged = agent.log().length;
+    await row.begin();
+    let said = "";
+    try {
+      const until = performance.now() + row.seconds * 1000;
+      await server.must("POST", PODS, podOf(`late-${at}`)).catch(() => {});
+      while (performance.now() < until) {
+        await sleep(5_000);
+        said += await agent.command("why", "--node").catch(() => "");
+      }
+    } finally {
+      await row.end();
+    }
+    if ((await node.pod(`late-${at}`)) === undefined)
+      await agent.until(
+        "the API takes a pod",
+        async () =>
+          await server.must("POST", PODS, podOf(`late-${at}`)).then(
+            () => true,
+            () => false,
+          ),
+        SETTLE_MS,
+      );
+    const ended = performance.now();
+    await agent.until(
+      "a new pod is Ready",
+      async () => conditionOf(await node.pod(`late-${at}`), "Ready") === "True",
+      SETTLE_MS,
+    );
+    t.diagnostic(
+      `a new pod is Ready ${Math.round((performance.now() - ended) / 1000)} s after the fault`,
+    );
+    await agent.until(
+      "nothing is wrong any more",
+      async () => {
+        const why = await agent.command("why", "--node").catch(() => "not answered");
+        return !/health check fails|cannot be written|not ready|not answered/.test(why);
+      },
+      SETTLE_MS,
+    );
+    assert.ok(agent.running, "the agent has ended");
+    assert.deepEqual(await lives(), was);
+    if (row.said) assert.match(said + agent.log().slice(logged), row.said);
+  });
+}
