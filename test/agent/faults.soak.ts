@@ -42,7 +42,22 @@ let disk: LoopDevice;
 
 const sh = (script: string) => box.run(["sh", "-c", script]);
 const mountDisk = () => box.run(["mount", disk.path, STATE]);
-const signal = (program: string, name: string) => sh(`kill -${name} $(pgrep -x ${program})`);
+/** nsenter(1), by which a program of the box was started from outside, stops and goes on with it only when it is told to. */
+const signal = async (program: string, name: string) => {
+  const pid = (await sh(`kill -${name} $(pgrep -x ${program}) && pgrep -x ${program}`)).trim();
+  if (name !== "CONT") return;
+  for (const each of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)))
+    if (readStatus(each, "NSpid").at(-1) === pid)
+      process.kill(Number(readStatus(each, "PPid")[0]), "SIGCONT");
+};
+const readStatus = (pid: string, field: string): readonly string[] => {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    return new RegExp(`^${field}:\\s+(.*)$`, "m").exec(status)?.[1]?.split(/\s+/) ?? [];
+  } catch {
+    return [];
+  }
+};
 /** Sets the agent's soft limit of descriptors; its hard limit is what it had. */
 const limitDescriptors = async (limit?: number) => {
   const pid = await node.agent.pid();
