@@ -4,6 +4,7 @@ import { FakeFiles } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { OutsideError } from "../errors.ts";
 import { silentLog } from "../log.ts";
+import { TaskScope } from "../scope.ts";
 import { KeyedLog } from "./keyed-log.ts";
 import { StateFiles } from "./state-files.ts";
 
@@ -25,6 +26,7 @@ function world() {
     },
   });
   const values = new Map<string, string>();
+  const state = new StateFiles({ files, clock, log: silentLog });
   const log = () =>
     new KeyedLog<string>(
       {
@@ -33,7 +35,7 @@ function world() {
         keys: () => values.keys(),
         decode: (value) => (typeof value === "string" ? value : undefined),
       },
-      { state: new StateFiles({ files, clock, log: silentLog }) },
+      { state },
     );
   const set = (of: KeyedLog<string>, key: string, value: string | undefined) => {
     if (value === undefined) values.delete(key);
@@ -45,7 +47,7 @@ function world() {
     broken = now;
   };
   const kept = async () => Object.fromEntries(await log().open());
-  return { files, values, operations, log, set, text, breakDisk, kept };
+  return { clock, files, state, values, operations, log, set, text, breakDisk, kept };
 }
 
 test("open: of each key the last value counts, and one that was removed is gone", async () => {
@@ -128,6 +130,25 @@ test("changed: what a full disk did not take is written with the next change", a
   set(values, "c", "1");
   await values.flush();
   assert.deepEqual(await kept(), { a: "1", b: "1", c: "1" });
+});
+
+test("changed: what a full disk did not take is written by itself when there is room again", async () => {
+  const { log, set, breakDisk, kept, clock, state } = world();
+  await using scope = new TaskScope("test", { clock, log: silentLog });
+  state.keep(scope);
+  const values = log();
+  await values.open();
+  set(values, "a", "1");
+  await values.flush();
+  breakDisk(true);
+  set(values, "a", "2");
+  assert.equal(await values.flush(), false);
+  await clock.advance(120_000);
+  breakDisk(false);
+  await clock.advance(60_000);
+  assert.equal(await values.flush(), true);
+  assert.deepEqual(await kept(), { a: "2" });
+  assert.deepEqual(state.problems.get(), []);
 });
 
 const DAMAGES: Readonly<Record<string, (text: string) => string>> = {

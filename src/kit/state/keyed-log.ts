@@ -87,8 +87,9 @@ export class KeyedLog<T> {
     return !this.#failed;
   }
 
-  async #write(): Promise<void> {
-    while (this.#changed.size > 0) {
+  /** Writes what has changed; `anyway`, also where nothing has. */
+  async #write(anyway = false): Promise<void> {
+    for (let isDue = anyway; isDue || this.#changed.size > 0; isDue = false) {
       // What changes in this turn goes with it.
       await undefined;
       const keys = [...this.#changed];
@@ -98,13 +99,19 @@ export class KeyedLog<T> {
         else await this.#append(keys);
         this.#failed = false;
       } catch {
-        // The state files report it; the values are in memory, and are all written with the next change.
+        // The state files report it. All values are written with the next change, and without one when it is tried again.
         this.#failed = true;
+        this.#state.tryAgain(this.#options.file, async () => this.#tryAgain());
       }
       this.#stale = this.#failed;
     }
     // In the turn in which nothing was left: whoever comes later begins another one.
     this.#writing = undefined;
+  }
+
+  /** Begins to write all values, unless that is under way or has been done meanwhile. */
+  #tryAgain(): void {
+    if (this.#failed) this.#writing ??= this.#write(true);
   }
 
   #isMostlyOld(): boolean {

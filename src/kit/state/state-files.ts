@@ -12,6 +12,7 @@ import type { Log } from "../log.ts";
 import type { MetricsRegistry } from "../metrics.ts";
 import type { TaskScope } from "../scope.ts";
 import { FailedChanges } from "./failed-changes.ts";
+import { exposeStateFiles } from "./state-metrics.ts";
 import type { StatePort } from "./state-port.ts";
 import { isDiskFull, type StateReserve } from "./state-reserve.ts";
 
@@ -94,33 +95,18 @@ export class StateFiles {
 
   /** Exposes the metrics of state files. */
   expose(metrics: MetricsRegistry): void {
-    metrics.collected(
-      {
-        name: "nodelet_state_files_set_aside_total",
-        help: "Damaged state files that were renamed to .broken, by kind of file.",
-        type: "counter",
-      },
-      () => [...this.#setAside].map(([file, value]) => ({ labels: { file }, value })),
-    );
-    metrics.collected(
-      {
-        name: "nodelet_state_files_in_memory",
-        help: "State files that cannot be read or written now and are kept in memory, by kind of file.",
-        type: "gauge",
-      },
-      () => {
-        const counts = new Map<string, number>();
-        for (const { kind, file } of this.#problems.get())
-          if (kind !== "setAside") counts.set(file, (counts.get(file) ?? 0) + 1);
-        return [...counts].map(([file, value]) => ({ labels: { file }, value }));
-      },
-    );
+    exposeStateFiles(metrics, this.#problems, this.#setAside);
   }
 
   /** Keeps space reserved for important writes, and tries again what could not be written: nobody else may do so. */
   keep(scope: TaskScope): void {
     this.#deps.reserve?.keep(scope);
     this.#failed.follow(scope, this.#deps.clock);
+  }
+
+  /** Calls `change` in the place of a change of this file that has failed, for who has newer content by then. */
+  tryAgain(file: StateFile, change: () => Promise<void>): void {
+    this.#failed.keep(file.path, change);
   }
 
   /** The file's content; `undefined` when there is none, or none that can be used, which is set aside. */
