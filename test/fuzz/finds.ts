@@ -59,6 +59,15 @@ export const FINDS: readonly PastFind[] = [
     was: "RangeError for spec.securityContext.supplementalGroups of 200,000 numbers",
   },
   {
+    target: "credential-provider-answer",
+    input: () =>
+      JSON.stringify({
+        apiVersion: "credentialprovider.kubelet.k8s.io/v1",
+        kind: "k".repeat(200_000),
+      }),
+    was: "the error quoted the whole kind",
+  },
+  {
     target: "managed-fields",
     input: '{".":{}}',
     was: "the whole object became a field that the next apply would remove",

@@ -111,7 +111,7 @@ export const TEXT_TARGETS = [
     run: (text) => {
       const nanos = parseTimestampNanos(text);
       // A zone may lead out of the years that can be written.
-      if (nanos !== undefined && !/^(0001-01-01|9999-12-31)/.test(text))
+      if (nanos !== undefined && !/^(0000|0001-01-01|9999-12-31)/.test(text))
         same(parseTimestampNanos(rfc3339Nano(nanos)), nanos);
       const wall = parseTimestamp(text);
       if (wall !== undefined) nanosFromWall(wall);

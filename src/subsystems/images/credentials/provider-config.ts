@@ -1,6 +1,7 @@
 // pure
 /** The file of `--image-credential-provider-config`: which programs give credentials for which images. */
 import type { JsonValue } from "../../../api/generated/types.ts";
+import { cutToBytes } from "../../../api/text/names.ts";
 import { parseDuration } from "../../../config/duration.ts";
 import { asFields, type Fields } from "../fields.ts";
 import { matchesImage } from "./keyring.ts";
@@ -126,7 +127,11 @@ export function providerRequest(
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 
-/** Parses a program's response; the `SyntaxError` it throws quotes nothing of it, since it may hold secrets. */
+/** Longest part of an answer that an error quotes. */
+const MAX_QUOTED_BYTES = 100;
+const quoted = (value: JsonValue | undefined) => cutToBytes(textOf(value), MAX_QUOTED_BYTES);
+
+/** Parses a program's response; the `SyntaxError` it throws quotes only names of types, since the rest may hold secrets. */
 export function readProviderAnswer(provider: CredentialProvider, output: string): ProviderAnswer {
   let root: Fields | undefined;
   try {
@@ -136,16 +141,16 @@ export function readProviderAnswer(provider: CredentialProvider, output: string)
   }
   if (root?.["apiVersion"] !== provider.apiVersion)
     throw new SyntaxError(
-      `apiVersion from credential plugin response did not match expected apiVersion:${provider.apiVersion}, actual apiVersion:${textOf(root?.["apiVersion"])}`,
+      `apiVersion from credential plugin response did not match expected apiVersion:${provider.apiVersion}, actual apiVersion:${quoted(root?.["apiVersion"])}`,
     );
   const { kind, cacheKeyType, cacheDuration } = root;
   if (kind !== "CredentialProviderResponse")
     throw new SyntaxError(
-      `failed to decode CredentialProviderResponse, unexpected Kind: ${JSON.stringify(kind)}`,
+      `failed to decode CredentialProviderResponse, unexpected Kind: "${quoted(kind)}"`,
     );
   if (cacheKeyType !== "Image" && cacheKeyType !== "Registry" && cacheKeyType !== "Global")
     throw new SyntaxError(
-      `credential provider plugin did not return a valid cacheKeyType: ${JSON.stringify(cacheKeyType)}`,
+      `credential provider plugin did not return a valid cacheKeyType: "${quoted(cacheKeyType)}"`,
     );
   const parsed = typeof cacheDuration === "string" ? parseDuration(cacheDuration) : undefined;
   if (parsed && !parsed.ok)
