@@ -125,7 +125,8 @@ test("disk is what was written: layer, log and volume", async () => {
   near(volume.usedBytes, 8 * MI, 0.02, "volume");
   near(container.rootfs.usedBytes, 4 * MI, 0.05, "writable layer");
   const parts = volume.usedBytes + container.rootfs.usedBytes + container.logs.usedBytes;
-  assert.equal(writer["ephemeral-storage"].usedBytes, parts);
+  const managed = writer["ephemeral-storage"].usedBytes - parts;
+  assert.ok(managed >= 4096 && managed <= 16_384, `hosts file and messages take ${managed} bytes`);
 });
 
 test("system containers: the runtime's cgroup is the configured one", async () => {
