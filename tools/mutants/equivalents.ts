@@ -32,6 +32,12 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
       "it chooses between two messages, where the lifetime is not the shortest one",
     "jti: uuidOf(random.hex(16)), => jti: uuidOf(random.hex(17)),": "a UUID takes what it needs",
   },
+  "src/localapi/control/signer.ts": {
+    "if (isOutside(error)) return false; => if (true) return false;": ONLY_INVALID,
+    "throw error; => void error;": ONLY_INVALID,
+    "if (!isOutside(error)) throw error; => if (false) throw error;": ONLY_INVALID,
+    "if (!isOutside(error)) throw error; => if (!isOutside(error)) void error;": ONLY_INVALID,
+  },
   "src/outside/tokens/tokens.ts": {
     "if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head || !body || !signature) return; => if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head && !body || !signature) return;":
       "an empty head names no algorithm",

@@ -20,7 +20,10 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
     "src/localapi/access/credentials.test.ts",
     "test/localapi/node-certificates.test.ts",
   ],
-  "src/localapi/control/signer.ts": ["test/localapi/node-certificates.test.ts"],
+  "src/localapi/control/signer.ts": [
+    "src/localapi/control/signer.test.ts",
+    "test/localapi/node-certificates.test.ts",
+  ],
   "src/outside/tokens/tokens.ts": ["src/outside/tokens/tokens.test.ts"],
   "src/outside/net/serve/client-certificates.ts": [
     "test/server/listener-tls.test.ts",

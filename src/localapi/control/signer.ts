@@ -45,7 +45,7 @@ export function signingController(
           return isOld(request, clock.wall())
             ? [() => void store.remove(SIGNING_REQUEST_KIND.collection, object)]
             : [];
-        if (!(request.spec.signerName in SIGNERS)) return [];
+        if (!Object.hasOwn(SIGNERS, request.spec.signerName)) return [];
         if (isApproved(request) || isOfNode(request)) return [() => answer(core, object, issuer)];
         return [];
       }),
