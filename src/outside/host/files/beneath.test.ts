@@ -17,7 +17,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { isOutside, type OutsideCode } from "../../../kit/errors.ts";
 import { type BeneathOptions, openBeneath } from "./beneath.ts";
 
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_DIRECTORY } = constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_DIRECTORY, O_NOFOLLOW } = constants;
 
 let folder: string;
 let root: string;
@@ -122,4 +122,33 @@ test("openBeneath with sameMount stops at a bind mount of the same disk", {
   } finally {
     execFileSync("umount", [`${root}/mount`]);
   }
+});
+
+test("openBeneath with sameMount stops at a file that is mounted, and nowhere else", {
+  skip: process.getuid?.() !== 0 && "needs root to mount",
+}, async () => {
+  assert.equal(await read("a/b/file", O_RDONLY, { sameMount: true }), "inside");
+  execFileSync("mount", ["--bind", `${folder}/secret`, `${root}/a/b/file`]);
+  try {
+    assert.equal(await read("a/b/file"), "outside");
+    await assert.rejects(read("a/b/file", O_RDONLY, { sameMount: true }), (thrown) =>
+      isOutside(thrown, "precondition"),
+    );
+  } finally {
+    execFileSync("umount", [`${root}/a/b/file`]);
+  }
+});
+
+test("openBeneath takes no file for a root, and opens with O_NOFOLLOW what is no link", async () => {
+  await assert.rejects(openBeneath(`${folder}/secret`, "", O_RDONLY));
+  assert.equal(await read("a/b/file", O_RDONLY | O_NOFOLLOW), "inside");
+});
+
+test("openBeneath creates for the owner only, and gives up where nothing can be created", async () => {
+  const handle = await openBeneath(root, "a/own", O_WRONLY | O_CREAT);
+  await handle.close();
+  assert.equal(statSync(`${root}/a/own`).mode & 0o777, 0o600);
+  await assert.rejects(openBeneath("/proc/self", "none", O_WRONLY | O_CREAT), (thrown) =>
+    isOutside(thrown),
+  );
 });

@@ -80,6 +80,42 @@ test("holdBeneath refuses every way out", async () => {
   assert.throws(() => statSync(join(outside, "made")));
 });
 
+test("holdBeneath tells a file on the way from a root that is none", async () => {
+  const { root } = volume("files");
+  writeFileSync(join(root, "file"), "");
+  assert.equal(await held(root, "file/x"), "precondition");
+  assert.equal(await held(join(root, "file"), ""), "notFound");
+  assert.equal(await held(join(root, "file"), "x"), "notFound");
+});
+
+test("holdBeneath goes back by the names it went, and to the root from anywhere", async () => {
+  const { root } = volume("back");
+  symlinkSync(`${root}/a/b/f`, join(root, "a/b/absolute"));
+  const file = idOf(statSync(join(root, "a/b/f")));
+  for (const path of ["a/./../a//../a/b/f", "a/b/absolute", "a/b/../b/./absolute"])
+    assert.equal(await held(root, path), file, path);
+});
+
+test("holdBeneath follows 40 links on one way and no more, as the kernel", async () => {
+  const { root } = volume("links");
+  for (let i = 1; i <= 41; i += 1)
+    symlinkSync(i === 1 ? "a/b/f" : `l${i - 1}`, join(root, `l${i}`));
+  assert.equal(await held(root, "l40"), idOf(statSync(join(root, "a/b/f"))));
+  assert.equal(await held(root, "l41"), "invalid");
+});
+
+test("holdBeneath goes 4,096 names on one way and no more", async () => {
+  const { root } = volume("steps");
+  const around = "a/../";
+  assert.equal(await held(root, `${around.repeat(2_047)}a/b`), idOf(statSync(join(root, "a/b"))));
+  assert.equal(await held(root, `${around.repeat(2_048)}a`), "invalid");
+});
+
+test("holdBeneath says why a folder cannot be made", async () => {
+  assert.equal(await held("/sys/kernel", "none"), "notFound");
+  assert.notEqual(await held("/sys/kernel", "none", 0o755), "notFound");
+});
+
 const skip = swapObstacle();
 const LOOKS = 3_000;
 
