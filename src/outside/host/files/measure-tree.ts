@@ -102,8 +102,11 @@ async function measureTree(
   if (!path.startsWith("/"))
     throw new OutsideError("invalid", `measure ${path}: the path is not absolute`);
   const startedAt = performance.now();
+  // Asked first: an error for each file and for each missing folder costs more than this call for all.
+  const facts = statOf(path);
+  if (!facts?.isDirectory()) return facts && sizeOfFile(facts, startedAt);
   using root = openFolder(path);
-  if (root === undefined) return sizeOfFile(path, startedAt);
+  if (root === undefined) return undefined;
   const { dev, blocks } = root.facts;
   const walk: Walk = {
     device: dev,
@@ -124,9 +127,8 @@ async function measureTree(
 }
 
 /** A plain file by itself; links and special files are no storage of anybody's. */
-function sizeOfFile(path: string, startedAt: number): TreeSize | undefined {
-  const facts = statOf(path);
-  if (!facts?.isFile()) return undefined;
+function sizeOfFile(facts: BigIntStats, startedAt: number): TreeSize | undefined {
+  if (!facts.isFile()) return undefined;
   return {
     usedBytes: Number(facts.blocks * BLOCK_BYTES),
     inodes: 1,
@@ -240,7 +242,7 @@ function count(path: string, walk: Walk): boolean {
 }
 
 function statOf(path: string): BigIntStats | undefined {
-  return orVanished(path, () => lstatSync(path, { bigint: true }));
+  return orVanished(path, () => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
 }
 
 /** A folder that is held open, to be listed. */
