@@ -29,7 +29,7 @@ clean() {
 
 # alive DIRECTORY: does the outer.sh that made the box still run? (its pid and start time are in `owner`)
 alive() {
-  read -r pid started <"$1/owner" 2>/dev/null || return 1
+  { read -r pid started <"$1/owner"; } 2>/dev/null || return 1
   [ "$(start_time "$pid")" = "$started" ]
 }
 
@@ -45,7 +45,7 @@ sweep() {
     [ -d "$dir" ] || continue
     alive "$dir" && continue
     # A directory without an owner may belong to a box that is just starting.
-    [ -e "$dir/owner" ] || [ -z "$(find "$dir" -maxdepth 0 -mmin -1)" ] || continue
+    [ -e "$dir/owner" ] || [ -z "$(find "$dir" -maxdepth 0 -mmin -1 2>/dev/null)" ] || continue
     clean "${dir##*/"$prefix"}" "$dir"
   done
   for root in $BOX_CGROUPS; do
@@ -61,7 +61,9 @@ if [ "${1:-}" = sweep ]; then
   exit 0
 fi
 
-echo "$$ $(start_time $$)" >"$BOX_DIR/owner"
+# Renamed into place: a sweep that read the file while it is still empty would remove the box as it starts.
+echo "$$ $(start_time $$)" >"$BOX_DIR/owner.new"
+mv "$BOX_DIR/owner.new" "$BOX_DIR/owner"
 for root in $BOX_CGROUPS; do
   # Version 2: a group can only have the controllers that the one above it hands down, as any node does.
   [ "$BOX_CGROUP_VERSION" = 1 ] || for controller in $(cat "$root/cgroup.controllers"); do
