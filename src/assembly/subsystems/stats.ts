@@ -1,8 +1,9 @@
 import { managedFiles, podPaths } from "../../api/pod/pod-paths.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
-import { type MeasuredPod, measuredPod, Stats } from "../../subsystems/stats/stats.ts";
+import { measuredPod, Stats } from "../../subsystems/stats/stats.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { Foundation } from "../foundation.ts";
 
@@ -30,21 +31,15 @@ export function assembleStats(
     { name: "misc", path: config.systemCgroups },
   ].filter(({ path }) => path !== "");
   const roots = { root: rootFolder, logs: config.podLogsDir };
-  // Facts are replaced, never changed: what follows from them is derived once, not every ten seconds.
-  const known = new WeakMap<PodFact, MeasuredPod | "nothing runs">();
-  const derive = (fact: PodFact) => {
+  const measuredOf = derivedOnce((fact: PodFact) => {
     const paths = podPaths(roots, fact.pod);
-    const group = cgroups.podPath(fact.pod, fact.uid);
-    const measured =
-      measuredPod(fact, {
-        group,
-        logsFolder: paths.logs,
-        volumesFolder: paths.volumes,
-        managedFiles: managedFiles(paths),
-      }) ?? "nothing runs";
-    known.set(fact, measured);
-    return measured;
-  };
+    return measuredPod(fact, {
+      group: cgroups.podPath(fact.pod, fact.uid),
+      logsFolder: paths.logs,
+      volumesFolder: paths.volumes,
+      managedFiles: managedFiles(paths),
+    });
+  });
   return new Stats(
     {
       nodeName,
@@ -64,8 +59,8 @@ export function assembleStats(
       },
       pods: () =>
         podFacts.values().flatMap((fact) => {
-          const measured = known.get(fact) ?? derive(fact);
-          if (measured === "nothing runs") return [];
+          const measured = measuredOf(fact);
+          if (!measured) return [];
           const claims = volumes.measuredClaims(fact.uid);
           return claims.length === 0 ? measured : { ...measured, claims };
         }),

@@ -5,6 +5,7 @@
  */
 import type { PodUid } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
 import { type Choices, chooseDevices, type PreferenceQuestion } from "./choose.ts";
 import type { Device, Inventory, ResourceRecord } from "./inventory.ts";
 import { type HeldDevice, type Holding, holdingsOf, type Ledger } from "./ledger/ledger.ts";
@@ -213,17 +214,11 @@ function tooFew(resource: string, amount: number, free: number): AllocationRefus
   );
 }
 
-/** Lists of devices are replaced and never changed, so that what was found out of one holds. */
-const HEALTHY = new WeakMap<ReadonlyMap<string, Device>, ReadonlySet<string>>();
-
-function healthyIds(devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
-  const known = HEALTHY.get(devices);
-  if (known) return known;
+const healthyIds = derivedOnce((devices: ReadonlyMap<string, Device>): ReadonlySet<string> => {
   const ids = new Set<string>();
   for (const device of devices.values()) if (device.healthy) ids.add(device.id);
-  HEALTHY.set(devices, ids);
   return ids;
-}
+});
 
 /** Allocations of the pod while a plan is built. */
 interface Share {

@@ -9,6 +9,7 @@ import {
   quantityFromBytes,
   wholeOf,
 } from "../../api/text/quantity.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
 import type { DiskLayout } from "./signals.ts";
 import { containerStorageText, emptyDirText, podStorageText } from "./texts.ts";
 import { type CandidatePod, ephemeralStorageOf, type PodUsage } from "./usage.ts";
@@ -57,18 +58,7 @@ interface StorageLimits {
   readonly podBytes: number | undefined;
 }
 
-/** Pods are replaced, never changed, so their limits are read once. */
-const known = new WeakMap<Pod, StorageLimits>();
-
-function limitsOf(pod: Pod): StorageLimits {
-  const found = known.get(pod);
-  if (found) return found;
-  const limits = readLimits(pod);
-  known.set(pod, limits);
-  return limits;
-}
-
-function readLimits(pod: Pod): StorageLimits {
+const limitsOf = derivedOnce((pod: Pod): StorageLimits => {
   const { volumes = [], containers = [] } = pod.spec ?? {};
   return {
     isCritical: isCriticalPod(pod),
@@ -85,7 +75,7 @@ function readLimits(pod: Pod): StorageLimits {
     ),
     podBytes: aggregateContainerLimits(pod).get(STORAGE),
   };
-}
+});
 
 /**
  * The pods that exceed a limit of their own, each with the first one that it exceeds: of an emptyDir, of its

@@ -9,6 +9,7 @@ import {
   readdirSync,
   readlinkSync,
 } from "node:fs";
+import { derivedOnce } from "../../../kit/derived-once.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { MeasuredTree, TreeSize } from "../host.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
@@ -210,13 +211,8 @@ function mountsBelow({ path }: OpenedFolder, table: readonly MountEntry[]): Read
   return new Set(mountPointsWithin(table, real).map((point) => point.slice(real.length)));
 }
 
-/** By table of mounts, which are the same for all folders that are measured in one request. */
-const ABOVE_MOUNTS = new WeakMap<readonly MountEntry[], ReadonlySet<string>>();
-
 /** All folders that a mount lies in at any depth: most folders that are measured are not among them. */
-function foldersAboveMounts(table: readonly MountEntry[]): ReadonlySet<string> {
-  const known = ABOVE_MOUNTS.get(table);
-  if (known) return known;
+const foldersAboveMounts = derivedOnce((table: readonly MountEntry[]): ReadonlySet<string> => {
   const above = new Set(["/"]);
   for (const { mountPoint } of table)
     for (let at = mountPoint.lastIndexOf("/"); at > 0; at = mountPoint.lastIndexOf("/", at - 1)) {
@@ -224,9 +220,8 @@ function foldersAboveMounts(table: readonly MountEntry[]): ReadonlySet<string> {
       if (above.has(folder)) break;
       above.add(folder);
     }
-  ABOVE_MOUNTS.set(table, above);
   return above;
-}
+});
 
 /** Counts a file; returns whether it is a folder to descend into. */
 function count(path: string, walk: Walk): boolean {

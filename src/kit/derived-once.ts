@@ -1,0 +1,16 @@
+// pure
+
+/**
+ * A function that derives its result once for each object, for objects that are replaced and never changed. The result
+ * is forgotten with its object; where `derive` throws, nothing is kept.
+ */
+export function derivedOnce<K extends object, V>(derive: (from: K) => V): (from: K) => V {
+  const known = new WeakMap<K, { readonly value: V }>();
+  return (from) => {
+    const found = known.get(from);
+    if (found) return found.value;
+    const value = derive(from);
+    known.set(from, { value });
+    return value;
+  };
+}
