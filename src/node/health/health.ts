@@ -8,16 +8,12 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck, HealthRegistry } from "../../kit/health/health.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
+import { ownCgroup } from "../../kit/proc/own-cgroup.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
-import {
-  lowestLimit,
-  MEMORY_LIMIT_FILES,
-  MemoryCeiling,
-  ownMemoryGroup,
-} from "./memory-ceiling.ts";
+import { lowestLimit, MEMORY_LIMIT_FILES, MemoryCeiling } from "./memory-ceiling.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** Dependencies for measuring the agent. */
@@ -71,7 +67,7 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
 /** Measures the process whenever the result is called, and ends the agent with the reason before its memory runs out. */
 function watchMemory({ host, serving }: NodeHealthDeps["outside"], scope: TaskScope): () => void {
   if (!serving) return () => {};
-  const group = ownMemoryGroup(host.readKernel("/proc/self/cgroup") ?? "");
+  const group = ownCgroup(host.readKernel("/proc/self/cgroup"), "memory");
   const limits = group === undefined ? [] : host.cgroups.readNow(group, MEMORY_LIMIT_FILES);
   const ceiling = new MemoryCeiling(lowestLimit(limits));
   const { promise, resolve } = Promise.withResolvers<string | undefined>();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lowestLimit, MemoryCeiling, ownMemoryGroup } from "./memory-ceiling.ts";
+import { lowestLimit, MemoryCeiling } from "./memory-ceiling.ts";
 
 const MIB = 1024 * 1024;
 const HEAP = { heapUsedBytes: 100 * MIB, heapLimitBytes: 512 * MIB };
@@ -56,14 +56,6 @@ for (const [name, { limitMib, measured }] of Object.entries(CASES))
         said,
       );
   });
-
-for (const [text, group] of [
-  ["0::/system.slice/nodelet.service\n", "/system.slice/nodelet.service"],
-  ["5:memory:/a:b\n4:cpu,cpuacct:/c\n0::/d\n", "/a:b"],
-  ["4:cpu,cpuacct:/c\n", undefined],
-  ["", undefined],
-] as const)
-  test(`ownMemoryGroup: ${JSON.stringify(text)}`, () => assert.equal(ownMemoryGroup(text), group));
 
 for (const [values, limit] of [
   [["1073741824", "1342177280", undefined], 1073741824],

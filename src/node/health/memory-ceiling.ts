@@ -46,17 +46,6 @@ function mib(bytes: number): string {
   return `${Math.round(bytes / MIB)} MiB`;
 }
 
-/** Path of this process' own group for memory, out of `/proc/self/cgroup`. */
-export function ownMemoryGroup(text: string): string | undefined {
-  let unified: string | undefined;
-  for (const line of text.split("\n")) {
-    const [, controllers, ...path] = line.split(":");
-    if (controllers?.split(",").includes("memory")) return path.join(":");
-    if (controllers === "") unified = path.join(":");
-  }
-  return unified;
-}
-
 /** Files of a group that may limit its memory, of both versions of cgroups. */
 export const MEMORY_LIMIT_FILES = ["memory.high", "memory.max", "memory.limit_in_bytes"] as const;
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, networkInterfaces, hostname as nodeHostname } from "node:os";
-import { parseMeminfo } from "../../kit/meminfo.ts";
+import { parseMeminfo } from "../../kit/proc/meminfo.ts";
 import { type InterfaceAddress, rankAddresses } from "./default-route.ts";
 import type { HostFacts } from "./host.ts";
 

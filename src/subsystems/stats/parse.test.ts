@@ -14,7 +14,6 @@ import {
   parseLimit,
   parseNumber,
   parseOpenFilesLimit,
-  parseOwnGroup,
   parsePressure,
   parseTasks,
   pidsOf,
@@ -99,12 +98,6 @@ test("facts of the machine out of /proc", () => {
   assert.equal(parseDefaultInterface(route), undefined);
   assert.equal(parseTasks("0.96 0.53 1.35 3/345 12345"), 345);
   assert.equal(parseBootSecond("cpu 1 2\nbtime 1790000000\nprocesses 5"), 1790000000);
-});
-
-test("parseOwnGroup finds the group of the CPU on both versions", () => {
-  assert.equal(parseOwnGroup("9:memory:/m\n3:cpu,cpuacct:/agent\n0::/"), "/agent");
-  assert.equal(parseOwnGroup("0::/system.slice/nodelet.service"), "/system.slice/nodelet.service");
-  assert.equal(parseOwnGroup(undefined), undefined);
 });
 
 test("groupPath: a group however people write it, never above the root", () => {

@@ -198,18 +198,6 @@ export function parseBootSecond(stat: string | undefined): number | undefined {
   return second === undefined ? undefined : Number(second);
 }
 
-/** Path of this process' own group for the CPU, out of `/proc/self/cgroup`. */
-export function parseOwnGroup(text: string | undefined): string | undefined {
-  let unified: string | undefined;
-  for (const line of (text ?? "").split("\n")) {
-    const [, controllers, ...rest] = line.split(":");
-    const path = rest.join(":");
-    if (controllers?.split(",").includes("cpu")) return path;
-    if (controllers === "") unified = path;
-  }
-  return unified;
-}
-
 /** A group as people write its path: absolute or not, with slashes or dots too many. */
 export function groupPath(text: string): string {
   const parts: string[] = [];

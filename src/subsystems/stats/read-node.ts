@@ -1,5 +1,5 @@
 import type { WallMs } from "../../kit/clock.ts";
-import { parseMeminfo } from "../../kit/meminfo.ts";
+import { parseMeminfo } from "../../kit/proc/meminfo.ts";
 import type { Host, HostFacts } from "../../outside/host/host.ts";
 import type { GroupFigures, MemoryFigures, Pressure, SwapFigures } from "./figures.ts";
 import { parseKeyed, parsePressure } from "./parse.ts";

@@ -5,6 +5,7 @@
  */
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
+import { ownCgroup } from "../../kit/proc/own-cgroup.ts";
 import type { Host, HostFacts } from "../../outside/host/host.ts";
 import { cadvisorPage } from "./cadvisor-page.ts";
 import { Disks, type DisksDeps } from "./disks.ts";
@@ -27,7 +28,6 @@ import {
   parseDefaultInterface,
   parseDiskstats,
   parseInterfaces,
-  parseOwnGroup,
   parseTasks,
   pidsOf,
 } from "./parse.ts";
@@ -104,7 +104,7 @@ export class Stats {
       swap: deps.facts.swapBytes > 0,
       pressure: deps.host.readKernel("/proc/pressure/cpu") !== undefined,
     };
-    const own = parseOwnGroup(deps.host.readKernel("/proc/self/cgroup"));
+    const own = ownCgroup(deps.host.readKernel("/proc/self/cgroup"), "cpu");
     const isShared = own === undefined || own === "/" || own.startsWith("/..");
     const given = options.groups.map(({ name, path }) => ({ name, path: groupPath(path) }));
     this.#groups = [...given, ...(isShared ? [] : [{ name: "kubelet", path: own }])];

@@ -3,7 +3,8 @@
 import { expandVariables } from "../../../src/api/env/expand.ts";
 import { parseCriLogLine } from "../../../src/api/text/cri-log.ts";
 import { parseListeners } from "../../../src/cli/up/taken-ports.ts";
-import { parseMeminfo } from "../../../src/kit/meminfo.ts";
+import { parseMeminfo } from "../../../src/kit/proc/meminfo.ts";
+import { ownCgroup } from "../../../src/kit/proc/own-cgroup.ts";
 import { type OomMessages, readOomLines } from "../../../src/node/oom/kernel-lines.ts";
 import { parsePids } from "../../../src/outside/host/cgroups/cgroup-folders.ts";
 import {
@@ -76,7 +77,7 @@ export const KERNEL_TARGETS = [
   }),
   textTarget({
     name: "usage-files",
-    files: ["subsystems/stats/parse.ts", "kit/meminfo.ts"],
+    files: ["subsystems/stats/parse.ts", "kit/proc/meminfo.ts"],
     words: [
       "max",
       "some avg10=",
@@ -116,7 +117,7 @@ export const KERNEL_TARGETS = [
       stats.parseOpenFilesLimit(text);
       stats.parseTasks(text);
       stats.parseBootSecond(text);
-      stats.parseOwnGroup(text);
+      ownCgroup(text, "cpu");
     },
   }),
   textTarget({

@@ -1,7 +1,7 @@
 /** Present CPU and memory usage of this machine. */
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
-import { parseMeminfo } from "../../../kit/meminfo.ts";
+import { parseMeminfo } from "../../../kit/proc/meminfo.ts";
 import type { NodeUsage } from "../../render/tables/node-summary.ts";
 
 /** Minimum interval for a meaningful share. */
