@@ -145,7 +145,7 @@ export class FakeFiles implements Files, FileTrees {
   }
 
   async append(path: string, text: string, mode: number) {
-    this.#begin("append", path, () => {
+    this.#begin(text === "" ? "appendNothing" : "append", path, () => {
       const { node, place } = this.#follow(path);
       if (node === undefined) this.#put(place, this.#file(text, mode));
       else if (node.kind !== "file") throw failure("precondition", "append to", path);

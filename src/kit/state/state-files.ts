@@ -104,7 +104,7 @@ export class StateFiles {
     this.#failed.follow(scope, this.#deps.clock);
   }
 
-  /** Calls `change` in the place of a change of this file that has failed, for who has newer content by then. */
+  /** Replaces what is tried again for this file by `change`, for a caller that has newer content. */
   tryAgain(file: StateFile, change: () => Promise<void>): void {
     this.#failed.keep(file.path, change);
   }
@@ -244,8 +244,9 @@ export class StateFiles {
     const add = (more: string) =>
       this.#change(file, () => this.#deps.files.append(file.path, more, mode, options));
     await add(text).catch((error: unknown) => {
-      // The text is the caller's to add again; the problem ends with the disk's, also where nothing more is to be added.
-      this.#failed.keep(shownPath(file), () => add(""));
+      // The text is the caller's to add again. An empty line, which every reader skips, shows that the file can be
+      // added to again, also where the caller has nothing more to add; an empty text would do so on a full disk too.
+      this.#failed.keep(shownPath(file), () => add("\n"));
       throw error;
     });
   }
