@@ -16,7 +16,7 @@ export class FailedChanges {
   /** Resolves with the next failure. */
   #failed = Promise.withResolvers<void>();
 
-  /** Makes a change, in the place of earlier ones of this path. Rejects as it does, and keeps it then. */
+  /** Makes a change, which replaces an earlier one of this path that failed. Rejects as the change does, and keeps it then. */
   async run(path: string, change: () => Promise<void>): Promise<void> {
     await this.#retrying;
     this.#changes.delete(path);

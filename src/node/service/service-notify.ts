@@ -24,8 +24,8 @@ export interface ServiceNotifyDeps {
 
 /** How often the status line is brought up to date where no watchdog asks for more. */
 const STATUS_MS = 60_000;
-/** An agent that is not well is asked so many times more often: who is well again in time is not to be ended. */
-const UNWELL_TIMES = 6;
+/** How many times more often an agent that reports a problem is checked, so that one that recovers in time is not ended. */
+const UNHEALTHY_FACTOR = 6;
 
 /** Begins to tell; the agent looks after its pods by now. Ends with the scope. */
 export function startServiceNotify(deps: ServiceNotifyDeps): void {
@@ -65,6 +65,6 @@ async function keepTelling(
     ];
     if (assignments.length > 0) await notify(assignments, signal);
     told = now;
-    await clock.sleep(problem === undefined ? periodMs : periodMs / UNWELL_TIMES, signal);
+    await clock.sleep(problem === undefined ? periodMs : periodMs / UNHEALTHY_FACTOR, signal);
   }
 }

@@ -127,7 +127,7 @@ async function measureTree(
   };
 }
 
-/** A plain file by itself; links and special files are no storage of anybody's. */
+/** A regular file by itself; links and special files count as no storage. */
 function sizeOfFile(facts: BigIntStats, startedAt: number): TreeSize | undefined {
   if (!facts.isFile()) return undefined;
   return {

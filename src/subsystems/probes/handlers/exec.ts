@@ -50,11 +50,11 @@ export async function probeExec(
 type ExecEnd =
   | { readonly kind: "ended"; readonly result: ExecResult }
   | ({ readonly kind: "cleared" } & Cleared)
-  /** Nothing was seen of the command, and the runtime answers nobody. */
+  /** The command gave no output, and the runtime does not answer other requests either. */
   | { readonly kind: "unanswered" };
 
 const UNANSWERED = "the container runtime does not answer: it is not known whether the command ran";
-/** What a runtime that is well takes a small part of, to say its version. */
+/** Time limit for asking the runtime's version: a healthy runtime needs a small part of it. */
 const ANSWER_MS = 5_000;
 
 /** Message for a command without output, for which the Go kubelet has none. */
