@@ -199,7 +199,7 @@ export const AGENT_METRICS = named({
   ),
   informer_queued_items: gaugeOf(
     "ALPHA",
-    "Objects that a watch or a list has brought and that are not handled yet.",
+    "Objects received from a watch or a list that are not handled yet.",
     RESOURCE,
   ),
   informer_processing_latency_seconds: histogramOf(

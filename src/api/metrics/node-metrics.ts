@@ -117,7 +117,7 @@ export const NODE_METRICS = named({
   ),
   force_cleaned_failed_volume_operation_errors_total: counterOf(
     "ALPHA",
-    "Pods whose volumes were found after a start of the agent, belonged to nobody, and could not be removed.",
+    "Orphaned pods whose volumes, found at the start of the agent, could not be removed.",
   ),
   volume_manager_selinux_volumes_admitted_total: gaugeOf(
     "ALPHA",
@@ -126,7 +126,7 @@ export const NODE_METRICS = named({
   ),
   volume_manager_selinux_volume_context_mismatch_errors_total: gaugeOf(
     "ALPHA",
-    "Volumes that one pod at a time may use and that pods of different SELinux contexts use.",
+    "Volumes of access mode ReadWriteOncePod that pods with different SELinux contexts use.",
     ["volume_plugin", "access_mode"],
   ),
   volume_manager_selinux_volume_context_mismatch_warnings_total: gaugeOf(
@@ -136,7 +136,7 @@ export const NODE_METRICS = named({
   ),
   volume_manager_selinux_pod_context_mismatch_errors_total: gaugeOf(
     "ALPHA",
-    "Pods whose containers use a volume that one pod at a time may use with different SELinux contexts.",
+    "Pods whose containers use a volume of access mode ReadWriteOncePod with different SELinux contexts.",
     ACCESS,
   ),
   volume_manager_selinux_pod_context_mismatch_warnings_total: gaugeOf(

@@ -90,7 +90,7 @@ export const WORKLOAD_METRICS = named({
   ),
   kubelet_pod_worker_duration_seconds: histogramOf(
     "ALPHA",
-    "Duration in seconds of one turn of work on a pod, by what it is for.",
+    "Duration in seconds to sync a pod once, by operation type.",
     DEFAULT_SECONDS,
     OPERATION,
   ),
@@ -220,7 +220,7 @@ export const WORKLOAD_METRICS = named({
   kubelet_cgroup_version: gaugeOf("ALPHA", "Version of the cgroup hierarchy."),
   kubelet_cri_losing_support: gaugeOf(
     "ALPHA",
-    "1 if the container runtime lacks what a later release needs; the release.",
+    "1 for the Kubernetes version (label) that will not support this container runtime any more.",
     ["version"],
   ),
 });

@@ -42,7 +42,12 @@ export function addUpCommand(program: Command, context: CliContext): void {
     )
     .option("--check", "only check the machine, change nothing")
     .option("--containerd <which>", "auto, own, or the path of a socket", "auto")
-    .addOption(new Option("--supervise", "keep agent and runtime going, no more").hideHelp());
+    .addOption(
+      new Option(
+        "--supervise",
+        "restart agent and runtime when they exit, and do nothing else",
+      ).hideHelp(),
+    );
   withPlaceOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (flags: readonly string[], options: UpOptions) => {

@@ -195,7 +195,7 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
     removal.left.push(...(await keepUserImages(runtime.socket, ledger.userImages)));
   print("Stopping containerd");
   if (!(await endContainerd(runtime.process)))
-    removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
+    removal.left.push(`containerd: process ${runtime.process.pid} did not exit`);
 }
 
 /** Whether images that the user brought stay in our own containerd's store. */

@@ -26,7 +26,7 @@ export async function endAgent(paths: UpPaths, print: (text: string) => void): P
     if (mark === undefined) continue;
     print("Stopping the agent");
     if (!(await endProcess(mark, SUPERVISOR_MS)))
-      throw new CliError(`process ${mark.pid} does not end`, { fix: `kill -9 ${mark.pid}` });
+      throw new CliError(`process ${mark.pid} did not exit`, { fix: `kill -9 ${mark.pid}` });
   }
   const answers = await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
     () => true,

@@ -99,7 +99,7 @@ async function stopAll(
 async function stopRuntime(runtime: RuntimeNote): Promise<void> {
   if (runtime.kind !== "own" || runtime.process === undefined) return;
   if (!(await endContainerd(runtime.process)))
-    throw new CliError(`containerd (process ${runtime.process.pid}) does not end`, {
+    throw new CliError(`containerd (process ${runtime.process.pid}) did not exit`, {
       fix: `kill -9 ${runtime.process.pid}`,
     });
 }

@@ -202,6 +202,6 @@ export const SERVING_FIELDS = [
   inert(
     "contentType",
     text("application/vnd.kubernetes.protobuf"),
-    "Encoding used towards the API server; nodelet always speaks JSON.",
+    "Encoding of requests to the API server; nodelet always uses JSON.",
   ),
 ] as const;
