@@ -1,4 +1,6 @@
+import type { Clock } from "../kit/clock.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
+import type { WatchedLease } from "../node/service/judge-watchdog.ts";
 import { startServiceNotify } from "../node/service/service-notify.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -11,6 +13,20 @@ export interface ServiceParts {
   readonly pipeline: Pipeline;
   readonly health: HealthRegistry;
   readonly cluster: Cluster | undefined;
+}
+
+const isOfLease = ({ name }: { readonly name: string }) => name === "lease";
+
+/** What a restart of the agent could do for its lease. */
+function leaseOf(
+  { clients, leaseOutcome }: Cluster,
+  clock: Pick<Clock, "monotonic">,
+): Omit<WatchedLease, "hasExpired"> {
+  const answeredAt = clients.answeredAt.get();
+  const isRefused = leaseOutcome() === "refused";
+  return answeredAt === undefined
+    ? { isRefused }
+    : { isRefused, answerAgeMs: clock.monotonic() - answeredAt };
 }
 
 /** Tells the service manager how the agent is, where one has started it. */
@@ -38,12 +54,7 @@ export function assembleService(
           isRuntimeReady: watch.health.get().ready,
         },
         ...(cluster
-          ? {
-              lease: {
-                hasRunOut: problems.some(({ name }) => name === "lease"),
-                isReachable: cluster.clients.heartbeat.transport.reachable.get(),
-              },
-            }
+          ? { lease: { hasExpired: problems.some(isOfLease), ...leaseOf(cluster, clock) } }
           : {}),
       };
     },

@@ -5,13 +5,17 @@
  */
 import type { Node } from "../api/generated/types.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
+import { Cell, type Reading } from "../kit/cell.ts";
+import type { MonotonicMs } from "../kit/clock.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import {
   type ApiTransport,
+  type CallObserver,
   followRuntimeClasses,
   followServices,
   KubeClient,
+  NO_ANSWER,
   type ObjectSource,
   type ObjectSourceDeps,
   PolledObjects,
@@ -57,6 +61,8 @@ export interface ClusterClients {
   readonly tokens: ServiceAccountTokens;
   readonly services: ServiceList;
   readonly runtimeClasses: RuntimeClassList;
+  /** When the server last answered a request that is no heartbeat, with whatever status. */
+  readonly answeredAt: Reading<MonotonicMs | undefined>;
 }
 
 /** Dependencies for making clients. */
@@ -77,7 +83,15 @@ export function connectCluster(
 ): ClusterClients {
   const { clock, random } = outside;
   const log = outside.log.child("kube");
-  const observer = restMetrics({ metrics, clock }, () => transport.host);
+  const measure = restMetrics({ metrics, clock }, () => transport.host);
+  const answeredAt = new Cell<MonotonicMs | undefined>(undefined);
+  const observer: CallObserver = {
+    ...measure,
+    ended: (call) => {
+      if (call.code !== NO_ANSWER) answeredAt.set(clock.monotonic());
+      measure.ended(call);
+    },
+  };
   exposeApiActivity({ metrics, clock }, outside.kube?.activity);
   if (keepFresh) scope.spawn("credentials", "restart", keepFresh);
   const limit = { qps: config.kubeAPIQPS, burst: config.kubeAPIBurst };
@@ -89,7 +103,7 @@ export function connectCluster(
   );
   const heartbeat = new KubeClient(
     { timeoutMs },
-    { transport: heartbeatTransport, clock, log, observer },
+    { transport: heartbeatTransport, clock, log, observer: measure },
   );
   const reviews = new KubeClient(
     { limit, timeoutMs: REVIEW_TIMEOUT_MS },
@@ -110,6 +124,7 @@ export function connectCluster(
     tokens: new RequestedTokens({ client, clock, random, log }),
     services: followServices({ client, clock, random, log, scope }),
     runtimeClasses: followRuntimeClasses({ client, clock, random, log, scope }),
+    answeredAt,
   };
 }
 

@@ -19,6 +19,7 @@ import type { NodeCapacity } from "./capacity.ts";
 import type { ClusterClients, ClusterOptions } from "./cluster.ts";
 import type { NodeAddressing, NodePressure } from "./heartbeat/derive-status.ts";
 import { Heartbeat } from "./heartbeat/heartbeat.ts";
+import type { LeaseOutcome } from "./heartbeat/lease.ts";
 import { snapshotReader } from "./heartbeat/read-snapshot.ts";
 
 /** How the node joins. */
@@ -59,6 +60,8 @@ export interface JoinedCluster {
   /** Desired state of this node in the API. */
   readonly pods: ApiPods;
   readonly clients: ClusterClients;
+  /** How the last attempt to renew the node's lease ended. */
+  readonly leaseOutcome: () => LeaseOutcome;
 }
 
 /** Default release of Kubernetes whose kubelet is followed. */
@@ -71,7 +74,7 @@ export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster
   heartbeat.start();
   const pods = followApiPods(options.nodeName, { ...outside, client: clients.client, node });
   deps.health.add(heartbeat.leaseCheck, pods.healthCheck);
-  return { pods, clients };
+  return { pods, clients, leaseOutcome: () => heartbeat.leaseOutcome };
 }
 
 /** Source of the node's addresses (nodestatus/setters.go NodeAddress). */

@@ -32,7 +32,7 @@ import {
   type RegistrationOptions,
   reconcilePatch,
 } from "./initial-node.ts";
-import { keepLease } from "./lease.ts";
+import { keepLease, type LeaseOutcome } from "./lease.ts";
 
 /** How the node shows itself. */
 export interface HeartbeatOptions {
@@ -79,6 +79,7 @@ export class Heartbeat {
   #reportedAt: MonotonicMs | undefined;
   /** When the lease was last renewed; at first when that began. */
   #renewedAt: MonotonicMs | undefined;
+  #leaseOutcome: LeaseOutcome = "unanswered";
   #reportAfterMs: number;
   #registered = false;
   /** Whether resources of a previous node object were reset in the status. */
@@ -107,6 +108,11 @@ export class Heartbeat {
     });
   }
 
+  /** How the last attempt to renew the lease ended; `unanswered` before the first. */
+  get leaseOutcome(): LeaseOutcome {
+    return this.#leaseOutcome;
+  }
+
   /** Registers the node and keeps its object and its lease, in the scope. */
   start(): void {
     const { scope, client, clock, random, log } = this.#deps;
@@ -114,12 +120,13 @@ export class Heartbeat {
     const lease = { nodeName: identity.nodeName, durationSeconds: leaseSeconds };
     scope.spawn("node object", "restart", (signal) => this.#keepStatus(signal));
     scope.spawn("own node", "restart", (signal) => this.#follow(signal));
-    const onRenewed = () => {
-      this.#renewedAt = clock.monotonic();
+    const onAttempt = (outcome: LeaseOutcome) => {
+      this.#leaseOutcome = outcome;
+      if (outcome === "renewed") this.#renewedAt = clock.monotonic();
     };
     this.#renewedAt = clock.monotonic();
     scope.spawn("lease", "restart", (signal) =>
-      keepLease(lease, { client, node: this.#node, clock, random, log, onRenewed }, signal),
+      keepLease(lease, { client, node: this.#node, clock, random, log, onAttempt }, signal),
     );
   }
 

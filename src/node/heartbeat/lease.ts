@@ -21,9 +21,12 @@ export interface LeaseDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Called for every renewal. */
-  readonly onRenewed: () => void;
+  /** Called after every attempt. */
+  readonly onAttempt: (outcome: LeaseOutcome) => void;
 }
+
+/** How an attempt to renew the lease ended; `refused`: the API server answered with an error. */
+export type LeaseOutcome = "renewed" | "refused" | "unanswered";
 
 const NAMESPACE = "kube-node-lease";
 /** A quarter of the lease (nodeLeaseRenewIntervalFraction), stretched a little so that nodes spread. */
@@ -46,11 +49,12 @@ export async function keepLease(
   while (!signal.aborted) {
     try {
       latest = await renew(latest, options, deps, signal);
-      deps.onRenewed();
+      deps.onAttempt("renewed");
       failures = 0;
     } catch (error) {
       if (signal.aborted || !isOutside(error)) throw error;
       failures += 1;
+      deps.onAttempt(isApiError(error) ? "refused" : "unanswered");
       // Recreated or changed: its present state has to be read again.
       if (isApiError(error)) latest = undefined;
       const fields = { failures, error };

@@ -19,11 +19,25 @@ for (const [what, agent, expected] of [
   ],
   ["the runtime is down", { ...WELL, listing: { ageMs: LATE, isRuntimeReady: false } }, undefined],
   [
-    "the lease is not renewed while the API server can be reached",
-    { ...WELL, lease: { hasRunOut: true, isReachable: true } },
-    "the API server can be reached, and the node's lease has run out",
+    "the lease has expired while the API server answers other requests",
+    { ...WELL, lease: { hasExpired: true, isRefused: false, answerAgeMs: 59_000 } },
+    "the API server answers other requests, and the node's lease has expired",
   ],
-  ["the API is away", { ...WELL, lease: { hasRunOut: true, isReachable: false } }, undefined],
-  ["the lease is good", { ...WELL, lease: { hasRunOut: false, isReachable: true } }, undefined],
+  [
+    "the API server answers nothing, as when it hangs or is overloaded",
+    { ...WELL, lease: { hasExpired: true, isRefused: false, answerAgeMs: 61_000 } },
+    undefined,
+  ],
+  ["the API is away", { ...WELL, lease: { hasExpired: true, isRefused: false } }, undefined],
+  [
+    "the API server refuses the lease, as its disk is full or permissions are missing",
+    { ...WELL, lease: { hasExpired: true, isRefused: true, answerAgeMs: 10 } },
+    undefined,
+  ],
+  [
+    "the lease is good",
+    { ...WELL, lease: { hasExpired: false, isRefused: false, answerAgeMs: 10 } },
+    undefined,
+  ],
 ] as const satisfies readonly (readonly [string, WatchedAgent, string | undefined])[])
   test(`judgeWatchdog: ${what}`, () => assert.equal(judgeWatchdog(agent), expected));

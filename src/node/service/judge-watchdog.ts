@@ -6,22 +6,38 @@ export interface WatchedAgent {
   readonly unhealthy: readonly string[];
   /** Since when the runtime was not listed completely, and whether it answers. */
   readonly listing: { readonly ageMs: number; readonly isRuntimeReady: boolean };
-  /** Whether the node's lease has run out, and whether the API server can be reached; absent without one. */
-  readonly lease?: { readonly hasRunOut: boolean; readonly isReachable: boolean };
+  /** Absent without an API server. */
+  readonly lease?: WatchedLease;
 }
+
+/** The node's lease, as far as it shows that the agent is stuck. */
+export interface WatchedLease {
+  readonly hasExpired: boolean;
+  /** The API server answered the last renewal with an error. */
+  readonly isRefused: boolean;
+  /** Since the server last answered any other request, in milliseconds; absent when it never did. */
+  readonly answerAgeMs?: number;
+}
+
+/** An API server that answered something else within this time is not the reason why the lease expired. */
+const ANSWER_LIMIT_MS = 60_000;
+
+const NO_LEASE: WatchedLease = { hasExpired: false, isRefused: false };
 
 /** The threshold beyond which the Go kubelet's listing is not healthy (PLEG). */
 const LISTING_LIMIT_MS = 180_000;
 
 /**
- * Why the agent is to be restarted; `undefined` when it is well, or when a restart would cure nothing: a runtime or an
- * API server that does not answer is no fault of the agent. That the event loop turns is shown by being asked at all.
+ * Why the agent is to be restarted; `undefined` when it is healthy, or when a restart would not help: a runtime or an
+ * API server that does not answer, is overloaded or refuses the lease (permissions, a full disk) is no fault of the agent,
+ * and restarting all nodes would make it worse. That the event loop turns is shown by being called at all.
  */
 export function judgeWatchdog({ unhealthy, listing, lease }: WatchedAgent): string | undefined {
   if (unhealthy.length > 0) return unhealthy.join("; ");
   if (listing.isRuntimeReady && listing.ageMs > LISTING_LIMIT_MS)
     return `the runtime answers, and was not listed for ${Math.round(listing.ageMs / 1000)} s`;
-  if (lease?.hasRunOut === true && lease.isReachable)
-    return "the API server can be reached, and the node's lease has run out";
+  const { hasExpired, isRefused, answerAgeMs = Number.POSITIVE_INFINITY } = lease ?? NO_LEASE;
+  if (hasExpired && !isRefused && answerAgeMs <= ANSWER_LIMIT_MS)
+    return "the API server answers other requests, and the node's lease has expired";
   return undefined;
 }

@@ -78,9 +78,12 @@ export interface KubeClientDeps {
   readonly observer?: CallObserver;
 }
 
+/** Code of a request that had no answer, as client-go's metrics name it. */
+export const NO_ANSWER = "<error>";
+
 /** Told what requests do, for counting. */
 export interface CallObserver {
-  /** A request ended; the code is `<error>` when there was no answer. Sizes in bytes. */
+  /** A request ended; the code is `NO_ANSWER` when there was no answer. Sizes in bytes. */
   ended(call: {
     readonly verb: string;
     readonly code: string;
@@ -313,7 +316,7 @@ export class KubeClient {
       ended(`${code}`, received);
       return result;
     } catch (error) {
-      ended("<error>", 0, messageOf(error));
+      ended(NO_ANSWER, 0, messageOf(error));
       throw error;
     }
   }

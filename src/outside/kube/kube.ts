@@ -15,7 +15,7 @@ export type {
   Patch,
   Selection,
 } from "./client.ts";
-export { KubeClient } from "./client.ts";
+export { KubeClient, NO_ANSWER } from "./client.ts";
 export type { EndpointDeps, LoadedEndpoint } from "./endpoint.ts";
 export { loadEndpoint } from "./endpoint.ts";
 export type { Kubeconfig } from "./kubeconfig.ts";
