@@ -32,6 +32,8 @@ export interface ReadOptions {
   /** Whether the kernel counts swap for groups. */
   readonly swap: boolean;
   readonly pressure: boolean;
+  /** On version 1: the counters of disk operations to read, of `diskCounters`. */
+  readonly diskCounters: readonly DiskCounters[];
   /** Holds limits, by path; without it they are read anew. */
   readonly limits?: Held<GroupLimits>;
 }
@@ -92,7 +94,7 @@ function readGroupV1(
       `hugetlb.${size}.max_usage_in_bytes`,
       `hugetlb.${size}.failcnt`,
     ]),
-    devices: isAll ? devicesV1(tree, path) : [],
+    devices: isAll ? devicesV1(tree, path, options) : [],
     ...more,
   };
 }
@@ -169,12 +171,38 @@ function swapV1(tree: CgroupTree, path: string): SwapFigures | undefined {
   return { usageBytes: Math.max(0, both - memory), ...optional("limitBytes", limitBytes) };
 }
 
-function devicesV1(tree: CgroupTree, path: string): readonly DeviceFigures[] {
-  const [bytes, operations] = tree.readNow(path, [
-    "blkio.throttle.io_service_bytes_recursive",
-    "blkio.throttle.io_serviced_recursive",
-  ]);
-  return parseBlkio(bytes, operations);
+/** Where version 1 counts the work of groups on disks, in runc's order (fs/blkio.go): BFQ, CFQ, throttling. */
+const DISK_COUNTERS = ["blkio.bfq", "blkio", "blkio.throttle"] as const;
+
+/** One of these. */
+export type DiskCounters = (typeof DISK_COUNTERS)[number];
+
+const diskFiles = (counters: DiskCounters) =>
+  [`${counters}.io_service_bytes_recursive`, `${counters}.io_serviced_recursive`] as const;
+
+/** Whether there is more than the sum of all devices. */
+const hasDevices = (text: string | undefined) => text !== undefined && /^\d/.test(text);
+
+/**
+ * The counters of version 1 that the kernel keeps on this machine: those of BFQ only for disks with that scheduler, those of
+ * throttling since Linux 6.10 only for disks that some group has a limit on. The root includes every group, so
+ * none has what the root lacks.
+ */
+export function diskCounters(tree: CgroupTree): readonly DiskCounters[] {
+  if (tree.version === 2) return [];
+  return DISK_COUNTERS.filter((counters) =>
+    hasDevices(tree.readNow("/", diskFiles(counters).slice(0, 1))[0]),
+  );
+}
+
+/** As runc: what the first of the counters has that has anything. */
+function devicesV1(tree: CgroupTree, path: string, options: ReadOptions): readonly DeviceFigures[] {
+  for (const counters of options.diskCounters) {
+    const [bytesFile, operationsFile] = diskFiles(counters);
+    const [bytes] = tree.readNow(path, [bytesFile]);
+    if (hasDevices(bytes)) return parseBlkio(bytes, tree.readNow(path, [operationsFile])[0]);
+  }
+  return [];
 }
 
 function moreV1(tree: CgroupTree, path: string, options: ReadOptions): MoreFigures {

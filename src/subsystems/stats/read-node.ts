@@ -3,7 +3,7 @@ import { parseMeminfo } from "../../kit/proc/meminfo.ts";
 import type { Host, HostFacts } from "../../outside/host/host.ts";
 import type { GroupFigures, MemoryFigures, Pressure, SwapFigures } from "./figures.ts";
 import { parseKeyed, parsePressure } from "./parse.ts";
-import { cpuV2, type ReadOptions, readGroup } from "./read-group.ts";
+import { cpuV2, type Detail, diskCounters, type ReadOptions, readGroup } from "./read-group.ts";
 
 type NodeHost = Pick<Host, "cgroups" | "readKernel">;
 
@@ -74,8 +74,19 @@ function machinePressure(host: NodeHost): GroupFigures["pressure"] {
   return pressures;
 }
 
+/** How to read groups in this detail: what the machine as a whole has none of is not looked for in any. */
+export function optionsOf(
+  detail: Detail,
+  host: NodeHost,
+  facts: Pick<HostFacts, "hugepages">,
+): Pick<ReadOptions, "detail" | "hugepageSizes" | "diskCounters"> {
+  if (detail === "usage") return { detail, hugepageSizes: [], diskCounters: [] };
+  const hugepageSizes = hugepagesInUse(host, facts);
+  return { detail, hugepageSizes, diskCounters: diskCounters(host.cgroups) };
+}
+
 /** Sizes of huge pages, as the kernel names them, of which the machine has pages now: of others no group has any. */
-export function hugepagesInUse(
+function hugepagesInUse(
   host: Pick<Host, "readKernel">,
   { hugepages }: Pick<HostFacts, "hugepages">,
 ): readonly string[] {

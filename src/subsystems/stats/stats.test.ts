@@ -283,6 +283,41 @@ test("/metrics/cadvisor: file systems of the machine, its disks, its processors"
     assert.ok(page.includes(line), `${line}\n${page.join("\n")}`);
 });
 
+test("v1: work on disks is what the first of the kernel's counters has that has anything, as in runc", async () => {
+  const COUNTERS = { bfq: "blkio.bfq", cfq: "blkio", throttle: "blkio.throttle" };
+  for (const [counting, first] of [
+    [["bfq"], "bfq"],
+    [["throttle"], "throttle"],
+    [["bfq", "cfq", "throttle"], "bfq"],
+    [["cfq", "throttle"], "cfq"],
+    [[], undefined],
+  ] as const) {
+    const { stats, host } = await statsWorld(1);
+    for (const [i, [kind, prefix]] of Object.entries(COUNTERS).entries())
+      for (const path of ["/", POD, `${POD}/${ID}`]) {
+        const isCounting = (counting as readonly string[]).includes(kind);
+        const lines = (read: number) =>
+          isCounting ? `8:0 Read ${read}\n8:0 Write 9\nTotal ${read + 9}` : "Total 0";
+        host.cgroups.set(path, `${prefix}.io_service_bytes_recursive`, lines(4096 + i));
+        host.cgroups.set(path, `${prefix}.io_serviced_recursive`, lines(1 + i));
+      }
+    host.kernelFiles.set("/sys/dev/block/8:0/uevent", "MAJOR=8\nDEVNAME=sda\n");
+    const at = Object.keys(COUNTERS).indexOf(first ?? "");
+    const page = (await stats.cadvisorPage()).split("\n");
+    const of = (name: string) =>
+      page.flatMap((line) =>
+        line.startsWith(`${name}{container="c"`) ? [line.replace(/^.*device=/, "")] : [],
+      );
+    assert.deepEqual(
+      [of("container_fs_reads_bytes_total"), of("container_fs_reads_total")],
+      first === undefined
+        ? [[], []]
+        : [[`"/dev/sda"} ${4096 + at} 1790000000000`], [`"/dev/sda"} ${1 + at} 1790000000000`]],
+      counting.join(),
+    );
+  }
+});
+
 for (const version of [1, 2] as const)
   test(`v${version}: pressure is shown as zeros where the kernel counts none`, async () => {
     const { stats } = await statsWorld(version);

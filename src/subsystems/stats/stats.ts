@@ -34,7 +34,7 @@ import {
 import type { MeasuredPod } from "./pods.ts";
 import { CpuRates } from "./rates.ts";
 import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
-import { hugepagesInUse, readNodeGroup } from "./read-node.ts";
+import { optionsOf, readNodeGroup } from "./read-node.ts";
 import { readProcesses } from "./read-processes.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
@@ -85,7 +85,7 @@ export class Stats {
   readonly #deps: StatsDeps;
   readonly #rates = new CpuRates();
   readonly #disks: Disks;
-  readonly #reading: Omit<ReadOptions, "detail">;
+  readonly #reading: Pick<ReadOptions, "limits" | "swap" | "pressure">;
   readonly #groups: StatsOptions["groups"];
   readonly #devices = new Map<string, string>();
   #places = new Map<string, string>();
@@ -99,7 +99,6 @@ export class Stats {
     const { rootFolder, volumesMaxAgeMs } = options;
     this.#disks = new Disks({ rootFolder, volumesMaxAgeMs }, deps);
     this.#reading = {
-      hugepageSizes: [],
       limits: new Held(LIMITS_MAX_AGE_MS, () => deps.clock.monotonic()),
       swap: deps.facts.swapBytes > 0,
       pressure: deps.host.readKernel("/proc/pressure/cpu") !== undefined,
@@ -133,7 +132,7 @@ export class Stats {
   machine(): MachineFigures {
     const { host, facts, clock } = this.#deps;
     const atMs = clock.wall();
-    const options = { detail: "usage", hugepageSizes: [], swap: false, pressure: false } as const;
+    const options = { ...optionsOf("usage", host, facts), swap: false, pressure: false };
     return {
       atMs,
       group: readNodeGroup(host, facts, atMs, options),
@@ -213,8 +212,7 @@ export class Stats {
 
   async #take(detail: Detail): Promise<Measurement> {
     const { clock, host, facts } = this.#deps;
-    const hugepageSizes = detail === "all" ? hugepagesInUse(host, facts) : [];
-    const options = { ...this.#reading, detail, hugepageSizes };
+    const options = { ...this.#reading, ...optionsOf(detail, host, facts) };
     const read = new Set(["/"]);
     const atMs = clock.wall();
     const group = this.#rated("/", readNodeGroup(host, facts, atMs, options));
@@ -329,10 +327,7 @@ export class Stats {
   #withDisks(measured: Measurement, pods: ReadonlyMap<string, MeasuredPod>): Measurement {
     return {
       ...measured,
-      node: {
-        ...measured.node,
-        ...this.#filesystems(),
-      },
+      node: { ...measured.node, ...this.#filesystems() },
       pods: measured.pods.map((figures) => {
         const pod = pods.get(figures.uid);
         if (!pod) return figures;
