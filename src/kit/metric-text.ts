@@ -47,36 +47,39 @@ export function exposeFamilies(families: readonly MetricFamily[]): string {
     if (samples.length === 0 && family.stability === undefined) continue;
     text += `# HELP ${name} ${helpLine(family)}\n# TYPE ${name} ${type}\n`;
     for (const sample of samples)
-      text += `${name}${ends.labelsOf(sample)} ${formatFloat(sample.value)}${ends.timeOf(sample)}\n`;
+      text += name + ends.labelsOf(sample) + formatFloat(sample.value) + ends.timeOf(sample);
   }
   return text;
 }
 
 /** Text that many lines of a page share, made once: the labels of a group, the time at which it was measured. */
 class LineEnds {
-  readonly #bases = new Map<Labels, string>();
+  readonly #bases = new Map<Labels | undefined, string>();
+  /** The labels before, which are often those of a whole family, and their text. */
+  #labels: Labels | undefined;
+  #own = "";
   #timestampMs: number | undefined;
-  #time = "";
+  #time = "\n";
 
+  /** With the blank after it. */
   labelsOf({ base, labels }: Sample): string {
-    const shared = base ? this.#pairsOf(base) : "";
-    const own = labels ? labelPairs(labels) : "";
-    if (shared === "" && own === "") return "";
-    return shared === "" || own === "" ? `{${shared}${own}}` : `{${shared},${own}}`;
-  }
-
-  #pairsOf(base: Labels): string {
+    if (labels !== this.#labels) {
+      this.#labels = labels;
+      this.#own = labels ? labelPairs(labels) : "";
+    }
     const known = this.#bases.get(base);
-    if (known !== undefined) return known;
-    const pairs = labelPairs(base);
-    this.#bases.set(base, pairs);
-    return pairs;
+    const shared = known ?? (base ? labelPairs(base) : "");
+    if (known === undefined) this.#bases.set(base, shared);
+    const own = this.#own;
+    if (own === "") return shared === "" ? " " : `{${shared}} `;
+    return shared === "" ? `{${own}} ` : `{${shared},${own}} `;
   }
 
+  /** With the newline. */
   timeOf({ timestampMs }: Sample): string {
     if (timestampMs !== this.#timestampMs) {
       this.#timestampMs = timestampMs;
-      this.#time = timestampMs === undefined ? "" : ` ${Math.trunc(timestampMs)}`;
+      this.#time = timestampMs === undefined ? "\n" : ` ${Math.trunc(timestampMs)}\n`;
     }
     return this.#time;
   }
@@ -109,10 +112,10 @@ export function helpLine({ help, stability }: Pick<MetricOptions, "help" | "stab
 
 /** A float as Go's strconv 'g' format writes it: exponent below 1e-4 and from 1e21 on, two digits at least. */
 export function formatFloat(value: number): string {
+  if (Number.isSafeInteger(value)) return `${value}`;
   if (Number.isNaN(value)) return "NaN";
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  if (Number.isSafeInteger(value)) return `${value}`;
   const magnitude = Math.abs(value);
   if (magnitude < 1e-4 || magnitude >= 1e21) {
     const [mantissa, exponent = "0"] = value.toExponential().split("e");

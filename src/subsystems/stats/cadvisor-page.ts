@@ -8,7 +8,7 @@ import {
 import type { HostFacts } from "../../outside/host/host.ts";
 import type { InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 import { groupMetrics } from "./group-metrics.ts";
-import { counter, gauge, type MetricRow, perGroup, rowsOf } from "./metric-rows.ts";
+import { counter, gauge, type MetricRow, perGroup, perRow, rowsOf } from "./metric-rows.ts";
 import { storageMetrics } from "./storage-metrics.ts";
 
 /** Labels of the page. */
@@ -44,17 +44,18 @@ const NETWORK = [
 ] as const satisfies readonly (readonly [string, string, keyof InterfaceFigures])[];
 
 function network(rows: readonly MetricRow[]): readonly MetricFamily[] {
+  const connected = rows.flatMap(({ labels, group, network: interfaces }) =>
+    interfaces.map((figures) => ({
+      base: labels,
+      labels: { interface: figures.name },
+      figures,
+      timestampMs: group.atMs,
+    })),
+  );
   return NETWORK.map(([name, what, member]) => ({
     ...counter(`container_network_${name}_total`, `Cumulative count of ${what}`),
-    samples: rows.flatMap(({ labels, group, network: interfaces }) =>
-      interfaces.map(
-        (figures): Sample => ({
-          base: labels,
-          labels: { interface: figures.name },
-          value: figures[member],
-          timestampMs: group.atMs,
-        }),
-      ),
+    samples: connected.map(
+      ({ figures, ...sample }): Sample => ({ ...sample, value: figures[member] }),
     ),
   }));
 }
@@ -103,15 +104,14 @@ function processes(rows: readonly MetricRow[]): readonly MetricFamily[] {
     name: string,
     help: string,
     of: (figures: ProcessFigures) => number | undefined,
-    more: Labels = {},
-  ): MetricFamily => ({
-    ...gauge(`container_${name}`, help),
-    samples: rows.flatMap(({ labels, group, processes: figures }): readonly Sample[] => {
-      const value = figures && of(figures);
-      if (value === undefined) return [];
-      return [{ base: labels, labels: more, value, timestampMs: group.atMs }];
-    }),
-  });
+    more?: Labels,
+  ): MetricFamily =>
+    perRow(
+      gauge(`container_${name}`, help),
+      rows,
+      ({ processes: figures }) => figures && of(figures),
+      more,
+    );
   return [
     one(
       "processes",

@@ -71,17 +71,28 @@ export function perGroup(
   described: Described,
   rows: readonly MetricRow[],
   take: (group: GroupFigures) => number | undefined,
-  more: Labels = {},
+  more: Labels = NO_LABELS,
 ): MetricFamily {
-  return {
-    ...described,
-    samples: rows.flatMap(({ labels, group }): readonly Sample[] => {
-      const value = take(group);
-      if (value === undefined) return [];
-      return [{ base: labels, labels: more, value, timestampMs: group.atMs }];
-    }),
-  };
+  return perRow(described, rows, ({ group }) => take(group), more);
 }
+
+/** One value of each row, with the time of its group. */
+export function perRow(
+  described: Described,
+  rows: readonly MetricRow[],
+  take: (row: MetricRow) => number | undefined,
+  labels: Labels = NO_LABELS,
+): MetricFamily {
+  const samples: Sample[] = [];
+  for (const row of rows) {
+    const value = take(row);
+    if (value === undefined) continue;
+    samples.push({ base: row.labels, labels, value, timestampMs: row.group.atMs });
+  }
+  return { ...described, samples };
+}
+
+const NO_LABELS: Labels = {};
 
 /** A family whose values only rise. */
 export const counter = (name: string, help: string): Described => ({ name, help, type: "counter" });

@@ -66,11 +66,7 @@ export function parseInterfaces(text: string | undefined): readonly InterfaceFig
   return (text ?? "").split("\n").flatMap((line) => {
     const at = line.indexOf(":");
     if (at < 0) return [];
-    const n = line
-      .slice(at + 1)
-      .trim()
-      .split(/\s+/)
-      .map(Number);
+    const n = numbersIn(line, at + 1);
     if (n.length < 12) return [];
     const [rxBytes = 0, rxPackets = 0, rxErrors = 0, rxDropped = 0] = n;
     const [txBytes = 0, txPackets = 0, txErrors = 0, txDropped = 0] = n.slice(8);
@@ -79,6 +75,21 @@ export function parseInterfaces(text: string | undefined): readonly InterfaceFig
     return [{ name, ...received, txBytes, txPackets, txErrors, txDropped }];
   });
 }
+
+/** The numbers in a line from there on, between blanks. */
+function numbersIn(line: string, from: number): readonly number[] {
+  const numbers: number[] = [];
+  for (let at = from; at < line.length; at += 1) {
+    if (line.charCodeAt(at) === BLANK) continue;
+    const blank = line.indexOf(" ", at);
+    const end = blank < 0 ? line.length : blank;
+    numbers.push(Number(line.slice(at, end)));
+    at = end;
+  }
+  return numbers;
+}
+
+const BLANK = 32;
 
 /** Interface of the default route in `/proc/net/route`. */
 export function parseDefaultInterface(text: string | undefined): string | undefined {

@@ -107,14 +107,14 @@ function cpuV1(
   { cpuSpec }: Pick<GroupFigures, "cpuSpec">,
 ): CpuFigures {
   const files = cpuSpec?.quotaUs === undefined ? ["cpuacct.stat"] : ["cpuacct.stat", "cpu.stat"];
-  const [split, quota] = tree.readNow(path, files).map(parseKeyed);
+  const [split, quota] = tree.readNow(path, files);
   return {
     usageNanos,
-    userNanos: (split?.get("user") ?? 0) * NANOS_PER_TICK,
-    systemNanos: (split?.get("system") ?? 0) * NANOS_PER_TICK,
-    periods: quota?.get("nr_periods") ?? 0,
-    throttledPeriods: quota?.get("nr_throttled") ?? 0,
-    throttledNanos: quota?.get("throttled_time") ?? 0,
+    userNanos: (keyedNumber(split, "user") ?? 0) * NANOS_PER_TICK,
+    systemNanos: (keyedNumber(split, "system") ?? 0) * NANOS_PER_TICK,
+    periods: keyedNumber(quota, "nr_periods") ?? 0,
+    throttledPeriods: keyedNumber(quota, "nr_throttled") ?? 0,
+    throttledNanos: keyedNumber(quota, "throttled_time") ?? 0,
   };
 }
 
@@ -209,7 +209,7 @@ function moreV1(tree: CgroupTree, path: string, options: ReadOptions): MoreFigur
   const [oom] = tree.readNow(path, ["memory.oom_control"]);
   return {
     ...heldLimits(options, path, () => limitsV1(tree, path)),
-    ...optional("oomKills", parseKeyed(oom).get("oom_kill")),
+    ...optional("oomKills", keyedNumber(oom, "oom_kill")),
   };
 }
 
@@ -303,7 +303,7 @@ function memoryMoreV2(
   return {
     ...optional("kernelBytes", keyedNumber(stat, "kernel")),
     ...optional("peakBytes", parseNumber(peak)),
-    ...optional("failures", parseKeyed(events).get("max")),
+    ...optional("failures", keyedNumber(events, "max")),
   };
 }
 
@@ -325,7 +325,7 @@ function moreV2(tree: CgroupTree, path: string, options: ReadOptions): MoreFigur
   const [events] = tree.readNow(path, ["memory.events"]);
   return {
     ...heldLimits(options, path, () => limitsV2(tree, path)),
-    ...optional("oomKills", parseKeyed(events).get("oom_kill")),
+    ...optional("oomKills", keyedNumber(events, "oom_kill")),
   };
 }
 

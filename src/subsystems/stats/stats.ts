@@ -35,7 +35,7 @@ import type { MeasuredPod } from "./pods.ts";
 import { CpuRates } from "./rates.ts";
 import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
 import { optionsOf, readNodeGroup } from "./read-node.ts";
-import { readProcesses } from "./read-processes.ts";
+import { type HeldFileLimits, readProcesses } from "./read-processes.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
 import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage-metrics.ts";
@@ -70,7 +70,7 @@ export interface StatsOptions {
 
 /** Answers to questions that come close together are one and the same. */
 const FRESH_MS = 1_000;
-/** Limits of groups, which change with a resize only, are not read more often. */
+/** Limits of groups and of processes, which rarely change, are not read more often. */
 const LIMITS_MAX_AGE_MS = 60_000;
 /** Pods that are read without letting other work in between. */
 const SLICE = 20;
@@ -86,6 +86,7 @@ export class Stats {
   readonly #rates = new CpuRates();
   readonly #disks: Disks;
   readonly #reading: Pick<ReadOptions, "limits" | "swap" | "pressure">;
+  readonly #fileLimits: HeldFileLimits;
   readonly #groups: StatsOptions["groups"];
   readonly #devices = new Map<string, string>();
   #places = new Map<string, string>();
@@ -98,8 +99,10 @@ export class Stats {
     this.#deps = deps;
     const { rootFolder, volumesMaxAgeMs } = options;
     this.#disks = new Disks({ rootFolder, volumesMaxAgeMs }, deps);
+    const now = () => deps.clock.monotonic();
+    this.#fileLimits = new Held(LIMITS_MAX_AGE_MS, now);
     this.#reading = {
-      limits: new Held(LIMITS_MAX_AGE_MS, () => deps.clock.monotonic()),
+      limits: new Held(LIMITS_MAX_AGE_MS, now),
       swap: deps.facts.swapBytes > 0,
       pressure: deps.host.readKernel("/proc/pressure/cpu") !== undefined,
     };
@@ -233,6 +236,7 @@ export class Stats {
     }
     this.#rates.keep(read);
     this.#reading.limits?.keep(read);
+    this.#fileLimits.keep(read);
     return { atMs, node: this.#nodeOf(group, groups), pods };
   }
 
@@ -257,7 +261,9 @@ export class Stats {
       const path = this.#places.get(container.id);
       const group = path === undefined ? undefined : this.#read(path, options);
       if (path === undefined || !group) return [];
-      const processes = options.detail === "all" ? readProcesses(this.#deps.host, path) : undefined;
+      const { host } = this.#deps;
+      const processes =
+        options.detail === "all" ? readProcesses(host, path, this.#fileLimits) : undefined;
       return [{ ...container, path, group, ...(processes ? { processes } : {}) }];
     });
     return {

@@ -56,7 +56,7 @@ class CgroupTreeV1 implements CgroupTree {
   readonly #hierarchies: readonly CgroupHierarchy[];
   readonly #byController: ReadonlyMap<string, CgroupHierarchy>;
   readonly #hybrid: string | undefined;
-  readonly #keptFiles = new KeptFiles();
+  readonly #keptFiles = new KeptFiles((path, file) => this.#filesFor(path, file)[0]);
 
   constructor(clock: Clock, hierarchies: readonly CgroupHierarchy[], hybrid: string | undefined) {
     this.#clock = clock;
@@ -95,15 +95,7 @@ class CgroupTreeV1 implements CgroupTree {
   }
 
   readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
-    groupParts(path);
-    const below = path === "/" ? "" : path;
-    return files.map((file) => {
-      checkFileName(path, file);
-      const hierarchy = this.#byController.get(file.slice(0, file.indexOf(".")));
-      if (hierarchy) return this.#keptFiles.read(`${hierarchy.mountPoint}${below}/${file}`);
-      const [first] = isCoreFile(file) ? this.#hierarchies : [];
-      return first && this.#keptFiles.read(`${first.mountPoint}${below}/${file}`);
-    });
+    return files.map((file) => this.#keptFiles.read(path, file));
   }
 
   async write(path: string, file: string, value: string): Promise<void> {

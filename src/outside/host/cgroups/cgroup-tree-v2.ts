@@ -31,7 +31,7 @@ class CgroupTreeV2 implements CgroupTree {
   readonly #clock: Clock;
   readonly #mountPoint: string;
   readonly #required: readonly string[];
-  readonly #keptFiles = new KeptFiles();
+  readonly #keptFiles = new KeptFiles((path, file) => this.#fileOf(path, file));
 
   constructor(clock: Clock, mountPoint: string) {
     this.#clock = clock;
@@ -61,11 +61,7 @@ class CgroupTreeV2 implements CgroupTree {
   }
 
   readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
-    const folder = this.#folderOf(path);
-    return files.map((file) => {
-      checkFileName(path, file);
-      return this.#keptFiles.read(`${folder}/${file}`);
-    });
+    return files.map((file) => this.#keptFiles.read(path, file));
   }
 
   write(path: string, file: string, value: string): Promise<void> {

@@ -17,16 +17,18 @@ import { KeptFiles } from "./kept-files.ts";
 test("a kept file is read again each time, and what is missing is undefined", () => {
   const folder = mkdtempSync(join(tmpdir(), "kept-"));
   try {
-    const files = new KeptFiles();
+    const files = new KeptFiles(join);
     const path = join(folder, "value");
-    assert.equal(files.read(path), undefined);
+    const read = () => files.read(folder, "value");
+    assert.equal(read(), undefined);
     writeFileSync(path, "one\n");
-    assert.equal(files.read(path), "one");
+    assert.equal(read(), "one");
     writeFileSync(path, "another\nand more");
-    assert.equal(files.read(path), "another\nand more");
+    assert.equal(read(), "another\nand more");
     assert.equal(files.size, 1);
-    assert.equal(files.read(folder), undefined, "a folder is not a file");
+    assert.equal(files.read(folder, "."), undefined, "a folder is not a file");
     assert.equal(files.size, 1);
+    assert.equal(new KeptFiles(() => undefined).read(folder, "value"), undefined, "without a path");
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -35,16 +37,17 @@ test("a kept file is read again each time, and what is missing is undefined", ()
 test("of more files than may be held the first stay open, and the rest is read all the same", () => {
   const folder = mkdtempSync(join(tmpdir(), "kept-"));
   try {
-    const files = new KeptFiles(2);
-    const paths = ["a", "b", "c"].map((name) => join(folder, name));
+    const files = new KeptFiles(join, 2);
+    const names = ["a", "b", "c"];
+    const paths = names.map((name) => join(folder, name));
     for (const path of paths) writeFileSync(path, path);
     for (let round = 0; round < 2; round += 1)
       assert.deepEqual(
-        paths.map((path) => files.read(path)),
+        names.map((name) => files.read(folder, name)),
         paths,
       );
     assert.equal(files.size, 2);
-    assert.equal(files.read(join(folder, "absent")), undefined);
+    assert.equal(files.read(folder, "absent"), undefined);
     const open = readdirSync("/proc/self/fd").map((fd) => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`);
@@ -65,15 +68,15 @@ const canMake = process.getuid?.() === 0 && root !== undefined;
 test("a group that is recreated under its old name is read from its new files", {
   skip: canMake ? false : "needs root and cgroups",
 }, () => {
-  const files = new KeptFiles();
+  const files = new KeptFiles(join);
   const group = join(root ?? "", `kept-files-${process.pid}`);
-  const file = join(group, "cgroup.procs");
+  const read = () => files.read(group, "cgroup.procs");
   mkdirSync(group);
-  assert.equal(files.read(file), "");
+  assert.equal(read(), "");
   rmdirSync(group);
-  assert.equal(files.read(file), undefined);
+  assert.equal(read(), undefined);
   assert.equal(files.size, 0);
   mkdirSync(group);
-  assert.equal(files.read(file), "");
+  assert.equal(read(), "");
   rmdirSync(group);
 });

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
-/** Most files held open, and at most this part of what the process may open at all. */
-const MAX_KEPT = 4096;
+/** Most files held open, and at most this part of what the process may open at all. Enough for 250 pods of two containers. */
+const MAX_KEPT = 8192;
 const PART_OF_LIMIT = 1 / 4;
 /** A file that is not read for this long (up to twice as long) is closed. */
 const KEEP_MS = 60_000;
@@ -18,40 +18,49 @@ interface Kept {
  * opening, reading and closing. A file whose group is gone says so when it is read, and is closed then.
  */
 export class KeptFiles {
+  readonly #locate: (group: string, file: string) => string | undefined;
   readonly #most: number;
-  readonly #kept = new Map<string, Kept>();
+  /** By group, then by file: both names are at hand on each read, and the path needs not be put together. */
+  readonly #kept = new Map<string, Map<string, Kept>>();
+  #size = 0;
   readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   #isArmed = false;
 
-  constructor(most = Math.min(MAX_KEPT, openLimit() * PART_OF_LIMIT)) {
+  /** `locate` gives the path of a group's file; it may throw. */
+  constructor(
+    locate: (group: string, file: string) => string | undefined,
+    most = Math.min(MAX_KEPT, openLimit() * PART_OF_LIMIT),
+  ) {
+    this.#locate = locate;
     this.#most = most;
   }
 
   /** How many are open. */
   get size(): number {
-    return this.#kept.size;
+    return this.#size;
   }
 
   /** The text without its last newline; `undefined` when it cannot be read, whatever the reason. */
-  read(path: string): string | undefined {
-    const kept = this.#kept.get(path);
+  read(group: string, file: string): string | undefined {
+    const kept = this.#kept.get(group)?.get(file);
     if (kept) {
       try {
         kept.used = true;
         return this.#text(kept.descriptor);
       } catch {
         // Perhaps the group was recreated: then the path leads to other files now.
-        this.#close(path, kept);
+        this.#close(group, file);
       }
     }
-    if (this.#kept.size >= this.#most) return this.#readOnce(path);
+    const path = this.#locate(group, file);
+    if (path === undefined) return undefined;
+    if (this.#size >= this.#most) return this.#readOnce(path);
     try {
       const descriptor = openSync(path, "r");
-      this.#keep(path, descriptor);
+      this.#keep(group, file, descriptor);
       return this.#text(descriptor);
     } catch {
-      const failed = this.#kept.get(path);
-      if (failed) this.#close(path, failed);
+      this.#close(group, file);
       return undefined;
     }
   }
@@ -78,10 +87,11 @@ export class KeptFiles {
     return this.#buffer.toString("latin1", 0, end);
   }
 
-  #keep(path: string, descriptor: number): void {
-    this.#kept.set(path, { descriptor, used: true });
-    if (this.#isArmed) return;
-    this.#arm();
+  #keep(group: string, file: string, descriptor: number): void {
+    const files = this.#kept.get(group) ?? new Map<string, Kept>();
+    this.#kept.set(group, files.set(file, { descriptor, used: true }));
+    this.#size += 1;
+    if (!this.#isArmed) this.#arm();
   }
 
   /** By a timer of the process that does not keep it from ending. */
@@ -91,17 +101,24 @@ export class KeptFiles {
   }
 
   #sweep(): void {
-    for (const [path, kept] of this.#kept) {
-      if (!kept.used) this.#close(path, kept);
-      kept.used = false;
-    }
+    for (const [group, files] of this.#kept)
+      for (const [file, kept] of files) {
+        if (!kept.used) this.#close(group, file);
+        kept.used = false;
+      }
     this.#isArmed = false;
-    if (this.#kept.size > 0) this.#arm();
+    if (this.#size > 0) this.#arm();
   }
 
-  #close(path: string, { descriptor }: Kept): void {
-    this.#kept.delete(path);
-    closeSync(descriptor);
+  /** Nothing happens when it is not open. */
+  #close(group: string, file: string): void {
+    const files = this.#kept.get(group);
+    const kept = files?.get(file);
+    if (files === undefined || kept === undefined) return;
+    files.delete(file);
+    if (files.size === 0) this.#kept.delete(group);
+    this.#size -= 1;
+    closeSync(kept.descriptor);
   }
 }
 
