@@ -4,8 +4,9 @@
 // --changed checks what differs from the main branch: its files, types and structure, and the unit tests close to it.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { changedFiles, closeTests, importsOf } from "./testing/changed.mjs";
+import { changedFiles, closeTests } from "./testing/changed.mjs";
 import { sourceFiles, testFiles } from "./testing/files.mjs";
+import { importsOf } from "./testing/imports.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const BIN = join(ROOT, "node_modules");

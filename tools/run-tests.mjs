@@ -7,10 +7,11 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { judgeSkips } from "./testing/accepted-skips.mjs";
+import { batches } from "./testing/batches.mjs";
 import { KINDS, ROOT, testFiles } from "./testing/files.mjs";
 import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
-import { runFile } from "./testing/run-file.mjs";
+import { runFile, runTogether } from "./testing/run-file.mjs";
 
 /** Each file has a machine of its own, but all of them have the same disk. */
 const MAX_INTEGRATION_JOBS = 2;
@@ -48,31 +49,34 @@ async function main() {
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => leave.abort());
 
   const report = createReport(files.length, { quiet: values.quiet === true });
-  const options = { namePattern: values.name, signal: leave.signal };
-  const jobs = Number(values.jobs ?? availableParallelism());
+  const common = { namePattern: values.name, signal: leave.signal, report };
+  const options = { ...common, jobs: Number(values.jobs ?? availableParallelism()) };
   const integration = files.filter(({ kind }) => !KINDS[kind].parallel);
   const obstacle = integration.length > 0 ? await integrationObstacle() : undefined;
   const [ready, waiting] = obstacle ? [[], []] : await byProvisions(integration);
   const provisions = provide(waiting, report, leave.signal);
   const background = files.filter(({ kind }) => KINDS[kind].background);
   const together = files.filter(({ kind }) => KINDS[kind].parallel && !KINDS[kind].background);
-  await runAll(together, jobs, options, report);
-  const simulations = runAll(background, jobs, options, report);
+  await runAll(values.name === undefined ? batches(together) : eachAlone(together), options);
+  const simulations = runAll(eachAlone(background), options);
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
-  const integrationJobs = Number(
-    values.jobs ?? Math.min(MAX_INTEGRATION_JOBS, availableParallelism()),
-  );
-  const alone = { jobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0, after: simulations };
-  await runAll(ready, integrationJobs, options, report, alone);
+  const boxed = {
+    ...common,
+    jobs: Number(values.jobs ?? Math.min(MAX_INTEGRATION_JOBS, availableParallelism())),
+    moreJobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0,
+    after: simulations,
+  };
+  await runAll(eachAlone(ready), boxed);
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
   if (failures.length > 0)
     report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
-  const later = waiting.map(({ file }) => file);
-  await runAll(later, integrationJobs, options, report, alone);
+  await runAll(eachAlone(waiting.map(({ file }) => file)), boxed);
   await simulations;
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
 }
+
+const eachAlone = (files) => files.map((file) => [file]);
 
 /** A result without any test. */
 const NOTHING = { kind: "integration", passed: 0, failures: [], skips: [], output: "", seconds: 0 };
@@ -97,22 +101,26 @@ async function provide(waiting, report, signal) {
   return await startProvisions(names, report.note, signal);
 }
 
-/** Runs all files, `jobs` at a time, and `more.jobs` on top once `more.after` has come. */
-async function runAll(files, jobs, options, report, more = { jobs: 0, after: undefined }) {
-  const waiting = [...files];
+/** Runs groups of files, `jobs` at a time, and `moreJobs` on top once `after` has come. */
+async function runAll(groups, { jobs, moreJobs = 0, after, report, ...options }) {
+  const waiting = [...groups];
   const worker = async () => {
-    for (let file = waiting.shift(); file && !options.signal.aborted; file = waiting.shift()) {
-      report.start(file);
-      report.add(judgeSkips(await runFile(file, options)));
+    for (let files = waiting.shift(); files && !options.signal.aborted; files = waiting.shift()) {
+      for (const file of files) report.start(file);
+      for (const result of await runGroup(files, options)) report.add(judgeSkips(result));
     }
   };
   const workers = (count) => Promise.all(Array.from({ length: count }, worker));
   let joined;
-  more.after?.then(() => {
-    joined = workers(more.jobs);
+  after?.then(() => {
+    joined = workers(moreJobs);
   });
   await workers(jobs);
   await joined;
+}
+
+async function runGroup(files, options) {
+  return files.length > 1 ? await runTogether(files, options) : [await runFile(files[0], options)];
 }
 
 /** Why integration tests cannot run here; the rule itself belongs to the box. */

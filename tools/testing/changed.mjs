@@ -1,7 +1,7 @@
 // What a change touches: the files that differ from the main branch, and the tests that are close to them.
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { ROOT } from "./files.mjs";
 
 /** Branches that a change is compared with, the first that is there; without any, the last commit. */
@@ -25,19 +25,6 @@ function git(...args) {
   } catch {
     return undefined;
   }
-}
-
-/** What each of the given files imports of the checkout. */
-export function importsOf(paths) {
-  return new Map(
-    paths.map((path) => [path, importedBy(path, readFileSync(join(ROOT, path), "utf8"))]),
-  );
-}
-
-/** Paths that a source text imports with a relative specifier. */
-export function importedBy(path, text) {
-  const found = text.matchAll(/\b(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"']+)["']/g);
-  return [...found].map(([, specifier]) => normalize(join(dirname(path), specifier)));
 }
 
 /**

@@ -1,4 +1,4 @@
-// What node:test reports about one file, as lines of JSON on descriptor 3, for run-file.mjs.
+// What node:test reports about its files, as lines of JSON on descriptor 3, for run-file.mjs.
 const { writeSync } = require("node:fs");
 const { inspect } = require("node:util");
 
@@ -14,7 +14,9 @@ module.exports = async function* report(source) {
     const line = {
       passed: type === "test:pass",
       name: [...names.slice(0, data.nesting), data.name].join(" > "),
+      file: data.file,
       line: data.line,
+      seconds: data.nesting === 0 ? data.details.duration_ms / 1000 : 0,
       suite: data.details.type === "suite",
       skip: data.skip,
       todo: data.todo,

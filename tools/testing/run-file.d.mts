@@ -4,3 +4,7 @@ export function runFile(
   file: { readonly path: string; readonly kind: string },
   options?: { readonly namePattern?: string; readonly signal?: AbortSignal },
 ): Promise<FileResult>;
+export function runTogether(
+  files: readonly { readonly path: string; readonly kind: string }[],
+  options?: { readonly signal?: AbortSignal },
+): Promise<FileResult[]>;

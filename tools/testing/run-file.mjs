@@ -1,4 +1,4 @@
-// Runs one test file in a process of its own, with a limit on its time.
+// Runs test files in processes of their own, one or several in each, with a limit on their time.
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { constants, setPriority } from "node:os";
@@ -7,6 +7,8 @@ import { CACHE_DIR } from "../debian-suite.mjs";
 import { KINDS, ROOT } from "./files.mjs";
 
 const REPORTER = join(ROOT, "tools/testing/json-reporter.cjs");
+/** Loads the files of its arguments. */
+const ENTRY = join(ROOT, "tools/testing/load-files.mjs");
 const KEPT_OUTPUT_CHARACTERS = 200_000;
 const LAST_WARNING_MS = 5000;
 
@@ -16,8 +18,63 @@ const LAST_WARNING_MS = 5000;
  */
 export async function runFile({ path, kind }, { namePattern, signal } = {}) {
   const started = performance.now();
-  const result = { path, kind, passed: 0, failures: [], skips: [], output: "", seconds: 0 };
-  const child = spawn(process.execPath, [...nodeArguments(namePattern), path], {
+  const result = emptyResult({ path, kind });
+  const end = await runProcess([path], kind, { namePattern, signal });
+  result.output = end.output;
+  for (const event of end.events) count(event, result);
+  if (end.late) addFailure(result, "the file", `did not end in ${KINDS[kind].limitSeconds} s`);
+  else if (end.code !== 0 && result.failures.length === 0)
+    addFailure(result, "the file", `ended with ${end.killedBy ?? `code ${end.code}`}`);
+  else if (testsOf(result) === 0 && !namePattern) addFailure(result, "the file", "has no test");
+  result.seconds = secondsSince(started);
+  return result;
+}
+
+/**
+ * Runs files of one kind in one process; resolves with a result for each. When the process does not tell all of
+ * every file, each file runs alone, so that the one at fault is named; if none is, that they fail together only
+ * is a failure of the first.
+ */
+export async function runTogether(files, { signal } = {}) {
+  const results = new Map(files.map((file) => [join(ROOT, file.path), emptyResult(file)]));
+  const end = await runProcess([ENTRY, ...results.keys()], files[0].kind, { signal });
+  for (const event of end.events) {
+    const result = results.get(event.file);
+    if (result === undefined) return await runEach(files, { signal, end });
+    count(event, result);
+    result.seconds += event.seconds;
+  }
+  const all = [...results.values()];
+  const failed = all.some(({ failures }) => failures.length > 0);
+  if (failed) for (const result of all) result.output = end.output;
+  const complete = all.every((result) => testsOf(result) > 0) && !end.late;
+  if (signal?.aborted || (complete && (failed || end.code === 0))) return all;
+  return await runEach(files, { signal, end });
+}
+
+/** Runs files alone that did not all end together. */
+async function runEach(files, { signal, end }) {
+  const results = [];
+  for (const file of files) if (!signal?.aborted) results.push(await runFile(file, { signal }));
+  if (results.every(({ failures }) => failures.length === 0)) {
+    const how = end.late ? "did not end" : `ended with ${end.killedBy ?? `code ${end.code}`}`;
+    const paths = files.map(({ path }) => path).join(" ");
+    addFailure(results[0], "files in one process", `${how}, but each ends alone: ${paths}`);
+    results[0].output = end.output;
+  }
+  return results;
+}
+
+function emptyResult({ path, kind }) {
+  return { path, kind, passed: 0, failures: [], skips: [], output: "", seconds: 0 };
+}
+
+const testsOf = ({ passed, failures, skips }) => passed + failures.length + skips.length;
+const secondsSince = (started) => (performance.now() - started) / 1000;
+
+/** Resolves with how the process ended, what it wrote and what its tests reported. */
+async function runProcess(argv, kind, { namePattern, signal }) {
+  const child = spawn(process.execPath, [...nodeArguments(namePattern), ...argv], {
     cwd: ROOT,
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
@@ -25,8 +82,9 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
   });
   if (KINDS[kind].background) yieldProcessor(child.pid);
   const limit = limitTime(child, KINDS[kind].limitSeconds, signal);
+  let output = "";
   const keep = (chunk) => {
-    result.output = (result.output + chunk).slice(-KEPT_OUTPUT_CHARACTERS);
+    output = (output + chunk).slice(-KEPT_OUTPUT_CHARACTERS);
   };
   child.stdout.on("data", keep);
   child.stderr.on("data", keep);
@@ -39,15 +97,8 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
     child.once("close", (code, killedBy) => resolve({ code, killedBy }));
   });
   limit.clear();
-  for (const line of report.split("\n")) if (line !== "") count(JSON.parse(line), result);
-  if (limit.reached())
-    addFailure(result, "the file", `did not end in ${KINDS[kind].limitSeconds} s`);
-  else if (end.code !== 0 && result.failures.length === 0)
-    addFailure(result, "the file", `ended with ${end.killedBy ?? `code ${end.code}`}`);
-  else if (result.passed + result.failures.length + result.skips.length === 0 && !namePattern)
-    addFailure(result, "the file", "has no test");
-  result.seconds = (performance.now() - started) / 1000;
-  return result;
+  const lines = report.split("\n").filter((line) => line !== "");
+  return { ...end, late: limit.reached(), output, events: lines.map((line) => JSON.parse(line)) };
 }
 
 /** Lets all other processes run first. The scheduler may group processes by session; then the group counts too. */

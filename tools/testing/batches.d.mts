@@ -1,0 +1,12 @@
+/** A test file, its path relative to the checkout. */
+export interface TestFile {
+  readonly path: string;
+  readonly kind: string;
+}
+/** Groups of files, each for one process; `read` gives the text of a path. */
+export function batches(files: readonly TestFile[], read?: (path: string) => string): TestFile[][];
+/** Why a test cannot share its process with others, or undefined. */
+export function obstacleToSharing(
+  path: string,
+  read?: (path: string) => string,
+): string | undefined;

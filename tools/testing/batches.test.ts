@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { after, test } from "node:test";
+import { batches, obstacleToSharing } from "./batches.mjs";
+import { runTogether } from "./run-file.mjs";
+
+const TEST = 'import { test } from "node:test";\n';
+
+/** What a test file contains beside its tests, the files it loads, and what keeps it from sharing a process. */
+const ROWS: readonly (readonly [string, Readonly<Record<string, string>>, string | undefined])[] = [
+  ['import assert from "node:assert/strict";', {}, undefined],
+  ['import { readFileSync } from "node:fs";', {}, undefined],
+  ['import { readFileSync, rmSync } from "node:fs";', {}, "t.ts uses rmSync of node:fs"],
+  ['import * as files from "node:fs";', {}, "t.ts uses * as files of node:fs"],
+  ['import { spawn } from "node:child_process";', {}, "t.ts loads node:child_process"],
+  ['import { load } from "js-yaml";', {}, undefined],
+  ['import { Client } from "@grpc/grpc-js";', {}, "t.ts loads @grpc/grpc-js"],
+  ['import { after } from "node:test";', {}, "t.ts uses after of node:test"],
+  ['import type { Socket } from "node:net";', {}, undefined],
+  ["process.env.TZ = 'UTC';", {}, "t.ts uses process.env"],
+  ["// process.env is left alone", {}, undefined],
+  ["await import(name);", {}, "t.ts loads what its text does not name"],
+  ["throw new globalThis.Error();", {}, undefined],
+  ["globalThis.fetch = fake;", {}, "t.ts uses globalThis"],
+  ['import "./a.ts";', { "a.ts": 'import "./b.ts";', "b.ts": "fetch(url);" }, "b.ts uses fetch("],
+  ['import "./a.ts";', { "a.ts": TEST }, "a.ts adds tests to the file"],
+  [
+    'import type { A } from "./a.ts";',
+    { "a.ts": 'import { createServer } from "node:net";' },
+    undefined,
+  ],
+];
+
+for (const [line, others, expected] of ROWS)
+  test(`obstacleToSharing: ${[line, ...Object.values(others)].join(" ").trim()}`, () => {
+    const sources: Readonly<Record<string, string>> = { ...others, "t.ts": `${TEST}${line}` };
+    assert.equal(
+      obstacleToSharing("t.ts", (path) => sources[path] ?? ""),
+      expected,
+    );
+  });
+
+test("batches: unit tests that only compute share processes, all others have their own", () => {
+  const plain = Array.from({ length: 50 }, (_, i) => ({
+    path: `plain-${i}.test.ts`,
+    kind: "unit",
+  }));
+  const own = { path: "own.test.ts", kind: "unit" };
+  const tidy = { path: "tools/tidy.test.ts", kind: "tidy" };
+  const groups = batches([tidy, own, ...plain], (path) =>
+    path === own.path ? 'import "node:net";' : TEST,
+  );
+  assert.deepEqual(
+    groups.map((group) => group.length),
+    [1, 1, 25, 25],
+  );
+  assert.deepEqual(groups.slice(0, 2), [[tidy], [own]]);
+  assert.deepEqual(new Set(groups.flat()), new Set([tidy, own, ...plain]));
+});
+
+const ROOT = join(import.meta.dirname, "../..");
+const folder = mkdtempSync(join(tmpdir(), "nodelet-batches-"));
+after(() => rmSync(folder, { recursive: true }));
+
+async function results(...bodies: string[]) {
+  const files = bodies.map((body, i) => {
+    const path = join(folder, `${i}.test.ts`);
+    writeFileSync(path, `${TEST}${body}`);
+    return { path: relative(ROOT, path), kind: "unit" };
+  });
+  return (await runTogether(files)).map(({ passed, skips, failures }) => ({
+    passed,
+    skipped: skips.length,
+    failures: failures.map(({ name, error }) => `${name}: ${error.split("\n")[0]}`),
+  }));
+}
+
+const PASSES = { passed: 1, skipped: 0, failures: [] };
+
+test("runTogether: each test counts for its own file", async () => {
+  const found = await results(
+    'test("a", () => {});',
+    'test("b", () => { throw new Error("no"); });\ntest("c", () => {});',
+    'test("d", { skip: "not here" }, () => {});',
+  );
+  assert.deepEqual(found, [
+    PASSES,
+    { passed: 1, skipped: 0, failures: ["b (line 2): Error: no"] },
+    { passed: 0, skipped: 1, failures: [] },
+  ]);
+});
+
+const FAULTS: readonly (readonly [string, string, string])[] = [
+  ["does not load", 'import "./missing.ts";', "the file: ended with code 1"],
+  ["ends the process", 'test("x", () => process.exit(3));', "the file: ended with code 3"],
+  ["has no test", "", "the file: has no test"],
+];
+
+for (const [how, body, failure] of FAULTS)
+  test(`runTogether: a file that ${how} is named, the others count as they are`, async () => {
+    const found = await results('test("a", () => {});', body, 'test("b", () => {});');
+    assert.deepEqual(found, [PASSES, { passed: 0, skipped: 0, failures: [failure] }, PASSES]);
+  });
+
+test("runTogether: files that fail together only are a failure", async () => {
+  const once = `globalThis.marked ??= 0;
+test("x", () => { if (++globalThis.marked > 1) process.exit(4); });`;
+  const [first, second] = await results(once, once);
+  assert.deepEqual(second, PASSES);
+  assert.match(first?.failures[0] ?? "", /^files in one process: ended with code 4, but each ends/);
+});

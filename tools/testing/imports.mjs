@@ -1,0 +1,37 @@
+// What source files import, found in their text.
+import { readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { ROOT } from "./files.mjs";
+
+/** What each of the given files loads of the checkout. */
+export function importsOf(paths) {
+  return new Map(
+    paths.map((path) => [path, importedBy(path, readFileSync(join(ROOT, path), "utf8"))]),
+  );
+}
+
+/** Paths that a source text loads with a relative specifier; what it imports as types only is not loaded. */
+export function importedBy(path, text) {
+  return specifiersOf(text)
+    .filter((specifier) => /^\.{1,2}\//.test(specifier))
+    .map((specifier) => normalize(join(dirname(path), specifier)));
+}
+
+/** All specifiers that a source text loads: of files, packages and modules of Node. */
+export function specifiersOf(text) {
+  const found = withoutTypes(text).matchAll(/\b(?:from|import)\s*\(?\s*["']([^"'\s]+)["']/g);
+  return [...found].map(([, specifier]) => specifier);
+}
+
+/** Names that a source text imports from a module, types left out; `* as x` is one of them. */
+export function namesFrom(module, text) {
+  return [...withoutTypes(text).matchAll(/\bimport\s+([^;"']*?)\s+from\s*["']([^"']+)["']/g)]
+    .filter(([, , from]) => from === module)
+    .flatMap(([, names]) => names.replace(/[{}]/g, ",").split(","))
+    .map((name) => name.trim())
+    .filter((name) => name !== "" && !/^type\s/.test(name));
+}
+
+function withoutTypes(text) {
+  return text.replace(/\b(?:import|export)\s+type\s[^;"']*?\bfrom\s*["'][^"']+["']/g, "");
+}
