@@ -8,6 +8,7 @@ const GUARDS: readonly Guard[] = [
     line: "return !record || (isReleasable(record) && record.observed.containers.length === 0);",
     without: "return true;",
     play: "play-eviction.ts",
+    first: 54,
   },
   {
     name: "what the node can do without goes before any pod",
@@ -22,6 +23,8 @@ const GUARDS: readonly Guard[] = [
     line: "if (round.hasUnobservedPods) {",
     without: "if (false) {",
     play: "play-eviction.ts",
+    // The pod to evict has to be the one not observed yet: history 185 is the first.
+    first: 177,
   },
   {
     name: "pressure is reported for the transition period",

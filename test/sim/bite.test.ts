@@ -25,7 +25,7 @@ const GUARDS: readonly Guard[] = [
     file: "src/pipeline/pods/transition.ts",
     line: "observed.asOf >= sync.actedAt",
     without: "true",
-    // Only an observation that overtakes an action shows it: about one history in three hundred.
+    // An observation has to be overtaken by an action: history 266 is the first.
     first: 255,
   },
   {
@@ -74,6 +74,7 @@ const GUARDS: readonly Guard[] = [
     line: "if (this.#unobserved.has(change.uid)) {",
     without: "if (false) {",
     play: "play-isolation.ts",
+    first: 14,
   },
   {
     name: "the full listing is due a period after the last one",
@@ -95,6 +96,8 @@ const GUARDS: readonly Guard[] = [
     line: "if (refused.length === 0)",
     without: "if (refused.length >= 0)",
     play: "play-cluster.ts",
+    // A container has to be shown running again after its end: history 162 is the first.
+    first: 154,
   },
 ];
 
