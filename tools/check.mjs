@@ -4,7 +4,8 @@
 // --changed checks what differs from the main branch: its files, types and structure, and the unit tests close to it.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { changedFiles, closeTests } from "./testing/changed.mjs";
+import { obstacleToSharing } from "./testing/batches.mjs";
+import { affordableTests, changedFiles, closeTests } from "./testing/changed.mjs";
 import { sourceFiles, testFiles } from "./testing/files.mjs";
 import { importsOf } from "./testing/imports.mjs";
 
@@ -52,11 +53,17 @@ function stepsOfChange(changed) {
     .filter(({ kind }) => kind === "unit")
     .map(({ path }) => path);
   const close = closeTests(changed, unit, importsOf(sourceFiles()));
+  const known = new Map();
+  const shares = (path) => obstacleToSharing(path, undefined, known) === undefined;
+  const { run: affordable, left } = affordableTests(changed, close, shares);
+  if (left > 0) console.log(`${left} tests further away are left to npm run check`);
   return [
     ...(changed.length > 0 ? [format(...changed)] : []),
     ...allTypes,
     structure,
-    ...(close.length > 0 ? [tests(`unit tests of ${close.length} files`, "unit", ...close)] : []),
+    ...(affordable.length > 0
+      ? [tests(`unit tests of ${affordable.length} files`, "unit", ...affordable)]
+      : []),
   ];
 }
 

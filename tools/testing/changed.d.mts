@@ -6,3 +6,9 @@ export function closeTests(
   tests: readonly string[],
   imports: ReadonlyMap<string, readonly string[]>,
 ): string[];
+/** The tests of a change that can be afforded, and how many are left to the whole run. */
+export function affordableTests(
+  changed: readonly string[],
+  tests: readonly string[],
+  shares: (path: string) => boolean,
+): { readonly run: string[]; readonly left: number };

@@ -47,3 +47,28 @@ function reachOf(test, imports) {
       for (const to of imports.get(path) ?? []) reached.add(to);
   return reached;
 }
+
+/** Tests with a process of their own that a change runs at most: half a second of processor time each. */
+const MAX_OWN_PROCESSES = 8;
+
+/**
+ * The tests of a change that can be afforded: all that changed or share a process (`shares`), and of the others those
+ * that are nearest to a changed file by folder. `left` is how many are left to the whole run.
+ */
+export function affordableTests(changed, tests, shares) {
+  const own = tests.filter((test) => !changed.includes(test) && !shares(test));
+  const nearest = own
+    .map((test) => ({ test, near: Math.max(...changed.map((path) => commonFolders(path, test))) }))
+    .toSorted((a, b) => b.near - a.near)
+    .slice(0, MAX_OWN_PROCESSES)
+    .map(({ test }) => test);
+  const left = new Set(own).difference(new Set(nearest));
+  return { run: tests.filter((test) => !left.has(test)), left: left.size };
+}
+
+/** How many leading folders two paths share. */
+function commonFolders(a, b) {
+  const [left, right] = [dirname(a).split("/"), dirname(b).split("/")];
+  const end = left.findIndex((name, index) => name !== right[index]);
+  return end < 0 ? left.length : end;
+}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closeTests } from "./changed.mjs";
+import { affordableTests, closeTests } from "./changed.mjs";
 
 const IMPORTS = new Map([
   ["src/thing/inner.ts", []],
@@ -26,3 +26,21 @@ for (const [how, changed, expected] of ROWS)
   test(`closeTests: tests close to ${changed}, ${how}`, () => {
     assert.deepEqual(closeTests([changed], TESTS, IMPORTS), expected);
   });
+
+test("affordableTests: all that share a process or changed, the nearest of the others", () => {
+  const far = Array.from({ length: 20 }, (_, i) => `test/far/${i}.test.ts`);
+  const near = ["src/kit/a.test.ts", "src/other/b.test.ts"];
+  const shared = ["src/far/c.test.ts", "src/far/d.test.ts"];
+  const changed = ["src/kit/a.ts", "test/other/e.test.ts"];
+  const tests = [...far, ...near, ...shared, "test/other/e.test.ts"];
+  const { run, left } = affordableTests(changed, tests, (path) => shared.includes(path));
+  assert.deepEqual(run, [...far.slice(0, 7), near[0], ...shared, "test/other/e.test.ts"]);
+  assert.equal(left, 14);
+});
+
+test("affordableTests: without a change there is none", () => {
+  assert.deepEqual(
+    affordableTests([], [], () => false),
+    { run: [], left: 0 },
+  );
+});
