@@ -17,6 +17,7 @@ import { isReleasable } from "../pipeline/pods/observed.ts";
 import type { PodRecord } from "../pipeline/pods/record.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import {
+  type AvailableByDevice,
   type DiskLayout,
   Eviction,
   type EvictionPorts,
@@ -224,7 +225,7 @@ function endingOf({ life, sync }: PodRecord, now: number) {
 
 /** Asks kernel and runtime; what the runtime does not report is left out, and the layout is as it was. */
 function nodeMeasurer(
-  { rootFolder, pidMax }: EvictionLoopOptions,
+  { rootFolder, pidMax, config }: EvictionLoopOptions,
   { outside, images, stats }: EvictionLoopDeps,
 ): EvictionPorts["measureNode"] {
   let layout: DiskLayout = "single";
@@ -232,9 +233,13 @@ function nodeMeasurer(
     const machine = stats.machine();
     const nodefs = await tolerant(outside.host.diskUsage(rootFolder), signal);
     const found = await tolerant(images.filesystems(signal), signal);
+    const logs = config.localStorageCapacityIsolation
+      ? await tolerant(outside.host.diskUsage(config.podLogsDir), signal)
+      : undefined;
     if (nodefs && found) layout = layoutOf(nodefs, found);
     return {
       layout,
+      available: nodefs && found && logs && availableOf([nodefs, found.containers, logs]),
       measures: {
         ...machineMeasures(machine, pidMax),
         ...(nodefs ? { nodefs } : {}),
@@ -243,6 +248,9 @@ function nodeMeasurer(
     };
   };
 }
+
+const availableOf = (disks: readonly DiskUsage[]): AvailableByDevice =>
+  new Map(disks.map(({ device, availableBytes }) => [device, availableBytes]));
 
 async function tolerant<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {

@@ -14,8 +14,8 @@ const TURNS = Number(process.env["SOAK_TURNS"] ?? 2);
 /** What starts with the agent is over after that. */
 const SETTLE_MS = 30_000;
 const READY_WITHIN_MS = 300_000;
-/** With limits the runtime's layers, 110 folders of logs and as many volumes are measured every ten seconds. */
-const MAX_MILLICORES = { without: 3, with: 10 };
+/** With limits the runtime's layers, 110 folders of logs and as many volumes are measured once a minute. */
+const MAX_MILLICORES = { without: 3, with: 3 };
 
 const ON = `maxPods: 120
 evictionHard: {memory.available: 10Mi, nodefs.available: 1%, nodefs.inodesFree: 1%, imagefs.available: 1%, pid.available: "10"}`;

@@ -38,6 +38,8 @@ export class EvictionNode {
   imagesMi = 0;
   /** What this pod uses of disks is not known before disks are measured again. */
   unseen: string | undefined;
+  /** What is available on the disk is not known. */
+  unknownDisk = false;
   /** The pods as the runtime measured their layers last, and when; without, it measures when asked. */
   layers: { readonly atMs: WallMs; readonly pods: readonly TestPod[] } | undefined;
   hasUnobservedPods = false;
@@ -129,6 +131,7 @@ export class EvictionNode {
     };
     return {
       layout: "single" as const,
+      available: this.unknownDisk ? undefined : new Map([[1, file.availableBytes]]),
       measures: {
         atMs: this.clock.wall(),
         memory: { limitBytes: GI, workingSetBytes: used },
@@ -153,10 +156,18 @@ export class EvictionNode {
   }
 
   #measuredAt(usage: PodUsage): PodUsage {
-    if (!this.layers) return usage;
-    const { atMs } = this.layers;
-    const containers = usage.containers.map((one) => ({ ...one, rootfs: { ...one.rootfs, atMs } }));
-    return { ...usage, containers };
+    const atMs = this.clock.wall();
+    const layerAtMs = this.layers?.atMs ?? atMs;
+    return {
+      ...usage,
+      containers: usage.containers.map((one) => ({
+        ...one,
+        rootfs: { ...one.rootfs, atMs: layerAtMs },
+        logs: { ...one.logs, atMs },
+      })),
+      volumes: usage.volumes.map((volume) => ({ ...volume, atMs })),
+      ...(usage.managedFiles ? { managedFiles: { ...usage.managedFiles, atMs } } : {}),
+    };
   }
 
   #end(order: EvictionRequest): void {

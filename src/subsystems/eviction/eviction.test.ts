@@ -195,6 +195,43 @@ test("limits of pods: only pods that have some are measured, several may go in a
   await node.leave();
 });
 
+const WRITER: TestPod = {
+  name: "writer",
+  volumeMi: 1,
+  spec: { volumes: [{ name: "v", emptyDir: { sizeLimit: "5Mi" } }] },
+};
+
+test("pods with limits are measured once a minute while nothing changes on the disk, and in the next round when it does", async () => {
+  const node = new EvictionNode();
+  Object.assign(node, { pods: [WRITER], diskUsedMi: 100 });
+  await node.clock.advance(15_000);
+  node.measured.length = 0;
+  await node.clock.advance(120_000);
+  assert.deepEqual(node.measured, ["storage", "storage"]);
+  node.pods = [{ ...WRITER, volumeMi: 40 }];
+  await node.clock.advance(10_000);
+  assert.deepEqual(node.names, []);
+  await node.leave();
+});
+
+test("a pod beyond its limit is found within a minute when as much was freed at the same time", async () => {
+  const node = new EvictionNode();
+  Object.assign(node, { pods: [WRITER], diskUsedMi: 100 });
+  await node.clock.advance(15_000);
+  Object.assign(node, { pods: [{ ...WRITER, volumeMi: 40 }], diskUsedMi: 61 });
+  await node.clock.advance(60_000);
+  assert.deepEqual(node.names, []);
+  await node.leave();
+});
+
+test("pods with limits are measured in every round while it is not known what is available on the disk", async () => {
+  const node = new EvictionNode();
+  Object.assign(node, { pods: [WRITER], unknownDisk: true });
+  await node.clock.advance(55_000);
+  assert.equal(node.measured.length, 6);
+  await node.leave();
+});
+
 test("what cannot be measured does not end the watch", async () => {
   const node = new EvictionNode();
   node.pods = [...FIVE];

@@ -15,6 +15,7 @@ import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import { withTimeout } from "../../kit/within.ts";
+import { DueStorage } from "./due-storage.ts";
 import { evictionDecision, excessDecision, reclaimDecision } from "./eviction-decisions.ts";
 import { hasLocalLimits, type LocalExcess } from "./local-limits.ts";
 import { observationsOf, type SignalObservations } from "./observations.ts";
@@ -37,8 +38,9 @@ import { reclaimingText } from "./texts.ts";
 import { replaceHard } from "./thresholds.ts";
 import { type CandidatePod, lastLayerAt, type PodUsage } from "./usage.ts";
 
+export type { AvailableByDevice } from "./due-storage.ts";
 export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
-export type { EvictionEvent, EvictionPorts, EvictionRequest } from "./ports.ts";
+export type { EvictionEvent, EvictionPorts, EvictionRequest, MeasuredNode } from "./ports.ts";
 export { previewRecorded, type RecordedNode, readSummary } from "./recorded.ts";
 export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";
 export { type EvictionSettings, evictionSettings } from "./settings.ts";
@@ -73,13 +75,14 @@ export class Eviction {
   readonly #deps: EvictionDeps;
   readonly #evictions: Counter;
   readonly #statsAge: Histogram;
+  readonly #dueStorage = new DueStorage();
   #state = NOTHING_MET;
   /** Observations of the last minute, oldest first. */
   readonly #recent: SignalObservations[] = [];
   #recentAt = Number.NEGATIVE_INFINITY as MonotonicMs;
   /** Aborted when the next round is to begin at once: ends the pause that follows this one. */
   #roundRequested = new AbortController();
-  /** When the writable layers of pods with limits were last measured; undefined where there are none. */
+  /** When the writable layers of the pods that were due were last measured; undefined where none was. */
   #layersAt: WallMs | undefined;
   /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
   #reclaimed: string | undefined;
@@ -111,9 +114,10 @@ export class Eviction {
 
   /** One round; resolves with the pods that were evicted. Throws `OutsideError`. */
   async round(signal: AbortSignal): Promise<readonly string[]> {
-    const { measures, layout } = await this.#deps.ports.measureNode(signal);
+    const { measures, layout, available } = await this.#deps.ports.measureNode(signal);
     const rules = { ...this.#settings, layout };
     const observations = observationsOf(measures);
+    this.#dueStorage.begin(this.#deps.clock.wall(), available);
     const before = this.#state;
     // Asked before the candidates are: measuring them takes a while, in which the runtime may report more.
     const hasUnobservedPods = this.#deps.ports.hasUnobservedPods();
@@ -190,8 +194,10 @@ export class Eviction {
     }
     this.#layersAt = undefined;
     const limited = found.filter(({ pod }) => rules.localLimits && hasLocalLimits(pod));
-    if (limited.length === 0) return rough;
-    const usages = await ports.measureStorage(new Set(limited.map(({ uid }) => uid)), signal);
+    const due = this.#dueStorage.dueOf(limited, now);
+    if (due.length === 0) return rough;
+    const usages = await ports.measureStorage(new Set(due.map(({ uid }) => uid)), signal);
+    this.#dueStorage.note(due, { usages, layout: rules.layout, now });
     this.#layersAt = lastLayerAt(usages);
     return planWith(usages);
   }

@@ -9,10 +9,17 @@ import {
   quantityFromBytes,
   wholeOf,
 } from "../../api/text/quantity.ts";
+import type { WallMs } from "../../kit/clock.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 import type { DiskLayout } from "./signals.ts";
 import { containerStorageText, emptyDirText, podStorageText } from "./texts.ts";
-import { type CandidatePod, ephemeralStorageOf, type PodUsage } from "./usage.ts";
+import {
+  type CandidatePod,
+  type ContainerUsage,
+  type DiskUse,
+  ephemeralStorageOf,
+  type PodUsage,
+} from "./usage.ts";
 
 /** Which limit was exceeded, in the words of the Go kubelet's metric. */
 export type LocalLimit = "emptydirfs.limit" | "ephemeralpodfs.limit" | "ephemeralcontainerfs.limit";
@@ -98,6 +105,45 @@ export function localExcesses(
   });
 }
 
+/** How far a pod is from the nearest of its limits. */
+export interface LocalHeadroom {
+  /** Bytes that may be written before a limit is exceeded; negative where one is. */
+  readonly bytes: number;
+  /** When the oldest of the figures was taken that this was computed from. */
+  readonly atMs: WallMs;
+}
+
+/** The headroom of a pod; undefined where a figure is missing that one of its limits is compared with. */
+export function localHeadroom(
+  pod: Pod,
+  usage: PodUsage,
+  layout: DiskLayout,
+): LocalHeadroom | undefined {
+  const { emptyDirs, containers, podBytes } = limitsOf(pod);
+  const left: number[] = [];
+  const uses: (DiskUse | undefined)[] = [];
+  for (const { name: of, bytes } of emptyDirs) {
+    const volume = usage.volumes.find(({ name }) => name === of);
+    left.push(bytes - (volume?.usedBytes ?? 0));
+    uses.push(volume);
+  }
+  if (podBytes !== undefined) {
+    left.push(podBytes - ephemeralStorageOf(usage));
+    uses.push(...usage.volumes.filter(({ ephemeral }) => ephemeral));
+    if (usage.managedFiles) uses.push(usage.managedFiles);
+  }
+  for (const container of usage.containers) {
+    if (podBytes === undefined) break;
+    const limitBytes = containers.get(container.name)?.bytes ?? 0;
+    if (limitBytes > 0) left.push(limitBytes - containerStorageOf(container, layout));
+    uses.push(container.rootfs, container.logs);
+  }
+  const times = uses.map((use) => use?.atMs);
+  if (left.length === 0 || times.length === 0 || !times.every((at) => at !== undefined))
+    return undefined;
+  return { bytes: Math.min(...left), atMs: Math.min(...times) as WallMs };
+}
+
 type Excess = Omit<LocalExcess, "candidate">;
 
 function emptyDirExcess({ emptyDirs }: StorageLimits, { volumes }: PodUsage): Excess | undefined {
@@ -136,14 +182,18 @@ function containerExcess(
   { containers }: PodUsage,
   layout: DiskLayout,
 ): Excess | undefined {
-  for (const { name, logs, rootfs } of containers) {
+  for (const container of containers) {
+    const { name } = container;
     const { text, bytes: limitBytes } = limits.get(name) ?? { text: "", bytes: 0 };
-    // Layers on a file system of their own are not the node's local storage.
-    const layer = layout === "single" ? (rootfs?.usedBytes ?? 0) : 0;
-    const usedBytes = (logs?.usedBytes ?? 0) + layer;
+    const usedBytes = containerStorageOf(container, layout);
     if (limitBytes === 0 || usedBytes <= limitBytes) continue;
     const message = containerStorageText(name, formatQuantity(parseQuantity(text)));
     return { limit: "ephemeralcontainerfs.limit", what: name, usedBytes, limitBytes, message };
   }
   return undefined;
+}
+
+/** Layers on a file system of their own are not the node's local storage. */
+function containerStorageOf({ logs, rootfs }: ContainerUsage, layout: DiskLayout): number {
+  return (logs?.usedBytes ?? 0) + (layout === "single" ? (rootfs?.usedBytes ?? 0) : 0);
 }

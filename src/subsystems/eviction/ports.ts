@@ -1,6 +1,7 @@
 import type { Decision } from "../../api/decisions.ts";
 import type { EventText } from "../../api/event-text.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import type { AvailableByDevice } from "./due-storage.ts";
 import type { NodeMeasures } from "./observations.ts";
 import type { DiskLayout, ReclaimStep } from "./signals.ts";
 import type { CandidatePod, PodUsage } from "./usage.ts";
@@ -20,12 +21,18 @@ export interface EvictionEvent extends EventText<"Evicted", "Warning"> {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+/** The machine as a round finds it. */
+export interface MeasuredNode {
+  readonly measures: NodeMeasures;
+  readonly layout: DiskLayout;
+  /** Undefined where a file system that local storage lies on could not be asked. */
+  readonly available: AvailableByDevice | undefined;
+}
+
 /** Dependencies of eviction. */
 export interface EvictionPorts {
   /** Measures the machine. Throws `OutsideError`. */
-  measureNode(
-    signal: AbortSignal,
-  ): Promise<{ readonly measures: NodeMeasures; readonly layout: DiskLayout }>;
+  measureNode(signal: AbortSignal): Promise<MeasuredNode>;
   /** Whether there are pods that the runtime has not listed yet: one of them may be the right one to go. */
   hasUnobservedPods(): boolean;
   /** The pods that have not ended. */

@@ -190,10 +190,9 @@ export class Disks {
    */
   managedFiles({ managedFiles }: MeasuredPod): FsFigures | undefined {
     const sizes = managedFiles.flatMap((path) => this.#sizes.get(path) ?? []);
-    const [first] = sizes;
-    if (first === undefined) return undefined;
+    if (sizes.length === 0) return undefined;
     const sum = (of: "usedBytes" | "inodesUsed") => sizes.reduce((all, size) => all + size[of], 0);
-    const { atMs } = first;
+    const atMs = Math.min(...sizes.map((size) => size.atMs)) as WallMs;
     return { ...this.node, atMs, usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
   }
 
@@ -311,7 +310,8 @@ export class Disks {
   /** Measures folders in one request; whether it was answered. Of several nothing is forgotten when it was not. */
   async #measure(paths: readonly string[]): Promise<boolean> {
     const { clock, host, log, signal } = this.#deps;
-    const at = clock.monotonic();
+    // Taken before: what is written while the walk goes on may be missing in it.
+    const [at, atMs] = [clock.monotonic(), clock.wall()];
     const limits = { maxEntries: MAX_ENTRIES };
     const what = paths.length === 1 ? (paths[0] ?? "") : `${paths.length} folders`;
     const trees = await this.#tolerant(what, host.podFiles.measureTrees(paths, limits, signal));
@@ -321,7 +321,7 @@ export class Disks {
       if (tree?.kind !== "measured") this.#sizes.delete(path);
       else {
         const { inodes: inodesUsed, complete: _, ...size } = tree.size;
-        this.#sizes.set(path, { at, atMs: clock.wall(), inodesUsed, ...size });
+        this.#sizes.set(path, { at, atMs, inodesUsed, ...size });
       }
       if (tree?.kind === "failed")
         log.verbose(2, "failed to measure disk usage", { what: path, error: tree.message });
