@@ -1,6 +1,13 @@
 // Disks for tests: loop devices over sparse files.
 import { execFileSync } from "node:child_process";
-import { closeSync, existsSync, ftruncateSync, openSync, readFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { basename } from "node:path";
 
 const SIZE_BYTES = 32 * 1024 * 1024;
@@ -18,9 +25,9 @@ export class LoopDevice {
   }
 
   /** Makes an empty file and a device over it; `undefined` where the machine has no loop devices. */
-  static over(file: string): LoopDevice | undefined {
+  static over(file: string, sizeBytes = SIZE_BYTES): LoopDevice | undefined {
     const fd = openSync(file, "wx", 0o600);
-    ftruncateSync(fd, SIZE_BYTES);
+    ftruncateSync(fd, sizeBytes);
     closeSync(fd);
     try {
       const out = execFileSync("losetup", ["-f", "--show", file], { encoding: "utf8" });
@@ -33,6 +40,11 @@ export class LoopDevice {
   /** `major:minor`. */
   get number(): string {
     return readFileSync(`/sys/block/${basename(this.path)}/dev`, "utf8").trim();
+  }
+
+  /** Sets its I/O scheduler: `bfq` counts what each group reads and writes. */
+  setScheduler(name: string): void {
+    writeFileSync(`/sys/block/${basename(this.path)}/queue/scheduler`, name);
   }
 
   detach(): void {
