@@ -191,6 +191,7 @@ const CONFIG_TEXT = JSON.stringify({
   volumeStatsAggPeriod: "5s",
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
   authentication: { x509: { clientCAFile: CA }, webhook: { enabled: false } },
+  enableSystemLogQuery: true,
 });
 
 async function writeClients(box: Box): Promise<readonly [Client, Client]> {

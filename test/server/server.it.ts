@@ -1,8 +1,16 @@
 // The server on a node in a box, with real containerd: what kubectl and the API server would ask.
 import assert from "node:assert/strict";
-import { readdirSync, readlinkSync, renameSync, statSync, symlinkSync, unlinkSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+} from "node:fs";
 import { type IncomingMessage, request } from "node:http";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { connect as tlsConnect } from "node:tls";
 import type { WebSocket } from "ws";
@@ -206,6 +214,41 @@ describe("logs", () => {
       answer.body,
       /^unable to retrieve container logs for containerd:\/\/[0-9a-f]{64}$/,
     );
+  });
+
+  test("a query of a service is answered from the journal", async () => {
+    const socket = "/run/systemd/journal/stdout";
+    const config = "/etc/systemd/journald.conf.d/box.conf";
+    await node.box.run(["mkdir", "-p", dirname(config)]);
+    // The kernel's messages are those of the whole machine.
+    node.box.write(config, "[Journal]\nStorage=volatile\nReadKMsg=no\nAudit=no\n");
+    node.box.spawnLogged("journald", ["/lib/systemd/systemd-journald"]);
+    await node.until(() => existsSync(node.box.path(socket)), "journald listens");
+    // As systemd connects the outputs of a service: name, unit, priority and four switches (journald-stream.c).
+    const output = ["demo", "demo.service", 6, 0, 0, 0, 0, "one apple", "two pears", ""].join("\n");
+    const write =
+      "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new($ARGV[0]) or die $!; print $s <STDIN>";
+    const written = await node.box.exec(["perl", "-e", write, socket], { stdin: output });
+    assert.equal(written.code, 0, written.stderr);
+    const ask = async (query: string) => {
+      const { status, body } = await node.secure(`/logs/?query=${query}`, node.master);
+      assert.equal(status, 200);
+      return [...body.matchAll(/^\w{3} \d\d [\d:.]+ \S+ demo\[\d+\]: (.*)$/gm)].map(
+        ([, line]) => line,
+      );
+    };
+    await node.until(async () => (await ask("demo")).length > 0, "the journal has the lines");
+    const queries = ["demo", "demo&tailLines=1", "demo&pattern=APP", "demo&boot=0&pattern=pears$"];
+    assert.deepEqual(await Promise.all(queries.map(ask)), [
+      ["one apple", "two pears"],
+      ["two pears"],
+      ["one apple"],
+      ["two pears"],
+    ]);
+    const past = await node.secure("/logs/?query=demo&untilTime=2020-01-01T00:00:00Z", node.master);
+    assert.equal(past.body, "-- No entries --\n");
+    const absent = await node.secure("/logs/?query=absent", node.master);
+    assert.equal(absent.body, "\nlog not found for absent\n");
   });
 
   test("links to all logs are in one folder", async () => {
