@@ -11,6 +11,9 @@ const RACE =
   "it shows only where a name changes between two system calls, which no test brings about every time";
 const ROOT = "two checks, each of which ends a walk that leaves its root by `..`";
 const LATER = "the next system call on the name fails with the same error";
+const PRESENT = "the default is for the compiler: the value is always there";
+const IN_ORDER = "fields are read in their order: after one that is missing there is none";
+const TWICE = "parseTimestamp refuses what is left";
 const MASTERS = "only administrators may act for a user, and they may act for anybody";
 
 /** By source file: `shown` of the mutant, and why it is equivalent. */
@@ -46,6 +49,62 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
     "throw error; => void error;": ONLY_INVALID,
     "if (!isOutside(error)) throw error; => if (false) throw error;": ONLY_INVALID,
     "if (!isOutside(error)) throw error; => if (!isOutside(error)) void error;": ONLY_INVALID,
+  },
+  "src/outside/x509/x509.ts": {
+    "serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40; => serial[0] = ((serial[0] ?? 1) & 0x7f) | 0x40;":
+      PRESENT,
+  },
+  "src/outside/x509/read-certificate.ts": {
+    "const versioned = fields[0] !== undefined && contextOf(fields[0]) === 0 ? 1 : 0; => const versioned = fields[1] !== undefined && contextOf(fields[0]) === 0 ? 1 : 0;":
+      "of a single field the others are missing, with a version and without",
+    'if (!serial || !issuer || !validity || !subject || !publicKey) throw broken("fields are missing"); => if (!serial && !issuer || !validity || !subject || !publicKey) throw broken("fields are missing");':
+      IN_ORDER,
+    'if (!serial || !issuer || !validity || !subject || !publicKey) throw broken("fields are missing"); => if (!serial || !issuer && !validity || !subject || !publicKey) throw broken("fields are missing");':
+      IN_ORDER,
+    'if (!serial || !issuer || !validity || !subject || !publicKey) throw broken("fields are missing"); => if (!serial || !issuer || !validity && !subject || !publicKey) throw broken("fields are missing");':
+      IN_ORDER,
+  },
+  "src/outside/x509/names.ts": {
+    "return address.replace(/(\\d+)\\.(\\d+)\\.(\\d+)\\.(\\d+)$/, (_, a, b, c, d) => { => return address.replace(/(\\d+)\\.(\\d+)\\.(\\d+)\\.(\\d+)/, (_, a, b, c, d) => {":
+      "an IPv6 address has dots at its end only",
+    "(((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16), => (((bytes[2 * i] ?? 1) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16),":
+      PRESENT,
+    "(((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0)).toString(16), => (((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 1)).toString(16),":
+      PRESENT,
+    "let best = { from: 0, length: 1 }; => let best = { from: 1, length: 1 };":
+      "where a run begins that is not shortened does not matter",
+    "for (let from = 0; from < groups.length; from += 1) { => for (let from = 0; from <= groups.length; from += 1) {":
+      "behind the last group a run has no length",
+  },
+  "src/outside/x509/der.ts": {
+    "while (all.length > 1 && all[0] === 0) all.shift(); => while (all.length >= 1 && all[0] === 0) all.shift();":
+      "a zero that was taken away comes back in the next line",
+    "if ((all[0] ?? 0) >= 0x80) all.unshift(0); => if ((all[0] ?? 1) >= 0x80) all.unshift(0);":
+      PRESENT,
+    'const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number); => const [first = 0, second = 1, ...rest] = dotted.split(".").map(Number);':
+      PRESENT,
+    'const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number); => const [first = 1, second = 0, ...rest] = dotted.split(".").map(Number);':
+      PRESENT,
+    "const tag = bytes[at] ?? 0; => const tag = bytes[at] ?? 1;": PRESENT,
+    'if (value > Number.MAX_SAFE_INTEGER / 128) throw broken("an object identifier too large"); => if (value >= Number.MAX_SAFE_INTEGER / 128) throw broken("an object identifier too large");':
+      "the limit is no whole number",
+    'if (tag !== TAG.oid || (content.at(-1) ?? 0x80) >= 0x80) throw broken("no object identifier"); => if (tag !== TAG.oid || (content.at(-1) ?? 129) >= 0x80) throw broken("no object identifier");':
+      "both stand for an arc that does not end",
+    "const [head = 0, ...rest] = arcs; => const [head = 1, ...rest] = arcs;": PRESENT,
+    'if (!match || year.length !== expected) throw broken("no time"); => if (false) throw broken("no time");':
+      TWICE,
+    'if (!match || year.length !== expected) throw broken("no time"); => if (!match && year.length !== expected) throw broken("no time");':
+      TWICE,
+    'if (!match || year.length !== expected) throw broken("no time"); => if (!match || year.length !== expected) void broken("no time");':
+      TWICE,
+  },
+  "src/outside/x509/pem.ts": {
+    "if (until < 0) break; => if (until <= 0) break;":
+      "an end stands behind its beginning, never at 0",
+    "if (until < 0) break; => if (until < 1) break;":
+      "an end stands behind its beginning, never at 0",
+    "at = until + end.length; => at = until - end.length;":
+      "no beginning fits between there and the end: it is longer",
   },
   "src/outside/host/files/beneath.ts": {
     "export const O_PATH = 0o10000000; => export const O_PATH = 2097153;": PATHFLAG,

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { EQUIVALENTS } from "./equivalents.ts";
 import { applied, generateMutants } from "./generate.ts";
 import { ROOT, runMutant } from "./run-mutant.ts";
 import { CHOSEN_MUTANTS } from "./table.ts";
@@ -13,6 +14,14 @@ const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
 test("the tests of all targets exist", () => {
   for (const path of [...Object.keys(TARGETS), ...Object.values(TARGETS).flat()])
     assert.ok(existsSync(join(ROOT, path)), path);
+});
+
+test("every mutant that is named as equivalent can still be made", () => {
+  for (const [file, named] of Object.entries(EQUIVALENTS)) {
+    assert.ok(file in TARGETS, `${file} is no target`);
+    const shown = new Set(generateMutants(read(file)).map((mutant) => mutant.shown));
+    for (const each of Object.keys(named)) assert.ok(shown.has(each), `${file}: ${each}`);
+  }
 });
 
 test("tests pass on a file that is not changed", async () => {

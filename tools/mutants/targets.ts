@@ -4,6 +4,7 @@ const ACCESS = "test/server/access.test.ts";
 const HOSTILE = "test/localapi/hostile.test.ts";
 const X509 = "src/outside/x509/x509.test.ts";
 const MALFORMED = "src/outside/x509/malformed.test.ts";
+const ENCODING = "src/outside/x509/encoding.test.ts";
 
 /** Tests by source file; the quickest first, since the first failure ends a run. */
 export const TARGETS: Readonly<Record<string, readonly string[]>> = {
@@ -34,10 +35,10 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
     "src/outside/net/serve/request-target.test.ts",
     ACCESS,
   ],
-  "src/outside/x509/x509.ts": [X509, "test/localapi/node-certificates.test.ts"],
+  "src/outside/x509/x509.ts": [ENCODING, X509, "test/localapi/node-certificates.test.ts"],
   "src/outside/x509/read-certificate.ts": [MALFORMED, X509],
   "src/outside/x509/names.ts": [MALFORMED, X509],
-  "src/outside/x509/der.ts": [MALFORMED, X509],
+  "src/outside/x509/der.ts": [MALFORMED, ENCODING, X509],
   "src/outside/x509/pem.ts": [MALFORMED, X509],
   "src/outside/host/files/beneath.ts": ["src/outside/host/files/beneath.test.ts"],
   "src/outside/host/files/resolve-beneath.ts": ["src/outside/host/files/resolve-beneath.test.ts"],

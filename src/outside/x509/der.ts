@@ -173,10 +173,13 @@ function readElement(bytes: Uint8Array, at: number): DerElement {
 
 /** The dotted form of an object identifier. */
 export function readOid(element: DerElement): string {
-  if (element.tag !== TAG.oid || element.content.length === 0) throw broken("no object identifier");
+  const { tag, content } = element;
+  // The last byte of each arc is below 0x80: without one at the end an arc is cut off.
+  if (tag !== TAG.oid || (content.at(-1) ?? 0x80) >= 0x80) throw broken("no object identifier");
   const arcs: number[] = [];
   let value = 0;
-  for (const byte of element.content) {
+  for (const byte of content) {
+    if (value === 0 && byte === 0x80) throw broken("no object identifier");
     value = value * 128 + (byte & 0x7f);
     if (value > Number.MAX_SAFE_INTEGER / 128) throw broken("an object identifier too large");
     if (byte < 0x80) {
