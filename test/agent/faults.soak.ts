@@ -3,14 +3,17 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Container } from "../../src/api/generated/types.ts";
+import type { Container, CoreEventList, Lease } from "../../src/api/generated/types.ts";
+import type { ProbeReport } from "../../src/subsystems/probes/probes.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { type ApiServer, apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
 import { ClusterNode, conditionOf, NODE, PODS, podOf } from "../kube/cluster-node.ts";
+import { answerOf } from "../server/http.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
 import { LoopDevice, loopObstacle } from "../support/loop-device.ts";
 
@@ -25,12 +28,17 @@ const SLOW_BYTES = 16_384;
 const SHUT_DOWN =
   'open(F, "<", $ARGV[0]) or die; $how = pack("L", 2); ioctl(F, 0x8004587d, $how) or die $!';
 const API_PORT = "6443";
+const LEASE = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${NODE}`;
+const EVENTS = "/api/v1/namespaces/default/events";
+const PROBE_PERIOD_SECONDS = 3;
 
 interface Row {
   readonly name: string;
   readonly seconds: number;
   /** What the log, `why --node` or the node says at some time. */
   readonly said: RegExp | undefined;
+  /** Nothing that a probe needs fails: each goes on at its times. */
+  readonly probesGoOn?: true;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
 }
@@ -138,6 +146,7 @@ const ROWS: readonly Row[] = [
     name: "API server hanging",
     seconds: 100,
     said: /lease/,
+    probesGoOn: true,
     begin: () => signal("kube-apiserver", "STOP").then(() => {}),
     end: () => signal("kube-apiserver", "CONT").then(() => {}),
   },
@@ -145,6 +154,7 @@ const ROWS: readonly Row[] = [
     name: "half-open connections",
     seconds: 100,
     said: /lease/,
+    probesGoOn: true,
     begin: () => rules("-I", []).then(() => {}),
     end: () => rules("-D", []).then(() => {}),
   },
@@ -152,6 +162,7 @@ const ROWS: readonly Row[] = [
     name: "1 % packet loss",
     seconds: 60,
     said: undefined,
+    probesGoOn: true,
     begin: () => rules("-I", LOSS).then(() => {}),
     end: () => rules("-D", LOSS).then(() => {}),
   },
@@ -160,7 +171,7 @@ const ROWS: readonly Row[] = [
 /** A container with a liveness and a readiness probe by a handler. */
 function probed(name: string, command: readonly string[], handler: object): Container {
   // Longer than a busy machine takes, so that only a wrong verdict fails.
-  const times = { periodSeconds: 3, timeoutSeconds: 10, failureThreshold: 2 };
+  const times = { periodSeconds: PROBE_PERIOD_SECONDS, timeoutSeconds: 10, failureThreshold: 2 };
   const probe = { ...handler, ...times };
   const base = { name, image: TEST_IMAGE, command: [...command] };
   return { ...base, livenessProbe: probe, readinessProbe: probe };
@@ -214,6 +225,45 @@ async function lives(): Promise<readonly string[]> {
   );
 }
 
+/** Probes of the pod that has one of every kind. */
+async function probes(): Promise<readonly ProbeReport[]> {
+  const socketPath = box.path("/run/nodelet/agent.sock");
+  const path = "/nodelet/v1/probes";
+  const { body } = await answerOf(request({ socketPath, path, agent: false }));
+  const { items } = JSON.parse(body) as { readonly items: readonly ProbeReport[] };
+  return items.filter(({ podName }) => podName === "serves");
+}
+
+const failures = (all: readonly ProbeReport[]) =>
+  all.reduce((sum, { counts }) => sum + counts.failed, 0);
+
+/** Fails unless every probe went on at its period for that long, without failing; says how late they were. */
+async function judgeProbes(before: readonly ProbeReport[], seconds: number): Promise<string> {
+  const now = await probes();
+  assert.equal(now.length, 6, "a liveness and a readiness probe of three containers");
+  assert.equal(failures(now), failures(before), "probes failed");
+  const least = Math.min(
+    ...now.map(({ container, kind, counts }) => {
+      const was = before.find((each) => each.container === container && each.kind === kind);
+      return counts.successful - (was?.counts.successful ?? 0);
+    }),
+  );
+  assert.ok(least > (0.8 * seconds) / PROBE_PERIOD_SECONDS, `${least} attempts in ${seconds} s`);
+  const late = now.flatMap(({ history }) => history.map(({ lateMs }) => lateMs));
+  return `${least} attempts of the rarest probe in ${seconds} s, at most ${Math.max(...late).toFixed(0)} ms late`;
+}
+
+/** When the node's lease was last renewed, as it says. */
+const renewed = async () => (await node.get<Lease>(LEASE))?.spec?.renewTime;
+
+/** How often a container of a pod was started, by the events of the pod. */
+async function starts(name: string): Promise<number> {
+  const list = await server.must<CoreEventList>("GET", EVENTS);
+  return (list.items ?? [])
+    .filter(({ involvedObject, reason }) => involvedObject.name === name && reason === "Started")
+    .reduce((sum, { count, series }) => sum + (series?.count ?? count ?? 1), 0);
+}
+
 const skip = apiServerObstacle() ?? loopObstacle() ?? false;
 
 for (const [at, row] of ROWS.entries()) {
@@ -225,6 +275,7 @@ for (const [at, row] of ROWS.entries()) {
     const was = await lives();
     assert.equal(was.filter((line) => / 0 runs$/.test(line)).length, 4, was.join("; "));
     const logged = agent.log().length;
+    const probed = await probes();
     await row.begin();
     let said = "";
     try {
@@ -234,9 +285,12 @@ for (const [at, row] of ROWS.entries()) {
         await sleep(5_000);
         said += await agent.command("why", "--node").catch(() => "");
       }
+      if (row.probesGoOn) t.diagnostic(await judgeProbes(probed, row.seconds));
     } finally {
       await row.end();
     }
+    const over = performance.now();
+    const sinceSeconds = () => Math.round((performance.now() - over) / 1000);
     if ((await node.pod(`late-${at}`)) === undefined)
       await agent.until(
         "the API takes a pod",
@@ -247,15 +301,15 @@ for (const [at, row] of ROWS.entries()) {
           ),
         SETTLE_MS,
       );
-    const ended = performance.now();
+    const last = await renewed();
+    await agent.until("the lease is renewed", async () => (await renewed()) !== last, SETTLE_MS);
+    t.diagnostic(`the lease is renewed ${sinceSeconds()} s after the fault`);
     await agent.until(
       "a new pod is Ready",
       async () => conditionOf(await node.pod(`late-${at}`), "Ready") === "True",
       SETTLE_MS,
     );
-    t.diagnostic(
-      `a new pod is Ready ${Math.round((performance.now() - ended) / 1000)} s after the fault`,
-    );
+    t.diagnostic(`a new pod is Ready ${sinceSeconds()} s after the fault`);
     await agent.until(
       "nothing is wrong any more",
       async () => {
@@ -266,6 +320,7 @@ for (const [at, row] of ROWS.entries()) {
     );
     assert.ok(agent.running, "the agent has ended");
     assert.deepEqual(await lives(), was);
+    assert.equal(await starts(`late-${at}`), 1, "the new pod was started once");
     if (row.said) assert.match(said + agent.log().slice(logged), row.said);
   });
 }

@@ -41,6 +41,10 @@ export async function adminRequest(target: AdminTarget, asked: AdminRequest): Pr
       : {}),
   });
   socket.on("error", () => {});
+  // Also while the handshake is under way, which the request's own timeout does not cover: a stopped server takes connections.
+  socket.setTimeout(TIMEOUT_MS, () =>
+    socket.destroy(new Error(`no answer to ${asked.method} ${asked.path}`)),
+  );
   const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
   try {
     return await new Promise((resolve, reject) => {
@@ -49,7 +53,6 @@ export async function adminRequest(target: AdminTarget, asked: AdminRequest): Pr
         method: asked.method,
         path: asked.path,
         host: target.serverName,
-        timeout: TIMEOUT_MS,
         headers: {
           accept: asked.accept ?? "application/json",
           ...(body === undefined
@@ -62,7 +65,6 @@ export async function adminRequest(target: AdminTarget, asked: AdminRequest): Pr
         },
       });
       call.once("error", reject);
-      call.once("timeout", () => reject(new Error(`no answer to ${asked.method} ${asked.path}`)));
       call.once("response", (response) => read(response).then(resolve, reject));
       call.end(body);
     });
