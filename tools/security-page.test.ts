@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { RUNTIME_VULNERABILITIES } from "../src/cli/runtime-versions/vulnerabilities.ts";
 import { readTree } from "./tidy/tidy.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -44,8 +45,23 @@ test("every past vulnerability is named by the tests that stand for it", () => {
     const [name = ""] = cells;
     assert.ok(testsOf(cells).length > 0, `no test: ${name}`);
     for (const path of testsOf(cells))
+      for (const each of name.split(", "))
+        assert.ok((files.get(path) ?? "").includes(each), `${path} does not name ${each}`);
+  }
+});
+
+test("every vulnerability of the runtime is known by its version, and named by its tests", () => {
+  const rows = rowsOf("runtime vulnerabilities");
+  for (const cells of rows) {
+    const [name = "", , fixedIn = ""] = cells;
+    const known = RUNTIME_VULNERABILITIES.find((each) => each.name === name);
+    assert.equal(fixedIn, known && `${known.program} ${known.fixedIn.join(", ")}`, name);
+    assert.ok(testsOf(cells).length > 0, `no test: ${name}`);
+    for (const path of testsOf(cells))
       assert.ok((files.get(path) ?? "").includes(name), `${path} does not name ${name}`);
   }
+  const names = rows.map(([name]) => name).toSorted();
+  assert.deepEqual(names, RUNTIME_VULNERABILITIES.map(({ name }) => name).toSorted());
 });
 
 test("every fault of the machine has a test in the simulation or on a real node", () => {

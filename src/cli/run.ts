@@ -32,6 +32,7 @@ import { lockAgentFile } from "./lock-file.ts";
 import { tightenNodeFiles } from "./node-files.ts";
 import { startOwnApi } from "./own-api.ts";
 import { readPackageFile } from "./package-root.ts";
+import { warnOfVulnerabilities } from "./runtime-versions/program-version.ts";
 import { agentSocket, otherAgentSockets } from "./socket.ts";
 import {
   KUBERNETES_VERSION,
@@ -121,7 +122,10 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
       },
     );
     log.info("agent is running", { node: nodeName, runtime: agent.runtimeVersion.runtimeName });
-    await agent.untilLeaving(leave.signal);
+    await Promise.all([
+      agent.untilLeaving(leave.signal),
+      warnOfVulnerabilities(agent.runtimeVersion, log),
+    ]);
     log.info("agent is shutting down; containers keep running", {
       reason: messageOf(leave.signal.reason),
     });

@@ -20,6 +20,14 @@ async function httpdOf(node: NodeBox): Promise<string> {
   return oldest.trim();
 }
 
+/** Fails when containerd has its restart monitor, which obeys labels of images (CVE-2026-53488). */
+async function assertNoRestartMonitor(node: NodeBox): Promise<void> {
+  const socket = "/run/nodelet/containerd/containerd.sock";
+  const plugins = await node.box.run(["ctr", "-a", socket, "plugins", "ls"]);
+  assert.match(plugins, /^io\.containerd\.grpc\.v1 +cri\s/m);
+  assert.doesNotMatch(plugins, /\srestart\s/);
+}
+
 test("up --demo makes a bare machine a node, leaves its pod running, and down takes all of it back", async () => {
   await using node = await bareMachine();
   const before = await node.picture();
@@ -35,6 +43,7 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
     const path = node.box.path(`/run/nodelet/containerd/${socket}`);
     assert.equal(statSync(path).mode & 0o777, 0o600, socket);
   }
+  await assertNoRestartMonitor(node);
   const review = await node.nodelet(["config", "review"]);
   assert.equal(review.code, 0, review.stdout);
   const pid = await httpdOf(node);
@@ -240,6 +249,7 @@ test("up uses newer containerds too", async () => {
   const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"], env);
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(await node.run("version"), /on containerd 2\.1/);
+  await assertNoRestartMonitor(node);
   const piped = await node.nodelet(["exec", "-i", "hello", "--", "head", "-n1"], {}, "a line\n");
   assert.deepEqual([piped.code, piped.stdout], [0, "a line\n"]);
   await node.run("down");

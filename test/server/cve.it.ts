@@ -9,6 +9,8 @@ import { request } from "node:http";
 import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { connect } from "node:tls";
+import { programVersion } from "../../src/cli/runtime-versions/program-version.ts";
+import { vulnerabilitiesOf } from "../../src/cli/runtime-versions/vulnerabilities.ts";
 import { answerOf } from "./http.ts";
 import { podName, ServedNode } from "./node.ts";
 
@@ -99,7 +101,7 @@ test("kubernetes#83465: a WebSocket that runs something is asked for as what cre
   }
 });
 
-test("CVE-2019-9512, CVE-2023-44487, floods of HTTP/2 streams: the port speaks HTTP/1.1 only", async () => {
+test("CVE-2019-9512, CVE-2019-9514, CVE-2023-44487, floods of HTTP/2 streams: the port speaks HTTP/1.1 only", async () => {
   const chosen = await new Promise((resolve, reject) => {
     const socket = connect({
       path: node.httpsPath,
@@ -113,6 +115,20 @@ test("CVE-2019-9512, CVE-2023-44487, floods of HTTP/2 streams: the port speaks H
     });
   });
   assert.notEqual(chosen, "h2");
+});
+
+test("CVE-2025-31133, CVE-2026-53488, other flaws of runtimes: the log names those of the versions in use", async () => {
+  for (const program of ["containerd", "runc"] as const) {
+    const known = vulnerabilitiesOf(program, (await programVersion(program)) ?? "");
+    const line = new RegExp(`known vulnerabilities.* program="${program}" .*$`, "m");
+    if (known === undefined) assert.doesNotMatch(node.box.logs(), line);
+    else {
+      await node.until(() => line.test(node.box.logs()), `the log names ${known.version}`);
+      const [said = ""] = line.exec(node.box.logs()) ?? [];
+      for (const name of [...known.names, known.version, known.fixedIn])
+        assert.ok(said.includes(name), said);
+    }
+  }
 });
 
 test("links of logs: what is planted in a log folder shows no file of the node", async () => {

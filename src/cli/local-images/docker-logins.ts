@@ -7,8 +7,8 @@ import { messageOf } from "../../kit/errors.ts";
 import type { PullCredentials } from "../../outside/cri/cri.ts";
 import { lookupCredentials, parseDockerConfig } from "../../subsystems/images/images.ts";
 import { CliError } from "../cli-error.ts";
+import { findProgram, searchPath } from "../programs.ts";
 import { oneLine } from "../render/text.ts";
-import { findProgram, searchPath } from "../up/programs.ts";
 
 /** Environment with credentials, and a callback for warnings. */
 export interface LoginSource {

@@ -9,9 +9,9 @@ import type { ContentDownload } from "../../outside/cri/connect-cri.ts";
 import type { PullCredentials } from "../../outside/cri/cri.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND } from "../exit-codes.ts";
+import { findProgram } from "../programs.ts";
 import type { Progress } from "../render/progress.ts";
 import { lastLine } from "../render/text.ts";
-import { findProgram } from "../up/programs.ts";
 import { type RuntimeConnection, withRuntime } from "../up/runtime/query-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
 

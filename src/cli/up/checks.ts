@@ -3,6 +3,7 @@
 
 import { humanBytes } from "../render/amounts.ts";
 import { counted } from "../render/text.ts";
+import { type RuntimeProgram, vulnerabilitiesOf } from "../runtime-versions/vulnerabilities.ts";
 
 /** One verdict. */
 export interface Check {
@@ -67,6 +68,8 @@ export interface MachineReport {
   /** Other agents that manage pods here, as `name (pid)`. */
   readonly otherKubelets: readonly string[];
   readonly runtime: RuntimePlan;
+  /** Versions of the programs that pods will run on; those that are missing or print none are left out. */
+  readonly runtimeVersions: Readonly<Partial<Record<RuntimeProgram, string>>>;
   readonly socketObstacle: string | undefined;
 }
 
@@ -105,6 +108,7 @@ export function judgeMachine(report: MachineReport): readonly Check[] {
     judgeSwap(report),
     judgePrograms(report),
     judgeRuntime(report),
+    judgeVulnerabilities(report),
     judgeOthers(report),
     judgeName(report),
     judgePorts(report),
@@ -205,6 +209,36 @@ function judgeRuntime({ runtime, socketObstacle }: MachineReport): Check {
     default:
       return runtime satisfies never;
   }
+}
+
+/** Names of vulnerabilities that are shown; the agent's log has all of them. */
+const SHOWN_NAMES = 3;
+
+function judgeVulnerabilities({ runtimeVersions }: MachineReport): Check {
+  const name = "runtime CVEs";
+  const programs = (["containerd", "runc"] as const).flatMap((program) => {
+    const version = runtimeVersions[program];
+    return version === undefined ? [] : [{ program, version }];
+  });
+  const found = programs.flatMap(
+    ({ program, version }) => vulnerabilitiesOf(program, version) ?? [],
+  );
+  const shown = programs.map(({ program, version }) => `${program} ${version}`).join(", ");
+  if (found.length === 0)
+    return ok(name, shown === "" ? "no version known" : `${shown}: none known`);
+  const updates = found.map(({ program, fixedIn }) => `${program} ${fixedIn}`).join(" and ");
+  return warn(
+    name,
+    found
+      .map(({ program, version, names }) => `${program} ${version}: ${someOf(names)}`)
+      .join("; "),
+    `update to ${updates}, or use packages of your distribution in which they are fixed`,
+  );
+}
+
+function someOf(names: readonly string[]): string {
+  const more = names.length - SHOWN_NAMES;
+  return `${names.slice(0, SHOWN_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function judgeOthers({ otherKubelets, ownAgent }: MachineReport): Check {

@@ -2,8 +2,8 @@
 import { lstatSync, readlinkSync, realpathSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { programPath } from "../package-root.ts";
+import { findProgram, isExecutable } from "../programs.ts";
 import type { HostLedger, OpenLedger } from "./ledger.ts";
-import { findProgram, isExecutable } from "./programs.ts";
 
 const NAME = "nodelet";
 /** Folder for programs that no package manages; in the PATH of every usual shell, and in sudo's. */

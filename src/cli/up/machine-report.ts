@@ -16,6 +16,8 @@ import { loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Host } from "../../outside/host/host.ts";
+import { findCniPlugins, findProgram, searchPath } from "../programs.ts";
+import { programVersion } from "../runtime-versions/program-version.ts";
 import {
   type MachineReport,
   mayLowerOomScore,
@@ -24,7 +26,6 @@ import {
 } from "./checks.ts";
 import type { HostLedger, ProcessMark } from "./ledger.ts";
 import { socketObstacle, type UpPaths } from "./paths.ts";
-import { findCniPlugins, findProgram, searchPath } from "./programs.ts";
 import { findRuntime, type RuntimeChoice } from "./runtime/find-runtime.ts";
 import { orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort } from "./taken-ports.ts";
@@ -64,8 +65,19 @@ export async function surveyMachine(survey: Survey): Promise<MachineReport> {
     nodeName: name.ok ? { name: name.name } : { problem: formatConfigProblem(name.problem) },
     otherKubelets: otherKubelets(),
     runtime,
+    runtimeVersions: await runtimeVersions(runtime),
     socketObstacle: socketObstacle(paths),
   };
+}
+
+async function runtimeVersions(runtime: RuntimePlan): Promise<MachineReport["runtimeVersions"]> {
+  // `containerd 1.7.24`, as the running one says.
+  const found = runtime.kind === "found" ? runtime.version.split(" ")[1] : undefined;
+  const [containerd, runc] = await Promise.all([
+    found ?? programVersion("containerd"),
+    programVersion("runc"),
+  ]);
+  return { ...(containerd ? { containerd } : {}), ...(runc ? { runc } : {}) };
 }
 
 /** The capabilities that this process may use, one bit each. */

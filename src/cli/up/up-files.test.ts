@@ -11,6 +11,13 @@ import { containerdConfig } from "./runtime/containerd-config.ts";
 import { choosePodNetwork, overlaps, podNetworkConfig, subnetOf } from "./runtime/pod-network.ts";
 
 const PATHS = upPaths(DEFAULT_PLACES);
+const PLAIN = {
+  sandboxImage: "i",
+  runc: "/r",
+  cniPlugins: "/c",
+  snapshotter: "native",
+  mayLowerOomScore: false,
+} as const;
 
 test("`containerdConfig` for the usual machine", () => {
   const text = containerdConfig(PATHS.containerd, {
@@ -23,15 +30,17 @@ test("`containerdConfig` for the usual machine", () => {
   assertGolden("containerd.toml", text);
 });
 
+test("`containerdConfig` leaves out the restart monitor of every containerd (CVE-2026-53488)", () => {
+  const text = containerdConfig(PATHS.containerd, PLAIN);
+  const [, disabled = ""] = /^disabled_plugins = (\[.*\])$/m.exec(text) ?? [];
+  const names = JSON.parse(disabled) as readonly string[];
+  // To 1.7, and from 2.0.
+  for (const type of ["io.containerd.internal.v1", "io.containerd.monitor.container.v1"])
+    assert.ok(names.includes(`${type}.restart`), disabled);
+});
+
 test("`containerdConfig` restricts oom scores only where it must", () => {
-  const options = {
-    sandboxImage: "i",
-    runc: "/r",
-    cniPlugins: "/c",
-    snapshotter: "native",
-    mayLowerOomScore: false,
-  } as const;
-  const text = containerdConfig(PATHS.containerd, options);
+  const text = containerdConfig(PATHS.containerd, PLAIN);
   assert.match(text, /^restrict_oom_score_adj = true$/m);
   assert.match(text, /^oom_score = 0$/m);
   assert.match(text, /^snapshotter = "native"$/m);

@@ -24,6 +24,15 @@ const UNUSED_PLUGINS = [
 ];
 
 /**
+ * The restart monitor (its name to 1.7, and from 2.0) obeys labels of containers, and containerd once took labels of images
+ * over to them: an image could have a program of the node run by root (CVE-2026-53488). The agent restarts containers.
+ */
+const UNSAFE_PLUGINS = [
+  "io.containerd.internal.v1.restart",
+  "io.containerd.monitor.container.v1.restart",
+];
+
+/**
  * containerd's configuration file (TOML, layout version 2, which 1.6 to 2.x read). Cgroups by file
  * system, as the agent makes them.
  */
@@ -35,7 +44,7 @@ version = 2
 root = ${quoted(paths.root)}
 state = ${quoted(paths.state)}
 oom_score = ${mayLowerOomScore ? -999 : 0}
-disabled_plugins = [${UNUSED_PLUGINS.map(quoted).join(", ")}]
+disabled_plugins = [${[...UNUSED_PLUGINS, ...UNSAFE_PLUGINS].map(quoted).join(", ")}]
 
 [grpc]
 address = ${quoted(paths.socket)}

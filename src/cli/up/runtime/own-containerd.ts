@@ -16,9 +16,9 @@ import { retryDelayMs } from "../../../kit/backoff.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { CliError } from "../../cli-error.ts";
 import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
+import { type CniPlugins, findCniPlugins, findProgram, searchPath } from "../../programs.ts";
 import { OpenLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
-import { type CniPlugins, findCniPlugins, findProgram, searchPath } from "../programs.ts";
 import { endOfLog, logTail } from "../supervise/log-tail.ts";
 import {
   awaitEnd,

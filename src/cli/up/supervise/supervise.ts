@@ -22,11 +22,11 @@ import {
   API_VOLUMES_VARIABLE,
 } from "../../own-api.ts";
 import { selfCommand } from "../../package-root.ts";
+import { searchPath } from "../../programs.ts";
 import { spokenDuration } from "../../render/amounts.ts";
 import { SOCKET_VARIABLE } from "../../socket.ts";
 import type { ProcessMark } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
-import { searchPath } from "../programs.ts";
 import { endOfLog, logTail } from "./log-tail.ts";
 import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "./processes.ts";
 import { claimSupervisor } from "./supervisor-note.ts";
