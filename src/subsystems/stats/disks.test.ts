@@ -85,6 +85,31 @@ test("what containers write to files that the agent keeps for them counts as the
   assert.equal(await shown(), before + now);
 });
 
+test("a size bears the time when its walk began, managed files together that of the oldest", async () => {
+  const { stats, host, clock, pods } = await statsWorld(2);
+  const managedFiles = ["/root/pods/u1/etc-hosts", "/root/pods/u1/containers"];
+  for (const pod of pods.splice(0)) pods.push({ ...pod, managedFiles });
+  await host.files.makeDirectory("/root/pods/u1/containers", 0o755);
+  const measureTrees = host.files.measureTrees.bind(host.files);
+  host.files.measureTrees = async (paths, limits) => {
+    const trees = await measureTrees(paths, limits);
+    // What is written from now on is not in the size.
+    if (paths[0]?.startsWith("/logs")) await clock.sleep(500, new AbortController().signal);
+    return trees;
+  };
+  const times = async () => {
+    const measuring = stats.storageOf(new Set(["u1"]), 9_000);
+    await clock.advance(600);
+    const { containers, managedFiles: managed } = (await measuring).get("u1") ?? {};
+    return [containers?.[0]?.logs?.atMs, managed?.atMs];
+  };
+  const began = clock.wall();
+  assert.deepEqual(await times(), [began, began]);
+  await host.files.writeAtomic("/root/pods/u1/etc-hosts", "x", 0o644);
+  await clock.advance(5_000);
+  assert.deepEqual(await times(), [began, began]);
+});
+
 test("a layer that the runtime has not measured yet has no recent time", async () => {
   const { stats, runtime } = await statsWorld(1);
   const timeOfLayer = async () => {
