@@ -1,6 +1,6 @@
 // Feeds a decoder with inputs that are almost right, and judges what comes of them.
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
-import type { BlockCoverage } from "./coverage.ts";
+import type { CodeCoverage } from "./coverage.ts";
 import { mutateLaidOut } from "./mutate-bytes.ts";
 import { mutateJson } from "./mutate-json.ts";
 import { mutateText, pick } from "./mutate-text.ts";
@@ -23,8 +23,8 @@ export interface FuzzReport {
   readonly seconds: number;
   readonly slowestMs: number;
   readonly finds: readonly Find[];
-  /** Blocks covered in the guided part, and the inputs that were kept for covering new ones. */
-  readonly blocks: number;
+  /** Characters of the source covered in the guided part, and the inputs that were kept for covering new ones. */
+  readonly covered: number;
   readonly kept: readonly string[];
 }
 
@@ -32,8 +32,8 @@ export interface FuzzReport {
 export interface FuzzOptions {
   readonly inputs: number;
   readonly seed: number;
-  /** With it, inputs that cover new blocks are kept and changed further. */
-  readonly coverage?: BlockCoverage;
+  /** With it, inputs that cover new code are kept and changed further. */
+  readonly coverage?: CodeCoverage;
   /** Told each input before it is decoded. */
   readonly onInput?: (input: string) => void;
 }
@@ -44,7 +44,7 @@ export const LIMIT_MS = 1_000;
 const MAX_FINDS = 10;
 /** Longest message of a refusal: it goes to logs and events. */
 const MAX_MESSAGE = 128 * 1024;
-/** Inputs between two looks at the coverage, which takes milliseconds. */
+/** Inputs after which coverage is asked for, which takes milliseconds. */
 const BATCH = 100;
 const MAX_CORPUS = 2_000;
 
@@ -78,7 +78,7 @@ export function fuzz(
     seconds: (performance.now() - started) / 1000,
     slowestMs: judge.slowestMs,
     finds: judge.finds,
-    blocks: coverage?.size ?? 0,
+    covered: coverage?.size ?? 0,
     kept,
   };
 }
@@ -102,18 +102,21 @@ function changed(target: FuzzTarget, pool: readonly string[], random: Random): s
 
 /** The inputs of a batch that cover what none before them did; after that it counts as known. */
 function coveringNew(
-  coverage: BlockCoverage,
+  coverage: CodeCoverage,
   batch: readonly string[],
   run: (input: string) => void,
 ): readonly string[] {
   for (const input of batch) run(input);
   const added = coverage.takeNew();
-  if (added.length === 0) return [];
+  if (added.length === 0 || batch.length === 1) return added.length === 0 ? [] : batch;
   coverage.forget(added);
-  return batch.filter((input) => {
-    run(input);
-    return coverage.takeNew().length > 0;
-  });
+  const half = Math.ceil(batch.length / 2);
+  const found = [batch.slice(0, half), batch.slice(half)].flatMap((part) =>
+    coveringNew(coverage, part, run),
+  );
+  // What a decoder does only once, such as filling a cache, is covered by no input a second time.
+  coverage.keep(added);
+  return found;
 }
 
 /** Runs inputs of one target, and keeps what they should not do. */

@@ -1,8 +1,8 @@
-// New inputs for every decoder, of which those that cover new blocks are changed further:
+// New inputs for every decoder, of which those that cover new code are changed further:
 //   FUZZ_INPUTS  over all targets, 10 million unless given
 //   FUZZ_SEED    another seed gives other inputs; the time unless given
 //   FUZZ_ONLY    names of targets, with commas
-//   FUZZ_KEEP=1  writes inputs that cover new blocks into the corpus
+//   FUZZ_KEEP=1  writes inputs that cover new code into the corpus
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { test } from "node:test";
@@ -17,8 +17,8 @@ const {
   FUZZ_ONLY = "",
   FUZZ_KEEP,
 } = process.env;
-/** Inputs of a target with a share of 1 in which coverage is counted, which takes several times as long. */
-const GUIDED = 5_000;
+/** Inputs of a target with a share of 1 in which coverage is counted, which takes up to five times as long. */
+const GUIDED = 20_000;
 /** Longer inputs do not go into the corpus: shorter ones cover the same sooner or later. */
 const MAX_KEPT_LENGTH = 400;
 /** Bytes that may be in use after the last target beyond what was after the first: what modules keep, not inputs. */
@@ -43,12 +43,12 @@ function shown({
   refused,
   seconds,
   slowestMs,
-  blocks,
+  covered,
   kept,
   heapBytes,
 }: TargetResult) {
   const perSecond = Math.round(inputs / seconds);
-  return `${target}: ${inputs} inputs, ${refused} refused, ${perSecond}/s, slowest ${slowestMs.toFixed(1)} ms, ${blocks} blocks by ${kept.length} inputs, heap ${Math.round(heapBytes / 2 ** 20)} MiB`;
+  return `${target}: ${inputs} inputs, ${refused} refused, ${perSecond}/s, slowest ${slowestMs.toFixed(1)} ms, ${covered} characters covered by ${kept.length} inputs, heap ${Math.round(heapBytes / 2 ** 20)} MiB`;
 }
 
 test(`decoders refuse ${FUZZ_INPUTS} inputs of seed ${FUZZ_SEED}, or decode them`, async () => {

@@ -73,10 +73,10 @@ for (const [what, [run, why]] of Object.entries(FAULTY))
     assert.match(finds[0]?.why ?? "", why);
   });
 
-test("inputs that cover blocks no earlier one did are kept", async () => {
+test("inputs that cover code no earlier one did are kept", async () => {
   const results: TargetResult[] = [];
   const options = { inputs: 500, seed: 1, guided: true };
   await runTargets(["quantity"], options, (each) => results.push(each));
-  const [{ kept = [], blocks = 0 } = {}] = results;
-  assert.ok(kept.length > 0 && blocks > kept.length, `${kept.length} kept, ${blocks} blocks`);
+  const [{ kept = [], covered = 0 } = {}] = results;
+  assert.ok(kept.length > 0 && covered > kept.length, `${kept.length} kept, ${covered} covered`);
 });

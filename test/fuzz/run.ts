@@ -46,7 +46,7 @@ const NOTHING = {
   refused: 0,
   seconds: 0,
   slowestMs: 0,
-  blocks: 0,
+  covered: 0,
   kept: [],
   heapBytes: 0,
 };

@@ -22,7 +22,7 @@ export type Layout =
 export interface FuzzTarget {
   readonly name: string;
   readonly layout: Layout;
-  /** Names of the files whose blocks are counted as covered, such as `api/text/yaml.ts`. */
+  /** Names of the files whose code is counted as covered, such as `api/text/yaml.ts`. */
   readonly files: readonly string[];
   /** Words of the format, put into inputs. */
   readonly words?: readonly string[];

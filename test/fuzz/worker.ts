@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
-import { BlockCoverage } from "./coverage.ts";
+import { CodeCoverage } from "./coverage.ts";
 import { type FuzzOptions, type FuzzReport, fuzz } from "./engine.ts";
 
 /** What the thread is to do. */
 export interface FuzzJob extends Omit<FuzzOptions, "onInput" | "coverage"> {
   readonly targets: readonly string[];
-  /** Keeps inputs that cover new blocks, and changes them further. Some times slower. */
+  /** Keeps inputs that cover new code, and changes them further. Some times slower. */
   readonly guided: boolean;
   /** Further inputs to start from, by target. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
@@ -48,8 +48,8 @@ async function work({ targets, shared, inputs, seed, guided, extra }: FuzzJob): 
     Atomics.store(words, SHARED.length, text.write(input));
     Atomics.add(words, SHARED.number, 1);
   };
-  // Before the decoders are loaded: what is compiled earlier counts no blocks.
-  using coverage = guided ? new BlockCoverage() : undefined;
+  // Before the decoders are loaded: what is compiled earlier is counted by functions only.
+  using coverage = guided ? new CodeCoverage() : undefined;
   const { TARGETS } = await import("./targets.ts");
   for (const target of TARGETS) {
     if (!targets.includes(target.name)) continue;
