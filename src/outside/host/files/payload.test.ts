@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -174,6 +175,23 @@ test("CVE-2017-1002102: links that a container puts in place lead no update else
     victim.intact();
     assert.equal(readFileSync(join(root, "a"), "utf8"), "2", `attack ${i}`);
   }
+});
+
+test("CVE-2017-1002102: a link to a file of the node with the same content is not taken for the volume's own", async () => {
+  const root = folder();
+  const host = join(base, "same-content");
+  const payload = [file("a", "same")];
+  await writePayload(root, payload);
+  const { mode } = statSync(join(root, "a"));
+  writeFileSync(host, "same");
+  chmodSync(host, mode);
+  assert.equal(await writePayload(root, payload), false, "nothing changed");
+  const [stamped = ""] = readdirSync(root).filter((name) => name.startsWith("..2"));
+  rmSync(join(root, stamped, "a"));
+  symlinkSync(host, join(root, stamped, "a"));
+  assert.equal(await writePayload(root, payload), true, "it is written anew");
+  assert.ok(lstatSync(join(root, "..data/a")).isFile());
+  assert.equal(readFileSync(host, "utf8"), "same");
 });
 
 test("giveToGroup gives links away, not their targets, and stops early only when configured", async () => {
