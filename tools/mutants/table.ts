@@ -15,6 +15,8 @@ export interface ChosenMutant {
 const LOCAL_ACCESS = "src/localapi/access";
 const SERVER_ACCESS = "src/server/access";
 const SERVE = "src/outside/net/serve";
+const SECURITY_CONTEXT = "src/subsystems/runtime/security/security-context.ts";
+const SECURITY_CONTEXT_TESTS = ["src/subsystems/runtime/security/security-context.test.ts"];
 const PEERS = ["test/server/peer-limits.test.ts"];
 
 /** The guards. */
@@ -248,5 +250,55 @@ export const CHOSEN_MUTANTS: readonly ChosenMutant[] = [
     guard: "nameIn(folder, plainName(name, shown))",
     instead: "nameIn(folder, name)",
     tests: ["test/contracts/host-contract.test.ts"],
+  },
+  {
+    without: "root being kept out by runAsNonRoot (CVE-2019-11245)",
+    file: SECURITY_CONTEXT,
+    guard: 'if (user.uid === 0n || (user.uid === undefined && user.username === "")) {',
+    instead: "if (false) {",
+    tests: SECURITY_CONTEXT_TESTS,
+  },
+  {
+    without: "a seccomp profile without a name (CVE-2023-2431)",
+    file: SECURITY_CONTEXT,
+    guard: 'if (type === "Localhost" && !profile?.localhostProfile) {',
+    instead: "if (false) {",
+    tests: SECURITY_CONTEXT_TESTS,
+  },
+  {
+    without: "the node's addresses being its own (CVE-2022-3294)",
+    file: "src/config/flags/validate-flags.ts",
+    guard: "if (why !== undefined || found.includes(address)) return why;",
+    instead: "return why;",
+    tests: ["src/config/derive.test.ts"],
+  },
+  {
+    without: "objects that containers of a static pod refer to (CVE-2025-4563)",
+    file: "src/api/validation/static-pod-references.ts",
+    guard: "...allContainers(pod).flatMap(containerReferences),",
+    instead: "",
+    tests: ["src/api/validation/static-pod-references.test.ts"],
+  },
+  {
+    without: "files that the agent keeps for containers (CVE-2020-8557)",
+    file: "src/subsystems/stats/disks.ts",
+    guard: "const sizes = managedFiles.flatMap((path) => this.#sizes.get(path) ?? []);",
+    instead:
+      "const sizes: readonly { atMs: number; usedBytes: number; inodesUsed: number }[] = [];",
+    tests: ["src/subsystems/stats/disks.test.ts"],
+  },
+  {
+    without: "the length of a command's output (CVE-2022-31030)",
+    file: "src/subsystems/probes/handlers/exec.ts",
+    guard: "Math.min(stdout.length + stderr.length, MAX_OUTPUT_BYTES)",
+    instead: "stdout.length + stderr.length",
+    tests: ["test/probes/handlers.test.ts"],
+  },
+  {
+    without: "labels that containerd obeys (CVE-2026-53488)",
+    file: "src/cli/up/runtime/containerd-config.ts",
+    guard: ", ...UNSAFE_PLUGINS",
+    instead: "",
+    tests: ["src/cli/up/up-files.test.ts"],
   },
 ];
