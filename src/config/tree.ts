@@ -23,12 +23,9 @@ export function setAt(tree: JsonObject, path: string, value: JsonValue): JsonObj
   return withEntry(tree, name, setAt(isTree(below) ? below : {}, rest.join("."), value));
 }
 
-/** The same object with one more entry, safe for any name. */
+/** The same object with one more entry, safe for any name: a computed `__proto__` is an entry as any other. */
 export function withEntry(object: JsonObject, name: string, value: JsonValue): JsonObject {
-  return Object.fromEntries([
-    ...Object.entries(object).filter(([key]) => key !== name),
-    [name, value],
-  ]);
+  return { ...object, [name]: value };
 }
 
 /** The same object without one entry. */
