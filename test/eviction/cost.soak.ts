@@ -6,7 +6,7 @@ import type { PodSpec } from "../../src/api/generated/types.ts";
 import { agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { processFigures } from "../../tools/bench/process-figures.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { EvictionNode } from "./node.ts";
+import { EvictionNode, MI, nameOf } from "./node.ts";
 
 const PODS = 110;
 const SECONDS = Number(process.env["SOAK_SECONDS"] ?? 120);
@@ -16,6 +16,7 @@ const SETTLE_MS = 30_000;
 const READY_WITHIN_MS = 300_000;
 /** With limits the runtime's layers, 110 folders of logs and as many volumes are measured once a minute. */
 const MAX_MILLICORES = { without: 3, with: 3 };
+const EVICTED_WITHIN_MS = 15_000;
 
 const ON = `maxPods: 120
 evictionHard: {memory.available: 10Mi, nodefs.available: 1%, nodefs.inodesFree: 1%, imagefs.available: 1%, pid.available: "10"}`;
@@ -51,6 +52,23 @@ async function millicores(node: EvictionNode): Promise<number> {
   return (1000 * (processFigures(pid).cpuMs - before)) / (performance.now() - began);
 }
 
+/** After a rest, as long as nothing was measured, two pods write more than they may: one to its volume, one to its layer. */
+async function checkWritersGo(node: EvictionNode, [first = "", second = ""]: readonly string[]) {
+  const uid = (await node.pods()).find((pod) => nameOf(pod) === first)?.metadata?.uid;
+  const write = (path: string) => ["sh", "-c", `head -c ${40 * MI} /dev/zero >${path}`];
+  await node.box.run(
+    write(`/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/data/big`),
+  );
+  await node.agent.command("exec", second, "--", ...write("/tmp/big"));
+  const tookMs = await node.until(
+    "who writes is evicted",
+    () => node.evicted(),
+    (names) => [first, second].every((name) => names.includes(name)),
+  );
+  console.log(`# evicted ${Math.round(tookMs)} ms after they wrote`);
+  assert.ok(tookMs < EVICTED_WITHIN_MS, `${tookMs} ms`);
+}
+
 const mean = (values: readonly number[]) =>
   values.reduce((sum, each) => sum + each, 0) / values.length;
 
@@ -76,6 +94,8 @@ for (const limits of ["without", "with"] as const)
       ] as const) {
         await node.restart(config);
         figures[kind].push(await millicores(node));
+        if (kind === "on" && limits === "with")
+          await checkWritersGo(node, names.slice(2 * turn, 2 * turn + 2));
       }
     const cost = mean(figures.on) - mean(figures.off);
     console.log(`# millicores: ${JSON.stringify(figures)}, eviction ${cost.toFixed(2)}`);
