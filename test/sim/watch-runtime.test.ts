@@ -270,3 +270,61 @@ test("events in a row do not put the full listing off", async () => {
   const seenAfterMs = (quietSeenAt ?? Number.POSITIVE_INFINITY) - started;
   assert.ok(seenAfterMs <= 31_000, `an event that was lost was made good after ${seenAfterMs} ms`);
 });
+
+test("a pod that takes long to be read does not delay what events tell of others", async () => {
+  const clock = new SimClock();
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
+  const [slow, quick] = ["pod-slow" as PodUid, "pod-quick" as PodUid];
+  const state = () =>
+    clock.monotonic() < 5_000 ? ContainerState.CONTAINER_RUNNING : ContainerState.CONTAINER_EXITED;
+  const answers = {
+    ...runtime,
+    async *events(signal: AbortSignal) {
+      await clock.sleep(5_000, signal);
+      yield { kind: "stopped" as const, containerId: "c-pod-slow", podUid: slow };
+      await clock.sleep(50, signal);
+      yield { kind: "stopped" as const, containerId: "c-pod-quick", podUid: quick };
+      await clock.sleep(1_000_000, signal);
+    },
+    listSandboxes: async () => [],
+    listContainers: async ({ labelSelector = {} }: { labelSelector?: object }) => {
+      const only = (labelSelector as Record<string, string>)[POD_UID];
+      return [slow, quick]
+        .filter((uid) => only === undefined || uid === only)
+        .map((uid) =>
+          Container.fromPartial({
+            id: `c-${uid}`,
+            labels: { [POD_UID]: uid, [CONTAINER_NAME]: "main" },
+            state: state(),
+          }),
+        );
+    },
+    containerStatus: async (id: string, signal: AbortSignal) => {
+      if (id === "c-pod-slow" && clock.monotonic() >= 5_000) await clock.sleep(800, signal);
+      return ContainerStatus.fromPartial({ id, state: state() });
+    },
+  };
+  const deps = { runtime: answers, images, clock, log: silentLog };
+  const observer = new Observer({ ...deps, readTail: async () => undefined });
+  const endedAt = new Map<PodUid, number>();
+  const watch = new RuntimeWatch({
+    ...deps,
+    observer,
+    metrics: new MetricsRegistry(),
+    news: {
+      publish: (news) => {
+        const found = news.kind === "found" ? news.found : undefined;
+        if (found?.kind === "observed" && found.observed.containers[0]?.state === "exited")
+          endedAt.set(found.uid, endedAt.get(found.uid) ?? clock.monotonic());
+      },
+    },
+    pods: NO_FACTS,
+  });
+  const leave = new AbortController();
+  const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
+  await clock.advance(10_000);
+  leave.abort();
+  await clock.advance(60_000);
+  await Promise.allSettled(work);
+  assert.deepEqual(Object.fromEntries(endedAt), { [slow]: 5_800, [quick]: 5_050 });
+});

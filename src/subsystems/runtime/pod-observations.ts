@@ -6,7 +6,7 @@ import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { DegradedPods } from "./degraded-pods.ts";
 import type { ChangedPod, Observer, PodObservation } from "./observe.ts";
 
-/** Pods that are observed at once. */
+/** Pods that are observed at once in a listing, and beside it because of events. */
 const OBSERVATIONS_AT_ONCE = 8;
 /** An observation that takes longer goes on without being waited for, so that those behind it have their turn. */
 const WAIT_MS = 1_000;
@@ -27,6 +27,8 @@ export interface PodObservationsDeps {
   readonly onChangedMeanwhile: (uid: PodUid) => void;
   /** The runtime failed to list a pod whose observation was not waited for. */
   readonly onUnlisted: () => void;
+  /** An observation that `begin` has begun is over or late: another may begin. */
+  readonly onRoom: () => void;
 }
 
 /** Called with the outcome of each pod. */
@@ -54,6 +56,7 @@ export class PodObservations {
   readonly #deps: PodObservationsDeps;
   readonly #running = new Map<PodUid, Run>();
   readonly #changedMeanwhile = new Set<PodUid>();
+  readonly #begun = new Set<Promise<void>>();
   readonly #late = new Set<Promise<void>>();
   #retries = 0;
 
@@ -70,15 +73,21 @@ export class PodObservations {
     await this.#run(ready.map(jobOf), report, signal);
   }
 
-  /** Looks at some pods. Throws when the runtime cannot list. */
-  async some(uids: readonly PodUid[], report: PodHandler, signal: AbortSignal): Promise<void> {
-    const { degraded } = this.#deps;
-    const ready = uids.filter((uid) => !degraded.isPausing(uid));
-    await this.#run(
-      ready.map((uid) => this.#jobFor(uid)),
-      report,
-      signal,
-    );
+  /** Whether `begin` may begin another observation. */
+  get hasRoom(): boolean {
+    return this.#begun.size < OBSERVATIONS_AT_ONCE;
+  }
+
+  /** Begins to observe a pod beside others, and reports it as soon as it was read. */
+  begin(uid: PodUid, report: PodHandler, signal: AbortSignal): void {
+    if (this.#deps.degraded.isPausing(uid)) return;
+    const turn = this.#inItsTurn(this.#jobFor(uid), report, signal)
+      .catch(() => this.#deps.onUnlisted())
+      .finally(() => {
+        this.#begun.delete(turn);
+        this.#deps.onRoom();
+      });
+    this.#begun.add(turn);
   }
 
   /** Observes one pod for the caller. Throws when the runtime cannot list. */
@@ -116,6 +125,7 @@ export class PodObservations {
 
   /** Resolves when no observation is under way any more; called once the signal of all of them was aborted. */
   async ended(): Promise<void> {
+    await Promise.allSettled(this.#begun);
     await Promise.allSettled(this.#late);
   }
 

@@ -108,6 +108,7 @@ export class RuntimeWatch {
       },
       onChangedMeanwhile: (uid) => this.#markDirty(uid),
       onUnlisted: () => this.requestListing(),
+      onRoom: () => this.#wakeup.wake(),
     });
   }
 
@@ -228,7 +229,8 @@ export class RuntimeWatch {
       try {
         this.#observations.retryDue((uid) => this.#isBusy(uid), signal);
         if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(report, signal);
-        else if (this.#dirty.size > 0) await this.#observeDirty(report, signal);
+        else if (this.#dirty.size > 0 && this.#observations.hasRoom)
+          this.#observeDirty(report, signal);
         else await this.#pause(signal);
       } catch (error) {
         if (signal.aborted) break;
@@ -261,10 +263,13 @@ export class RuntimeWatch {
     this.#listingProblem = undefined;
   }
 
-  async #observeDirty(report: PodHandler, signal: AbortSignal): Promise<void> {
-    const dirty = [...this.#dirty].filter((uid) => !this.#isBusy(uid));
-    this.#dirty.clear();
-    await this.#observations.some(dirty, report, signal);
+  /** Without waiting: a pod that takes long to be read must not delay the next one. */
+  #observeDirty(report: PodHandler, signal: AbortSignal): void {
+    for (const uid of this.#dirty) {
+      if (!this.#observations.hasRoom) return;
+      this.#dirty.delete(uid);
+      if (!this.#isBusy(uid)) this.#observations.begin(uid, report, signal);
+    }
   }
 
   /** Until the next full listing is due: a period after the last one began, whatever events come in between. */
