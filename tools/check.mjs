@@ -1,6 +1,6 @@
 // Everything that can be checked without root, with one line for what is in order:
 //   node tools/check.mjs [--static | --changed]
-// Format, lint and types; then structure (tidy), unit tests and 100 seeds of the simulation unless --static.
+// Format, lint and types; then structure (tidy), unit tests and 30 seeds of the simulation unless --static.
 // --changed checks what differs from the main branch: its files, types and structure, and the unit tests close to it.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { importsOf } from "./testing/imports.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const BIN = join(ROOT, "node_modules");
-const SEEDS = "100";
+const SEEDS = "30";
 
 const format = (...paths) => ({
   name: "format and lint",

@@ -1,5 +1,5 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
-//   node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
+//   node tools/run-tests.mjs [--only tidy,unit,histories,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
 // The last line is always `N passed, N failed, N skipped`. A skip for a reason that testing/accepted-skips.mjs
 // does not list is a failure.
 import { readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const MAX_INTEGRATION_JOBS = 2;
 const MORE_JOBS_ALONE = 1;
 
 const USAGE =
-  "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
+  "usage: node tools/run-tests.mjs [--only tidy,unit,histories,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
 async function main() {
   const { values, positionals } = parseArgs({

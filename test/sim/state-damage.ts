@@ -20,7 +20,6 @@ export async function damageState(
     if (!STATE.test(path) || path.includes(".broken") || random.next() >= likelihood) continue;
     if ((await files.facts(path))?.kind !== "file") continue;
     const kind = KINDS[Math.floor(random.next() * KINDS.length)] ?? "missing";
-    const text = (await files.readText(path, { maxBytes: 64 * 1024 * 1024 })) ?? "";
     const replace = (content: string) => files.writeAtomic(path, content, 0o600);
     switch (kind) {
       case "missing":
@@ -30,7 +29,7 @@ export async function damageState(
         await replace("");
         break;
       case "cut off":
-        await replace(text.slice(0, text.length / 2));
+        await replace(firstHalf(await files.readText(path, { maxBytes: 64 * 1024 * 1024 })));
         break;
       case "garbage":
         await replace("\0garbage\n\u{7f}more of it\n");
@@ -52,4 +51,8 @@ export async function damageState(
   }
   world.note(`damaged: ${done.join(", ") || "nothing"}`);
   return done;
+}
+
+function firstHalf(text = ""): string {
+  return text.slice(0, text.length / 2);
 }

@@ -14,6 +14,7 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const KINDS = {
   tidy: { limitSeconds: 120, parallel: true },
   unit: { limitSeconds: 180, parallel: true },
+  histories: { limitSeconds: 2400, parallel: true, background: true },
   sim: { limitSeconds: 2400, parallel: true, background: true },
   integration: { limitSeconds: 600, parallel: false },
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
@@ -25,6 +26,9 @@ const STARTED_FIRST = [
   "test/cli/processes.test.ts",
   "src/outside/host/worker/file-workers.test.ts",
 ];
+
+/** Simulations of so many histories that only a whole run plays them. */
+const HISTORIES = /^test\/sim\/(?:bite|bite-eviction|devices|isolation|resizes)\.test\.ts$/;
 
 /** All TypeScript files, paths relative to the checkout. */
 export function sourceFiles() {
@@ -57,6 +61,7 @@ function kindOf(path) {
   if (path.startsWith("test/") && path.endsWith(".it.ts")) return "integration";
   if (path.startsWith("test/") && path.endsWith(".soak.ts")) return "soak";
   if (!path.endsWith(".test.ts")) return undefined;
+  if (HISTORIES.test(path)) return "histories";
   if (path.startsWith("test/sim/")) return "sim";
   return path === "tools/tidy.test.ts" ? "tidy" : "unit";
 }
