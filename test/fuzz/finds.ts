@@ -115,4 +115,14 @@ export const FINDS: readonly PastFind[] = [
     input: '{"kind":"CredentialProviderResponse","apiVersion":{}}',
     was: "[object Object] in a message",
   },
+  {
+    target: "credential-providers",
+    input: '{"kind":"CredentialProviderConfig","apiVersion":{"toString":{}},"providers":null}',
+    was: "TypeError for a version that is an object",
+  },
+  {
+    target: "image-times",
+    input: '{"format":1,"images":[{"id":"a","firstDetectedMs":1,"lastUsedMs":-0,"pullMs":1e999}]}',
+    was: "times that are read otherwise once they were written",
+  },
 ];

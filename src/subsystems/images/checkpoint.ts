@@ -48,13 +48,15 @@ export function decodeKept(text: string, nowMs: number): KeptImages | undefined 
   const images = new Map<string, KeptImage>();
   const requested = new Map<string, RequestedImage>();
   const time = (value: JsonValue | undefined) =>
-    typeof value === "number" && value >= 0 ? Math.min(value, nowMs) : undefined;
+    // Never -0, which would be written as 0.
+    typeof value === "number" && value >= 0 ? Math.max(0, Math.min(value, nowMs)) : undefined;
   for (const entry of asList(root["images"])) {
     const { id, firstDetectedMs, lastUsedMs, pullMs } = asFields(entry) ?? {};
     const first = time(firstDetectedMs);
     const last = time(lastUsedMs);
     if (typeof id !== "string" || first === undefined || last === undefined) continue;
-    const took = typeof pullMs === "number" && pullMs >= 0 ? { pullMs } : {};
+    const isTime = typeof pullMs === "number" && pullMs >= 0 && Number.isFinite(pullMs);
+    const took = isTime ? { pullMs: Math.max(0, pullMs) } : {};
     images.set(id, { firstDetectedMs: first, lastUsedMs: last, ...took });
   }
   for (const entry of asList(root["wanted"])) {

@@ -51,7 +51,7 @@ export function readProviderConfig(value: JsonValue | undefined): ProviderConfig
   const root = asFields(value);
   if (root?.["kind"] !== "CredentialProviderConfig")
     faults.push("kind: must be CredentialProviderConfig");
-  if (!CONFIG_VERSIONS.includes(String(root?.["apiVersion"])))
+  if (!CONFIG_VERSIONS.includes(textOf(root?.["apiVersion"])))
     faults.push(`apiVersion: must be one of ${CONFIG_VERSIONS.join(", ")}`);
   const entries = Array.isArray(root?.["providers"]) ? root["providers"] : [];
   if (entries.length === 0)
