@@ -128,6 +128,9 @@ const STUBBORN = {
   },
 };
 
+const AGENT_ROOT = "/var/lib/nodelet/kubelet";
+const HOLD_FOLDER = `exec 3<${AGENT_ROOT}; while pgrep -x containerd >/dev/null; do sleep 0.1; done; sleep 2`;
+
 const BOTH_STOPPING = /(?=[\s\S]*stubborn-\S+: stopping)(?=[\s\S]*hello-\S+: gone)/;
 
 test("who interrupts stop and down is told what is left, and nothing else goes", async () => {
@@ -152,6 +155,10 @@ test("who interrupts stop and down is told what is left, and nothing else goes",
     assert.equal((await node.pids("containerd")).length, 1, "the runtime runs");
     assert.ok(existsSync(node.box.path("/var/lib/nodelet/kubelet")));
   }
+  // The agent's folder is a mount where its file system is not shared; it stays busy until a moment after the runtime has ended.
+  await node.box.run(["mount", "--bind", AGENT_ROOT, AGENT_ROOT]);
+  const holder = node.box.spawn(["sh", "-c", HOLD_FOLDER]);
   await node.run("down", "--yes", "--grace-period", "1", "--purge");
+  assert.equal((await holder.exited).code, 0);
   assert.deepEqual(differences(before, await node.picture()), []);
 });

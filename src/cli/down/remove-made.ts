@@ -1,6 +1,7 @@
 /** Takes away what `up` has made, and nothing else. */
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
@@ -27,6 +28,10 @@ export interface RemovalReport {
   readonly left: string[];
 }
 
+/** How long mounts may stay busy: processes that have been ended close their files a moment later. */
+const BUSY_MS = 10_000;
+const BUSY_RETRY_MS = 100;
+
 /** Nothing done yet. */
 export function newRemoval(): RemovalReport {
   return { removed: [], kept: [], left: [] };
@@ -43,14 +48,30 @@ export async function removeMounts(
   const found: string[] = [];
   for (const folder of own)
     found.push(...(await host.volumes.mountsWithin(folder)).map(({ path }) => path));
+  const deadline = performance.now() + BUSY_MS;
   // Deeper mounts keep those above them busy.
   for (const path of found.toSorted((a, b) => b.length - a.length)) {
     try {
-      // A device that is shown to a pod is held as well.
-      if (path.startsWith(`${nodes}/`)) await host.volumes.unmapDevice(path);
-      else await host.volumes.unmount(path);
+      await repeating(deadline, async () => {
+        // A device that is shown to a pod is held as well.
+        if (path.startsWith(`${nodes}/`)) await host.volumes.unmapDevice(path);
+        else await host.volumes.unmount(path);
+      });
     } catch (thrown) {
       removal.left.push(`mount ${path}: ${lastLine(messageOf(thrown))}`);
+    }
+  }
+}
+
+/** Repeats what fails until the deadline of `performance.now()`, and throws its last error. */
+async function repeating(deadline: number, work: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      await work();
+      return;
+    } catch (thrown) {
+      if (performance.now() >= deadline) throw thrown;
+      await sleep(BUSY_RETRY_MS);
     }
   }
 }
