@@ -1,4 +1,5 @@
 // Programs of the system that nodelet or its tests call, from Debian packages where they are missing.
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { looksOffline, runQuietly, SetupError, say, tail } from "./progress.mjs";
@@ -217,12 +218,10 @@ function noteInstalled(names) {
   }
 }
 
+/** A package that was removed, and whose configuration files are still there, is not installed. */
 function isInstalled(name) {
-  const folder = "/var/lib/dpkg/info";
-  return (
-    existsSync(join(folder, `${name}.list`)) ||
-    existsSync(join(folder, `${name}:${process.arch === "x64" ? "amd64" : "arm64"}.list`))
-  );
+  const query = ["-W", "-f", "${db:Status-Status}", name];
+  return spawnSync("dpkg-query", query, { encoding: "utf8" }).stdout === "installed";
 }
 
 function hasPackageLists() {
