@@ -220,8 +220,8 @@ function noteInstalled(names) {
 
 /** A package that was removed, and whose configuration files are still there, is not installed. */
 function isInstalled(name) {
-  const query = ["-W", "-f", "${db:Status-Status}", name];
-  return spawnSync("dpkg-query", query, { encoding: "utf8" }).stdout === "installed";
+  const { stdout } = spawnSync("dpkg", ["--status", name], { encoding: "utf8" });
+  return /^Status: .* installed$/m.test(stdout ?? "");
 }
 
 function hasPackageLists() {
