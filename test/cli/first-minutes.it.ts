@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
-import { bareMachine, differences } from "./node-box.ts";
+import { bareMachine } from "./node-box.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -59,7 +59,7 @@ test("up links nodelet into the PATH, what it prints can be typed, and its check
   assert.match(check.stdout, /^ok +ports +in use by this node$/m);
   assert.match(check.stdout, /^ok +other agents +none beside this node's own \(process \d+\)$/m);
   await node.run("down");
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
 });
 
 test("a program of the same name stays, and commands are printed with their path", async () => {

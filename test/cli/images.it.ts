@@ -16,7 +16,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { findStaticBusybox } from "../../src/cli/local-images/busybox.ts";
 import { archiveFile, idOf, testImage } from "../box/images.ts";
-import { bareMachine, differences, type NodeBox } from "./node-box.ts";
+import { bareMachine, type NodeBox } from "./node-box.ts";
 
 const REGISTRY = "127.0.0.1:5000";
 const APP = testImage({ names: ["example/app:1"], files: { "app.txt": { text: "app" } } });
@@ -166,7 +166,7 @@ test("images are loaded, saved and pulled, and stay until down is run with --ima
   assert.equal(idIn(await node.run("images", "load", "-i", saved), FULL), id);
   assert.match(await node.run("images"), /127\.0\.0\.1:5000\/ok\/app:1/);
   await node.run("down", "--images", "--purge");
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
 });
 
 for (const [what, bytes, expected] of [

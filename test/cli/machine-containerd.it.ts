@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PAUSE_IMAGE, TEST_IMAGE } from "../box/images.ts";
-import { bareMachine, differences } from "./node-box.ts";
+import { bareMachine } from "./node-box.ts";
 
 const FOREIGN = JSON.stringify({
   metadata: { name: "foreign", namespace: "other", uid: "1234", attempt: 0 },
@@ -25,7 +25,7 @@ test("up uses the machine's containerd, and down leaves it as it was", async () 
   assert.equal((await node.pids("containerd")).length, 1);
   assert.equal(await images(), before.images);
   // containerd keeps what it has unpacked until it collects its garbage, and its network plugins their chains.
-  const changes = differences(before.picture, await node.picture()).filter(
+  const changes = (await node.changesSince(before.picture)).filter(
     (line) => !/\/var\/lib\/(containerd|cni)\/|\/run\/containerd\/|CNI-|cni0/.test(line),
   );
   assert.deepEqual(changes, []);

@@ -8,14 +8,14 @@ import {
   type ExecResult,
   startBox,
 } from "../box/box.ts";
-import { machinePicture } from "../support/picture.ts";
-
-export { differences } from "../support/picture.ts";
+import { differences, machinePicture } from "../support/picture.ts";
 
 const PROGRAM = join(resolve(import.meta.dirname, "../.."), "bin/nodelet");
 const COMMAND_MS = 120_000;
 const WAIT_MS = 60_000;
 const POLL_MS = 50;
+/** How long processes of a command that has ended may take to exit. */
+const EXIT_MS = 5_000;
 
 /** A box and the command in it. */
 export class NodeBox implements AsyncDisposable {
@@ -64,6 +64,20 @@ export class NodeBox implements AsyncDisposable {
   /** Everything on the machine that `down` has to take back, one thing a line. */
   picture(): Promise<readonly string[]> {
     return machinePicture(this.box);
+  }
+
+  /**
+   * What is on the machine now and was not in the picture `before`, and the other way round. Processes are waited for: a
+   * file worker exits when it sees that its command has, which takes a moment on a busy machine.
+   */
+  async changesSince(before: readonly string[]): Promise<readonly string[]> {
+    const deadline = performance.now() + EXIT_MS;
+    for (;;) {
+      const found = differences(before, await this.picture());
+      const isExiting = found.some((line) => line.startsWith("new: process "));
+      if (!isExiting || performance.now() > deadline) return found;
+      await sleep(POLL_MS);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

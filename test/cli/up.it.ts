@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 import { containerdPrograms } from "../box/containerd.ts";
-import { bareMachine, differences, type NodeBox } from "./node-box.ts";
+import { bareMachine, type NodeBox } from "./node-box.ts";
 
 const CTRL_C = String.fromCharCode(3);
 const READY = /pod default\/hello-\S+: Running, 1\/1 ready$/m;
@@ -63,7 +63,7 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
   const down = await node.run("down");
   assert.match(down, /default\/hello-\S+: stopping \(grace period 5 seconds\)/);
   assert.match(down, /default\/hello-\S+: gone/);
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
   assert.match(await node.run("down"), /Nothing to do/);
 });
 
@@ -198,7 +198,7 @@ test("what the user created or changed stays, and a broken configuration is repo
     /the agent rejected its configuration\n(.*\n)*.*config.yaml:\d+: .*maxPods/,
   );
   await node.run("down", "--purge");
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
   assert.equal(readFileSync(node.box.path("/etc/nodelet/mine.txt"), "utf8"), "mine");
 });
 
@@ -222,7 +222,7 @@ test("down reports what it cannot remove, and finishes when it can", async () =>
   await node.box.run(["pkill", "-f", "sleep 1000"]);
   await blocker.exited;
   await node.run("down");
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
 });
 
 test("everything can be put elsewhere, and then nothing is at the usual places", async () => {
@@ -233,12 +233,12 @@ test("everything can be put elsewhere, and then nothing is at the usual places",
   await node.run("up", "--demo", "--detach", "--until-ready", ...all);
   assert.equal((await node.nodelet(["get", "pods"])).code, 4);
   assert.match(await node.run("get", "pods", "--socket=/run/tmp/x/run/agent.sock"), /^hello-/m);
-  const strange = differences(before, await node.picture()).filter((line) =>
+  const strange = (await node.changesSince(before)).filter((line) =>
     /file \/(?:etc|run|var\/\w+)\/nodelet\//.test(line),
   );
   assert.deepEqual(strange, []);
   await node.run("down", ...all);
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
 });
 
 test("up uses newer containerds too", async () => {
@@ -253,5 +253,5 @@ test("up uses newer containerds too", async () => {
   const piped = await node.nodelet(["exec", "-i", "hello", "--", "head", "-n1"], {}, "a line\n");
   assert.deepEqual([piped.code, piped.stdout], [0, "a line\n"]);
   await node.run("down");
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { bareMachine, differences, type NodeBox } from "../cli/node-box.ts";
+import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
@@ -110,7 +110,7 @@ test("pods that nodelet stop has stopped come back with their data", { skip }, a
 
   const down = await node.run("down", "--yes");
   assert.match(down, /kernel setting vm\.overcommit_memory = 1 \(it is 0 again\)/);
-  assert.deepEqual(differences(before.picture, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before.picture), []);
   assert.deepEqual(kernel(), before.kernel);
   assert.ok(!existsSync(node.box.path("/run/nodelet/stopping")));
   assert.deepEqual(readdirSync(node.box.path("/run/nodelet")), []);
@@ -160,5 +160,5 @@ test("who interrupts stop and down is told what is left, and nothing else goes",
   const holder = node.box.spawn(["sh", "-c", HOLD_FOLDER]);
   await node.run("down", "--yes", "--grace-period", "1", "--purge");
   assert.equal((await holder.exited).code, 0);
-  assert.deepEqual(differences(before, await node.picture()), []);
+  assert.deepEqual(await node.changesSince(before), []);
 });
