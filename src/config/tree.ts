@@ -23,7 +23,7 @@ export function setAt(tree: JsonObject, path: string, value: JsonValue): JsonObj
   return withEntry(tree, name, setAt(isTree(below) ? below : {}, rest.join("."), value));
 }
 
-/** The same object with one more entry, safe for any name: a computed `__proto__` is an entry as any other. */
+/** The same object with one more entry, safe for any name: a computed key `__proto__` does not set the prototype. */
 export function withEntry(object: JsonObject, name: string, value: JsonValue): JsonObject {
   return { ...object, [name]: value };
 }
