@@ -131,12 +131,12 @@ export function localHeadroom(
     left.push(podBytes - ephemeralStorageOf(usage));
     uses.push(...usage.volumes.filter(({ ephemeral }) => ephemeral));
     if (usage.managedFiles) uses.push(usage.managedFiles);
-  }
-  for (const container of usage.containers) {
-    if (podBytes === undefined) break;
-    const limitBytes = containers.get(container.name)?.bytes ?? 0;
-    if (limitBytes > 0) left.push(limitBytes - containerStorageOf(container, layout));
-    uses.push(container.rootfs, container.logs);
+    // A limit of a container is one of its pod, too.
+    for (const container of usage.containers) {
+      const limitBytes = containers.get(container.name)?.bytes ?? 0;
+      if (limitBytes > 0) left.push(limitBytes - containerStorageOf(container, layout));
+      uses.push(container.rootfs, container.logs);
+    }
   }
   const times = uses.map((use) => use?.atMs);
   if (left.length === 0 || times.length === 0 || !times.every((at) => at !== undefined))
