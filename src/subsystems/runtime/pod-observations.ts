@@ -1,5 +1,6 @@
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { isOutside } from "../../kit/errors.ts";
 import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
@@ -28,7 +29,7 @@ export interface PodObservationsDeps {
   /** The runtime failed to list a pod whose observation was not waited for. */
   readonly onUnlisted: () => void;
   /** An observation that `begin` has begun is over or late: another may begin. */
-  readonly onRoom: () => void;
+  readonly onMayBegin: () => void;
 }
 
 /** Called with the outcome of each pod. */
@@ -74,7 +75,7 @@ export class PodObservations {
   }
 
   /** Whether `begin` may begin another observation. */
-  get hasRoom(): boolean {
+  get mayBegin(): boolean {
     return this.#begun.size < OBSERVATIONS_AT_ONCE;
   }
 
@@ -82,10 +83,10 @@ export class PodObservations {
   begin(uid: PodUid, report: PodHandler, signal: AbortSignal): void {
     if (this.#deps.degraded.isPausing(uid)) return;
     const turn = this.#inItsTurn(this.#jobFor(uid), report, signal)
-      .catch(() => this.#deps.onUnlisted())
+      .catch((error: unknown) => this.#unlisted(uid, error, signal))
       .finally(() => {
         this.#begun.delete(turn);
-        this.#deps.onRoom();
+        this.#deps.onMayBegin();
       });
     this.#begun.add(turn);
   }
@@ -115,7 +116,7 @@ export class PodObservations {
       }
       this.#retries += 1;
       const retry = this.#carryOut(this.#jobFor(uid), this.#deps.onLate, signal)
-        .catch(() => this.#deps.onUnlisted())
+        .catch((error: unknown) => this.#unlisted(uid, error, signal))
         .finally(() => {
           this.#retries -= 1;
         });
@@ -157,7 +158,15 @@ export class PodObservations {
     if (kind === "done" || this.#late.size >= MAX_LATE) return run;
     if (job.late) this.#report(job.late, report);
     isLate = true;
-    this.#leaveBehind(run.catch(() => this.#deps.onUnlisted()));
+    this.#leaveBehind(run.catch((error: unknown) => this.#unlisted(job.uid, error, signal)));
+  }
+
+  /** An observation that nobody waits for failed: a listing of all pods shows whether the runtime is the reason. */
+  #unlisted(uid: PodUid, error: unknown, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    if (isOutside(error)) this.#deps.log.verbose(2, "failed to observe a pod", { uid, error });
+    else this.#deps.log.error("failed to observe a pod", { uid, error });
+    this.#deps.onUnlisted();
   }
 
   #leaveBehind(work: Promise<void>): void {

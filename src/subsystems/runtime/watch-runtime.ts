@@ -108,7 +108,7 @@ export class RuntimeWatch {
       },
       onChangedMeanwhile: (uid) => this.#markDirty(uid),
       onUnlisted: () => this.requestListing(),
-      onRoom: () => this.#wakeup.wake(),
+      onMayBegin: () => this.#wakeup.wake(),
     });
   }
 
@@ -229,7 +229,7 @@ export class RuntimeWatch {
       try {
         this.#observations.retryDue((uid) => this.#isBusy(uid), signal);
         if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(report, signal);
-        else if (this.#dirty.size > 0 && this.#observations.hasRoom)
+        else if (this.#dirty.size > 0 && this.#observations.mayBegin)
           this.#observeDirty(report, signal);
         else await this.#pause(signal);
       } catch (error) {
@@ -266,7 +266,7 @@ export class RuntimeWatch {
   /** Without waiting: a pod that takes long to be read must not delay the next one. */
   #observeDirty(report: PodHandler, signal: AbortSignal): void {
     for (const uid of this.#dirty) {
-      if (!this.#observations.hasRoom) return;
+      if (!this.#observations.mayBegin) return;
       this.#dirty.delete(uid);
       if (!this.#isBusy(uid)) this.#observations.begin(uid, report, signal);
     }
