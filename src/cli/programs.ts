@@ -1,21 +1,12 @@
 /** Programs of the machine that are called by name. */
 import { accessSync, constants, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { PROGRAM_FOLDERS } from "../outside/host/host.ts";
 
-/** Searched beside the user's PATH, which often lacks the folders of administration. */
-const USUAL_FOLDERS = [
-  "/usr/local/sbin",
-  "/usr/local/bin",
-  "/usr/sbin",
-  "/usr/bin",
-  "/sbin",
-  "/bin",
-];
-
-/** The PATH for programs that we start: the user's and the usual folders. */
+/** The PATH for programs that we start: the user's, which often lacks the folders of administration, and the usual folders. */
 export function searchPath(env: NodeJS.ProcessEnv = process.env): string {
   const own = (env["PATH"] ?? "").split(":").filter((folder) => folder.startsWith("/"));
-  return [...new Set([...own, ...USUAL_FOLDERS])].join(":");
+  return [...new Set([...own, ...PROGRAM_FOLDERS])].join(":");
 }
 
 /** Absolute path of a program; `undefined` when the machine has none of that name. */

@@ -1,19 +1,22 @@
 /** Versions of the programs that run pods, and the warning about those with known vulnerabilities. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import type { Log } from "../../kit/log.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
+import { runProgram } from "../../outside/host/run-program.ts";
 import { findProgram } from "../programs.ts";
 import { type RuntimeProgram, vulnerabilitiesOf } from "./vulnerabilities.ts";
 
 /** Longest time that a program may take to print its version. */
 const TIMEOUT_MS = 5_000;
+const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** Version of a program on the PATH, such as `1.1.5+ds1`; `undefined` when it is missing or prints none. */
 export async function programVersion(program: RuntimeProgram): Promise<string | undefined> {
   const path = findProgram(program);
   if (path === undefined) return undefined;
   try {
-    const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: TIMEOUT_MS });
+    const command = { path, args: ["--version"], env: {}, input: "" };
+    const limits = { timeoutMs: TIMEOUT_MS, maxOutputBytes: MAX_OUTPUT_BYTES };
+    const { stdout } = await runProgram({ ...command, ...limits }, NEVER_ABORTED);
     return /(?<=\s)v?\d+\.\d+\.\d\S*/.exec(stdout)?.[0];
   } catch {
     return undefined;

@@ -279,6 +279,16 @@ export interface KernelLog {
   close(): void;
 }
 
+/** Folders with programs of the machine, in the order in which they are searched. */
+export const PROGRAM_FOLDERS: readonly string[] = [
+  "/usr/local/sbin",
+  "/usr/local/bin",
+  "/usr/sbin",
+  "/usr/bin",
+  "/sbin",
+  "/bin",
+];
+
 /** A program to run to its end. */
 export interface Program {
   /** Absolute, or a name that is searched in PATH. */

@@ -6,7 +6,7 @@
 import type { KubeletConfig } from "../../../config/kubelet-config.ts";
 import { messageOf, OutsideError, UsageError } from "../../../kit/errors.ts";
 import type { StateFile, StateFiles } from "../../../kit/state/state-files.ts";
-import type { Files, Host } from "../../../outside/host/host.ts";
+import { type Files, type Host, PROGRAM_FOLDERS } from "../../../outside/host/host.ts";
 import {
   defaultRange,
   formatMappings,
@@ -183,14 +183,6 @@ export async function openUserNamespaces(
 /** User whose subordinate ids are given to pods. */
 const USER = "kubelet";
 const PROGRAM = "getsubids";
-const PROGRAM_FOLDERS = [
-  "/usr/local/sbin",
-  "/usr/local/bin",
-  "/usr/sbin",
-  "/usr/bin",
-  "/sbin",
-  "/bin",
-];
 const PROGRAM_TIMEOUT_MS = 10_000;
 const PROGRAM_OUTPUT_BYTES = 64 * 1024;
 const PASSWD_MAX_BYTES = 1024 * 1024;
