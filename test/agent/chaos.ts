@@ -1,6 +1,5 @@
 /** Random deaths under many pods, then a look at what is left. Same seed, same choices; timing is the machine's. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,12 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { decodeFlight } from "../../src/pipeline/pods/flight/flight-text.ts";
 import { replayFlight } from "../../src/pipeline/pods/flight/replay.ts";
 import { type ContainerdVersion, withBox } from "../box/box.ts";
-import { NETWORK_NAME } from "../box/containerd.ts";
-import { differences, machinePicture } from "../support/picture.ts";
 import { faultsOf, runtimeDeaths, startedTwice } from "./chaos-examination.ts";
 import { kindNamed, NOTES, OBJECTS } from "./chaos-kinds.ts";
 import { Monkey } from "./chaos-monkey.ts";
 import { ChaosNode } from "./chaos-node.ts";
+import { leftoversOf, pictureOf } from "./leftovers.ts";
 
 /** How much chaos. */
 export interface ChaosOptions {
@@ -51,7 +49,7 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
     const monkey = new Monkey(node, { seed, runtimeDies }, log);
     try {
       await warmUp(node, monkey);
-      const before = await picture(node);
+      const before = await pictureOf(box);
       for (let n = 0; n < pods; n += 1) await monkey.add();
       await sleep(2_000);
       log("begin");
@@ -67,9 +65,7 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
       assert.deepEqual(await decidedOtherwise(node), [], "a replay decides otherwise");
       await monkey.removeAll();
       await untilInOrder(async () => {
-        const changes = differences(before, await picture(node));
-        const allowed = runtimeDeaths(monkey) + callsGivenUp(node);
-        return beyond(allowed, withoutCutOff(node, changes));
+        return await leftoversOf(box, before, runtimeDeaths(monkey));
       });
       return Object.fromEntries(monkey.strokes);
     } catch (error) {
@@ -108,68 +104,6 @@ async function untilInOrder(
     if (now > deadline) throw new Error(`not in order after all:\n${found.join("\n")}`);
     await sleep(LOOK_MS);
   }
-}
-
-/** Files that tell what was are no leftovers, nor is what the runtime keeps for itself over its own death. */
-const MEMORIES = new RegExp(
-  `^file (${[
-    "/var/lib/kubelet/nodelet/(journal|events)/",
-    "/var/lib/kubelet-api/",
-    "/run/(tmp/|nodelet-agents)",
-    "/var/lib/cni/networks/box/last_reserved_ip",
-    "/run/containerd/io.containerd.runtime.v2.task/",
-    "/var/lib/containerd/",
-  ].join("|")})`,
-);
-
-/**
- * What containerd forgets when it is killed while it makes a sandbox, or when the agent is and the call is given up,
- * is its own fault, and no other kubelet finds it either: a namespace, a shim with what runc knows of its container,
- * rules of a network.
- */
-const FORGOTTEN = [
-  { one: /^new: file \/run\/netns\/cni-/, all: /^new: (file|mount) \/run\/netns\/cni-/ },
-  {
-    one: /^new: process containerd-shim/,
-    all: /^new: (process containerd-shim|file \/run\/containerd\/(s|runc\/k8s\.io)\/)/,
-  },
-  { one: /^new: rule nat -N CNI-/, all: /^new: rule nat .*CNI-/ },
-];
-
-/** Starts that containerd gave up because the agent was killed meanwhile. */
-function callsGivenUp({ box }: ChaosNode): number {
-  const calls = /msg="(RunPodSandbox|StartContainer) for .* failed.*context canceled/g;
-  return [...box.logs().matchAll(calls)].length;
-}
-
-/** Changes without what the runtime forgot, as long as that is at most so many of a kind. */
-function beyond(most: number, changes: readonly string[]): readonly string[] {
-  return FORGOTTEN.reduce<readonly string[]>((left, { one, all }) => {
-    const isTooMuch = left.filter((line) => one.test(line)).length > most;
-    return isTooMuch ? left : left.filter((line) => most === 0 || !all.test(line));
-  }, changes);
-}
-
-/**
- * Changes without the rules of sandboxes whose network plugin containerd has killed, which it does when the agent is
- * killed meanwhile. The plugin's next try finds no interface and looks no further.
- */
-function withoutCutOff({ box }: ChaosNode, changes: readonly string[]): readonly string[] {
-  const chains = [...box.logs().matchAll(CUT_OFF)].map(([, sandbox = ""]) => chainOf(sandbox));
-  return changes.filter((line) => !chains.some((chain) => line.includes(chain)));
-}
-
-const CUT_OFF =
-  /StopPodSandbox for \\"([0-9a-f]{64})\\" failed".*\\"bridge\\" failed \(delete\).*signal: killed/g;
-
-/** The chain of the bridge plugin for a sandbox (containernetworking/plugins, pkg/utils FormatChainName). */
-function chainOf(sandbox: string): string {
-  const hash = createHash("sha512").update(`${NETWORK_NAME}${sandbox}`).digest("hex");
-  return `CNI-${hash.slice(0, 24)}`;
-}
-
-async function picture({ box }: ChaosNode): Promise<readonly string[]> {
-  return (await machinePicture(box)).filter((line) => !MEMORIES.test(line));
 }
 
 /** Keeps what happened for whoever looks into a failure. */
