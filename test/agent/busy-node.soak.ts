@@ -148,7 +148,7 @@ test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip },
     for (const pod of steady) await untilReady(node, nameOf(pod));
     const lives = await livesOf(node, steady);
     const readySince = await readyTransition(node);
-    const samples = await watch(t, { node, box, steady, lives, readySince });
+    const samples = await watch({ node, box, steady, lives, readySince });
 
     judge(t, samples);
     for (const { metadata } of all)
@@ -178,7 +178,7 @@ interface Watched {
 }
 
 /** Keeps the node busy for all the time; fails as soon as something happens that must not. */
-async function watch(t: TestContext, watched: Watched): Promise<readonly Sample[]> {
+async function watch(watched: Watched): Promise<readonly Sample[]> {
   const { node, box, steady, lives, readySince } = watched;
   const unrest = new Unrest(node);
   const began = performance.now();
@@ -200,8 +200,8 @@ async function watch(t: TestContext, watched: Watched): Promise<readonly Sample[
       // It may have gone since.
       if (unrest.apiIsAway || now.length === 0 || since === undefined) continue;
       assert.deepEqual(now, lives);
-      assert.equal(since, readySince, "the node was NotReady");
-      if (samples.length % 20 === 0) t.diagnostic(lineOf(samples.at(-1)));
+      assert.equal(since, readySince, `the node was NotReady\n${readinessIn(node.agent.log())}`);
+      if (samples.length % 20 === 0) console.error(lineOf(samples.at(-1)));
     }
   } finally {
     await unrest.end();
@@ -240,6 +240,12 @@ function lineOf(sample: Sample | undefined): string {
   if (sample === undefined) return "no sample";
   const { hours, residentMib, anonymousMib, processes, threads, sockets, files, timers } = sample;
   return `${hours.toFixed(2)} h, ${residentMib.toFixed(1)} MiB resident, ${anonymousMib.toFixed(1)} anonymous, ${processes} processes, ${threads} threads, ${sockets} sockets, ${files} files, ${timers} active resources`;
+}
+
+/** The last lines of the agent's log that are about the node's health. */
+function readinessIn(log: string): string {
+  const lines = log.split("\n").filter((line) => /NotReady|NodeReady|health check/.test(line));
+  return lines.slice(-20).join("\n");
 }
 
 const nameOf = ({ metadata }: Pod) => metadata?.name ?? "";

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import type { RequestOptions } from "node:http";
 import { before, describe, test } from "node:test";
 import { connect as tlsConnect } from "node:tls";
+import {
+  INSECURE_CIPHER_SUITES,
+  PREFERRED_CIPHER_SUITES,
+} from "../../src/config/validation/tls-names.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
-import type { Exchange } from "../../src/outside/net/serve/listen.ts";
-import { opensslCipher } from "../../src/outside/net/serve/tls-options.ts";
+import type { Exchange, TlsSettings } from "../../src/outside/net/serve/listen.ts";
+import { opensslCipher, secureContextOptions } from "../../src/outside/net/serve/tls-options.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Answer, ask, rawAnswer, type Started, start } from "./http.ts";
 
@@ -248,16 +252,81 @@ describe("listenHttp with TLS", () => {
   });
 });
 
-test("opensslCipher spells suites as OpenSSL does", () => {
-  const table: readonly (readonly [string, string])[] = [
-    ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
-    ["TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA", "ECDHE-ECDSA-AES256-SHA"],
-    ["TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256", "ECDHE-ECDSA-AES128-SHA256"],
-    ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"],
-    ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"],
-    ["TLS_RSA_WITH_AES_256_GCM_SHA384", "AES256-GCM-SHA384"],
-    ["TLS_RSA_WITH_3DES_EDE_CBC_SHA", "DES-CBC3-SHA"],
-    ["TLS_ECDHE_RSA_WITH_RC4_128_SHA", "ECDHE-RSA-RC4-SHA"],
-  ];
-  for (const [name, spelled] of table) assert.equal(opensslCipher(name), spelled);
+test("opensslCipher spells every suite before TLS 1.3 as OpenSSL does", () => {
+  const table: Readonly<Record<string, string>> = {
+    TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: "ECDHE-ECDSA-AES128-SHA",
+    TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: "ECDHE-ECDSA-AES128-GCM-SHA256",
+    TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA: "ECDHE-ECDSA-AES256-SHA",
+    TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384: "ECDHE-ECDSA-AES256-GCM-SHA384",
+    TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305: "ECDHE-ECDSA-CHACHA20-POLY1305",
+    TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-ECDSA-CHACHA20-POLY1305",
+    TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA: "ECDHE-RSA-AES128-SHA",
+    TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: "ECDHE-RSA-AES128-GCM-SHA256",
+    TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA: "ECDHE-RSA-AES256-SHA",
+    TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384: "ECDHE-RSA-AES256-GCM-SHA384",
+    TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305: "ECDHE-RSA-CHACHA20-POLY1305",
+    TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256: "ECDHE-RSA-CHACHA20-POLY1305",
+    TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256: "ECDHE-ECDSA-AES128-SHA256",
+    TLS_ECDHE_ECDSA_WITH_RC4_128_SHA: "ECDHE-ECDSA-RC4-SHA",
+    TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA: "ECDHE-RSA-DES-CBC3-SHA",
+    TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256: "ECDHE-RSA-AES128-SHA256",
+    TLS_ECDHE_RSA_WITH_RC4_128_SHA: "ECDHE-RSA-RC4-SHA",
+    TLS_RSA_WITH_3DES_EDE_CBC_SHA: "DES-CBC3-SHA",
+    TLS_RSA_WITH_AES_128_CBC_SHA: "AES128-SHA",
+    TLS_RSA_WITH_AES_128_CBC_SHA256: "AES128-SHA256",
+    TLS_RSA_WITH_AES_128_GCM_SHA256: "AES128-GCM-SHA256",
+    TLS_RSA_WITH_AES_256_CBC_SHA: "AES256-SHA",
+    TLS_RSA_WITH_AES_256_GCM_SHA384: "AES256-GCM-SHA384",
+    TLS_RSA_WITH_RC4_128_SHA: "RC4-SHA",
+  };
+  const known = [...PREFERRED_CIPHER_SUITES, ...INSECURE_CIPHER_SUITES];
+  for (const name of known.filter((each) => each.includes("_WITH_")))
+    assert.equal(opensslCipher(name), table[name], name);
+});
+
+describe("secureContextOptions", () => {
+  let material = { certificatePem: "", privateKeyPem: "" };
+  before(async () => {
+    const { privateKeyPem, publicKey } = await generateKeyPair();
+    const now = Date.now();
+    const [notBefore, notAfter] = [now as WallMs, (now + 600_000) as WallMs];
+    const subject = { commonName: "node", organizations: [] };
+    const request = { subject, publicKey, notBefore, notAfter, use: ["serverAuth" as const] };
+    material = { certificatePem: signCertificate(request, { privateKeyPem }), privateKeyPem };
+  });
+  const optionsOf = (more: Partial<TlsSettings>) =>
+    secureContextOptions(material, { ...SETTINGS, ...more });
+
+  for (const [number, name] of Object.entries({
+    23: "P-256",
+    24: "P-384",
+    25: "P-521",
+    29: "X25519",
+    4587: "SecP256r1MLKEM768",
+    4588: "X25519MLKEM768",
+    4589: "SecP384r1MLKEM1024",
+  }))
+    test(`key exchange mechanism ${number} is ${name}`, () => {
+      assert.equal(optionsOf({ curvePreferences: [Number(number)] }).ecdhCurve, name);
+    });
+
+  for (const [minVersion, level] of Object.entries({
+    VersionTLS10: ":@SECLEVEL=0",
+    VersionTLS11: ":@SECLEVEL=0",
+    VersionTLS12: "",
+    VersionTLS13: "",
+    "": "",
+  }))
+    test(`security level of OpenSSL with minVersion "${minVersion}"`, () => {
+      const { ciphers = "" } = optionsOf({ minVersion });
+      assert.equal(/:@.*$/.exec(ciphers)?.[0] ?? "", level);
+    });
+
+  test("refuses a version that it does not know", () => {
+    assert.throws(
+      () => optionsOf({ minVersion: "VersionTLS14" }),
+      (error) =>
+        error instanceof OutsideError && error.message === "unknown TLS version VersionTLS14",
+    );
+  });
 });

@@ -16,12 +16,34 @@ const IN_ORDER = "fields are read in their order: after one that is missing ther
 const TWICE = "parseTimestamp refuses what is left";
 const MASTERS = "only administrators may act for a user, and they may act for anybody";
 
+const AGAIN = "what was read before is checked again, with the same result";
+const READS = "reading a file throws nothing else, whatever it holds";
+const ANY_VALUE = "another value wakes the loop, whichever it is";
+
 /** By source file: `shown` of the mutant, and why it is equivalent. */
 export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "src/server/access/authenticate.ts": {
     'if (isOutside(error, "invalid")) return undefined; => if (true) return undefined;':
       ONLY_INVALID,
     "throw error; => void error;": ONLY_INVALID,
+  },
+  "src/server/access/serving-certificate.ts": {
+    "const changes = new Cell(0); => const changes = new Cell(1);": ANY_VALUE,
+    "files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal); => files.watchDirectory(folder, () => changes.set(changes.get() - 1), signal);":
+      ANY_VALUE,
+    "files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal); => files.watchDirectory(folder, () => changes.set(changes.get() + 2), signal);":
+      ANY_VALUE,
+    "if (this.#checked.get(setting) === pem) return pem; => if (false) return pem;": AGAIN,
+    "this.#checked.set(setting, pem); => ;": AGAIN,
+    "const pair = certificatePem + privateKeyPem; => const pair = certificatePem - privateKeyPem;":
+      AGAIN,
+    "if (this.#checked.get(setting) !== pair) { => if (true) {": AGAIN,
+    "this.#checked.set(setting, pair); => ;": AGAIN,
+    "if (!(error instanceof UsageError)) throw error; => if (false) throw error;": READS,
+    "if (!(error instanceof UsageError)) throw error; => if (!(error instanceof UsageError)) void error;":
+      READS,
+    "if (!isOutside(error)) throw error; => if (false) throw error;": READS,
+    "if (!isOutside(error)) throw error; => if (!isOutside(error)) void error;": READS,
   },
   "src/localapi/access/impersonate.ts": {
     'if (uid !== "") check(caller, { ...about("uids", uid), group: "authentication.k8s.io" }); => if (false) check(caller, { ...about("uids", uid), group: "authentication.k8s.io" });':

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { EQUIVALENTS } from "./equivalents.ts";
 import { applied, generateMutants } from "./generate.ts";
 import { ROOT, runMutant } from "./run-mutant.ts";
+import { outdatedFiles, readScore } from "./score.ts";
 import { CHOSEN_MUTANTS } from "./table.ts";
 import { TARGETS } from "./targets.ts";
 
@@ -22,6 +23,11 @@ test("every mutant that is named as equivalent can still be made", () => {
     const shown = new Set(generateMutants(read(file)).map((mutant) => mutant.shown));
     for (const each of Object.keys(named)) assert.ok(shown.has(each), `${file}: ${each}`);
   }
+});
+
+test("no target and none of its tests was changed since all its mutants were run", () => {
+  const changed = outdatedFiles(readScore());
+  assert.deepEqual(changed, [], "npm run mutants -- --changed, then commit score.json");
 });
 
 test("tests pass on a file that is not changed", async () => {

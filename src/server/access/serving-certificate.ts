@@ -48,7 +48,7 @@ const BACKDATED_MS = 3_600_000;
 /** One of our own that ends sooner is recreated. */
 const RENEW_BEFORE_MS = 30 * DAY_MS;
 /** Interval at which files are checked even without a change notification. */
-const LOOK_EVERY_MS = 60_000;
+const RECHECK_MS = 60_000;
 
 /** The certificate that is served, with the authorities of clients. Owns the files of the one it makes. */
 export class ServingCertificate {
@@ -91,7 +91,7 @@ export class ServingCertificate {
       {
         name: "server certificates",
         wakeOn: issued ? [changes, issued] : [changes],
-        everyMs: LOOK_EVERY_MS,
+        everyMs: RECHECK_MS,
         plan: async () => {
           const material = await this.#reload();
           return material && JSON.stringify(material) !== known ? material : undefined;
@@ -162,17 +162,15 @@ export class ServingCertificate {
     const certFile = ownCertificateFile(folder);
     const keyFile = `${folder}/kubelet.key`;
     const { state } = this.#deps;
-    if (await this.#isThere(certFile)) {
-      try {
-        const pair = await this.#readPair(certFile, keyFile, "--cert-dir");
-        const why = this.#whyAnother(pair.certificatePem);
-        if (why === undefined) return pair;
-        this.#deps.log.info("creating a new server certificate", { file: certFile, why });
-      } catch (error) {
-        if (!(error instanceof UsageError)) throw error;
-        for (const path of [certFile, keyFile])
-          if (await this.#isThere(path)) await state.setAside(stateFile(path), error.message);
-      }
+    try {
+      const pair = await this.#readPair(certFile, keyFile, "--cert-dir");
+      const why = this.#whyAnother(pair.certificatePem);
+      if (why === undefined) return pair;
+      this.#deps.log.info("creating a new server certificate", { file: certFile, why });
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      for (const path of [certFile, keyFile])
+        if (await this.#isThere(path)) await state.setAside(stateFile(path), error.message);
     }
     const pair = await makePair(this.#options, this.#deps.clock.wall());
     await this.#keep(folder, { [keyFile]: pair.privateKeyPem, [certFile]: pair.certificatePem });

@@ -48,7 +48,7 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
       await chmod(path, mode);
     });
   const facts: Files["facts"] = (path, options) =>
-    guarded("look at", path, () =>
+    guarded("stat", path, () =>
       orMissing(async () => fileFactsOf(await (options?.follow ? stat(path) : lstat(path)))),
     );
   return {

@@ -62,7 +62,7 @@ export async function readDiskUsage(path: string): Promise<DiskUsage | undefined
 }
 
 function facts(path: string, follow = false): FileFacts | undefined {
-  return guarded("look at", path, () =>
+  return guarded("stat", path, () =>
     orMissing(() => fileFactsOf(follow ? statSync(path) : lstatSync(path))),
   );
 }

@@ -69,15 +69,22 @@ function groups({ curvePreferences }: TlsSettings): string {
     .join(":");
 }
 
+/** Ciphers of the suites before TLS 1.3 by Go's names, as OpenSSL names them. */
+const CIPHERS: Readonly<Record<string, string>> = {
+  "3DES_EDE_CBC_SHA": "DES-CBC3-SHA",
+  RC4_128_SHA: "RC4-SHA",
+  AES_128_CBC_SHA: "AES128-SHA",
+  AES_256_CBC_SHA: "AES256-SHA",
+  AES_128_CBC_SHA256: "AES128-SHA256",
+  AES_128_GCM_SHA256: "AES128-GCM-SHA256",
+  AES_256_GCM_SHA384: "AES256-GCM-SHA384",
+  CHACHA20_POLY1305: "CHACHA20-POLY1305",
+  CHACHA20_POLY1305_SHA256: "CHACHA20-POLY1305",
+};
+
 /** `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` as OpenSSL spells it: `ECDHE-RSA-AES128-GCM-SHA256`. */
 export function opensslCipher(name: string): string {
-  const [exchange = "", cipher = ""] = name.replace(/^TLS_/, "").split("_WITH_");
-  const spelled = cipher
-    .replace(/^3DES_EDE_CBC_SHA$/, "DES-CBC3-SHA")
-    .replace(/^RC4_128_SHA$/, "RC4-SHA")
-    .replace(/^AES_(\d+)_CBC_SHA(\d*)$/, "AES$1-SHA$2")
-    .replace(/^AES_(\d+)_GCM_SHA(\d+)$/, "AES$1-GCM-SHA$2")
-    .replace(/^CHACHA20_POLY1305(_SHA256)?$/, "CHACHA20-POLY1305");
+  const [, exchange = "", cipher = ""] = /TLS_(.+)_WITH_(.+)/.exec(name) ?? [];
   const prefix = exchange === "RSA" ? "" : `${exchange.replaceAll("_", "-")}-`;
-  return `${prefix}${spelled}`;
+  return `${prefix}${CIPHERS[cipher] ?? cipher}`;
 }
