@@ -1,4 +1,4 @@
-// Which unit tests run several in one process: those in whose reach is nothing but computation.
+// Which unit tests run several in one process: those in whose reach is nothing but computation and files.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./files.mjs";
@@ -12,23 +12,27 @@ const HARMLESS = {
   "node:assert/strict": undefined,
   "node:crypto": undefined,
   "node:events": undefined,
-  "node:fs": ["existsSync", "readdirSync", "readFileSync"],
+  "node:fs": undefined,
+  "node:fs/promises": undefined,
+  "node:net": ["isIP", "isIPv4", "isIPv6"],
+  "node:os": ["tmpdir"],
   "node:path": undefined,
+  "node:timers/promises": undefined,
   "node:stream": undefined,
   "node:url": undefined,
   "node:util": undefined,
   "node:zlib": undefined,
 };
 
-/** Hooks and mocks of the test runner would hold for all files of a process. */
-const OWN_TESTS = ["describe", "it", "suite", "test"];
+/** Mocks of the test runner would hold for all files of a process. */
+const OWN_TESTS = ["after", "afterEach", "before", "beforeEach", "describe", "it", "suite", "test"];
 
 /** Packages that only compute. */
 const PACKAGES = ["@bufbuild/protobuf", "fast-check", "fast-string-width", "js-yaml", "lru-cache"];
 
 /**
- * Groups of files as `runAll` takes them, in the order of their first files. Unit tests that only compute share
- * processes; each other file is a group of its own.
+ * Groups of files as `runAll` takes them, in the order of their first files. Unit tests that only compute, or
+ * use files, share processes; each other file is a group of its own.
  */
 export function batches(files, read = readSource) {
   const known = new Map();
@@ -69,7 +73,7 @@ function examine(path, text) {
 /** What belongs to the process as a whole: its environment, folder, streams, exit code. What never changes does not. */
 function usesProcess(text) {
   const shared =
-    /\bprocess\.(?!(?:arch|execPath|getuid|pid|platform|version)\b)[a-z]\w*|\bglobalThis\b(?!\.[A-Z]\w*[.()<])|\bfetch\(/;
+    /(?<![\w./#-])process\.(?!(?:arch|execPath|getuid|pid|platform|version)\b)[a-z]\w*|\bglobalThis\b(?!\.[A-Z]\w*[.()<])|\bfetch\(/;
   const use = shared.exec(withoutComments(text));
   if (use) return `uses ${use[0]}`;
   return /\bimport\(\s*[^"'\s]/.test(text) ? "loads what its text does not name" : undefined;

@@ -12,15 +12,24 @@ const TEST = 'import { test } from "node:test";\n';
 const ROWS: readonly (readonly [string, Readonly<Record<string, string>>, string | undefined])[] = [
   ['import assert from "node:assert/strict";', {}, undefined],
   ['import { readFileSync } from "node:fs";', {}, undefined],
-  ['import { readFileSync, rmSync } from "node:fs";', {}, "t.ts uses rmSync of node:fs"],
-  ['import * as files from "node:fs";', {}, "t.ts uses * as files of node:fs"],
+  ['import { rmSync } from "node:fs";', {}, undefined],
+  ['import { isIP } from "node:net";', {}, undefined],
+  ['import { isIP, connect } from "node:net";', {}, "t.ts uses connect of node:net"],
+  ['import * as net from "node:net";', {}, "t.ts uses * as net of node:net"],
   ['import { spawn } from "node:child_process";', {}, "t.ts loads node:child_process"],
   ['import { load } from "js-yaml";', {}, undefined],
   ['import { Client } from "@grpc/grpc-js";', {}, "t.ts loads @grpc/grpc-js"],
-  ['import { after } from "node:test";', {}, "t.ts uses after of node:test"],
+  ['import { after } from "node:test";', {}, undefined],
+  ['import { mock } from "node:test";', {}, "t.ts uses mock of node:test"],
   ['import type { Socket } from "node:net";', {}, undefined],
   ["process.env.TZ = 'UTC';", {}, "t.ts uses process.env"],
   ["// process.env is left alone", {}, undefined],
+  [
+    'import { stop } from "./own-process.ts";',
+    { "own-process.ts": "this.#process.kill();" },
+    undefined,
+  ],
+  ['const text = `it comes from "elsewhere"`;', {}, undefined],
   ["await import(name);", {}, "t.ts loads what its text does not name"],
   ["throw new globalThis.Error();", {}, undefined],
   ["globalThis.fetch = fake;", {}, "t.ts uses globalThis"],
@@ -50,7 +59,7 @@ test("batches: unit tests that only compute share processes, all others have the
   const own = { path: "own.test.ts", kind: "unit" };
   const tidy = { path: "tools/tidy.test.ts", kind: "tidy" };
   const groups = batches([tidy, own, ...plain], (path) =>
-    path === own.path ? 'import "node:net";' : TEST,
+    path === own.path ? 'import "node:tls";' : TEST,
   );
   assert.deepEqual(
     groups.map((group) => group.length),
@@ -90,6 +99,19 @@ test("runTogether: each test counts for its own file", async () => {
     { passed: 1, skipped: 0, failures: ["b (line 2): Error: no"] },
     { passed: 0, skipped: 1, failures: [] },
   ]);
+});
+
+test("runTogether: hooks of a file hold for its own tests", async () => {
+  const found = await results(
+    'import { afterEach } from "node:test";\ntest("a", () => {});\nafterEach(() => { throw new Error("no"); });',
+    'test("b", () => {});',
+  );
+  assert.deepEqual(found, [{ passed: 0, skipped: 0, failures: ["a (line 3): Error: no"] }, PASSES]);
+});
+
+test("runTogether: a test may wait for what does not keep the process running", async () => {
+  const wait = 'test("a", () => new Promise((done) => setTimeout(done, 10).unref()));';
+  assert.deepEqual(await results(wait, wait), [PASSES, PASSES]);
 });
 
 const FAULTS: readonly (readonly [string, string, string])[] = [

@@ -17,10 +17,13 @@ export function importedBy(path, text) {
     .map((specifier) => normalize(join(dirname(path), specifier)));
 }
 
+/** A declaration at the beginning of a line, or an expression; prose says "from", too. */
+const LOADS =
+  /^(?:import|export)\b(?:[^;"'`]*\bfrom)?\s*["']([^"'\s]+)["']|\bimport\(\s*["']([^"'\s]+)["']/gm;
+
 /** All specifiers that a source text loads: of files, packages and modules of Node. */
 export function specifiersOf(text) {
-  const found = withoutTypes(text).matchAll(/\b(?:from|import)\s*\(?\s*["']([^"'\s]+)["']/g);
-  return [...found].map(([, specifier]) => specifier);
+  return [...withoutTypes(text).matchAll(LOADS)].map(([, fixed, onDemand]) => fixed ?? onDemand);
 }
 
 /** Names that a source text imports from a module, types left out; `* as x` is one of them. */

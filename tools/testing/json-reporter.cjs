@@ -13,8 +13,7 @@ module.exports = async function* report(source) {
     const error = data.details.error;
     const line = {
       passed: type === "test:pass",
-      name: [...names.slice(0, data.nesting), data.name].join(" > "),
-      file: data.file,
+      names: [...names.slice(0, data.nesting), data.name],
       line: data.line,
       seconds: data.nesting === 0 ? data.details.duration_ms / 1000 : 0,
       suite: data.details.type === "suite",

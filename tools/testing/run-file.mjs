@@ -39,10 +39,12 @@ export async function runTogether(files, { signal } = {}) {
   const results = new Map(files.map((file) => [join(ROOT, file.path), emptyResult(file)]));
   const end = await runProcess([ENTRY, ...results.keys()], files[0].kind, { signal });
   for (const event of end.events) {
-    const result = results.get(event.file);
-    if (result === undefined) return await runEach(files, { signal, end });
-    count(event, result);
-    result.seconds += event.seconds;
+    const [path, ...names] = event.names;
+    const result = results.get(path);
+    if (result === undefined || (names.length === 0 && !event.passed && !event.onlySubtests))
+      return await runEach(files, { signal, end });
+    if (names.length > 0) count({ ...event, names }, result);
+    else result.seconds = event.seconds;
   }
   const all = [...results.values()];
   const failed = all.some(({ failures }) => failures.length > 0);
@@ -118,17 +120,16 @@ function nodeArguments(namePattern) {
 }
 
 function count(event, result) {
+  const name = event.names.join(" > ");
   const skip = event.skip ?? event.todo;
   if (skip !== undefined && skip !== false) {
     const reason = typeof skip === "string" && skip !== "" ? skip : undefined;
-    if (event.skip === undefined)
-      result.skips.push({ name: event.name, reason: reason ?? "to do" });
-    else if (reason) result.skips.push({ name: event.name, reason });
-    else addFailure(result, event.name, "is skipped without a reason");
+    if (event.skip === undefined) result.skips.push({ name, reason: reason ?? "to do" });
+    else if (reason) result.skips.push({ name, reason });
+    else addFailure(result, name, "is skipped without a reason");
   } else if (event.passed) {
     if (!event.suite) result.passed++;
-  } else if (!event.onlySubtests)
-    addFailure(result, `${event.name} (line ${event.line})`, event.error);
+  } else if (!event.onlySubtests) addFailure(result, `${name} (line ${event.line})`, event.error);
 }
 
 function addFailure(result, name, error) {
