@@ -50,20 +50,24 @@ function reachOf(test, imports) {
 
 /** Tests with a process of their own that a change runs at most: half a second of processor time each. */
 const MAX_OWN_PROCESSES = 8;
+/** Tests that share processes: a tenth of a second each. */
+const MAX_SHARING = 40;
 
 /**
- * The tests of a change that can be afforded: all that changed or share a process (`shares`), and of the others those
- * that are nearest to a changed file by folder. `left` is how many are left to the whole run.
+ * The tests of a change that can be afforded: those that changed, and of the others those that are nearest to a
+ * changed file by folder, more of those that share a process (`shares`). `left` is how many are left to the whole run.
  */
 export function affordableTests(changed, tests, shares) {
-  const own = tests.filter((test) => !changed.includes(test) && !shares(test));
-  const nearest = own
-    .map((test) => ({ test, near: Math.max(...changed.map((path) => commonFolders(path, test))) }))
-    .toSorted((a, b) => b.near - a.near)
-    .slice(0, MAX_OWN_PROCESSES)
-    .map(({ test }) => test);
-  const left = new Set(own).difference(new Set(nearest));
-  return { run: tests.filter((test) => !left.has(test)), left: left.size };
+  const nearness = (test) => Math.max(...changed.map((path) => commonFolders(path, test)));
+  const others = tests
+    .filter((test) => !changed.includes(test))
+    .map((test) => ({ test, shares: shares(test), near: nearness(test) }))
+    .toSorted((a, b) => b.near - a.near);
+  const left = [
+    ...others.filter((each) => each.shares).slice(MAX_SHARING),
+    ...others.filter((each) => !each.shares).slice(MAX_OWN_PROCESSES),
+  ].map(({ test }) => test);
+  return { run: tests.filter((test) => !left.includes(test)), left: left.length };
 }
 
 /** How many leading folders two paths share. */

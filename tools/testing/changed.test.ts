@@ -27,7 +27,7 @@ for (const [how, changed, expected] of ROWS)
     assert.deepEqual(closeTests([changed], TESTS, IMPORTS), expected);
   });
 
-test("affordableTests: all that share a process or changed, the nearest of the others", () => {
+test("affordableTests: all that changed, the nearest of the others", () => {
   const far = Array.from({ length: 20 }, (_, i) => `test/far/${i}.test.ts`);
   const near = ["src/kit/a.test.ts", "src/other/b.test.ts"];
   const shared = ["src/far/c.test.ts", "src/far/d.test.ts"];
@@ -36,6 +36,14 @@ test("affordableTests: all that share a process or changed, the nearest of the o
   const { run, left } = affordableTests(changed, tests, (path) => shared.includes(path));
   assert.deepEqual(run, [...far.slice(0, 7), near[0], ...shared, "test/other/e.test.ts"]);
   assert.equal(left, 14);
+});
+
+test("affordableTests: more of those that share a process, but not all", () => {
+  const far = Array.from({ length: 100 }, (_, i) => `test/far/${i}.test.ts`);
+  const near = "src/kit/a.test.ts";
+  const { run, left } = affordableTests(["src/kit/a.ts"], [...far, near], () => true);
+  assert.deepEqual(run, [...far.slice(0, 39), near]);
+  assert.equal(left, 61);
 });
 
 test("affordableTests: without a change there is none", () => {
