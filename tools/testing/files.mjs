@@ -22,13 +22,14 @@ export const KINDS = {
 
 /** Unit tests that take longest, or mostly wait: they start first, so that none of them runs alone at the end. */
 const STARTED_FIRST = [
-  "tools/mutants/mutants.test.ts",
-  "test/cli/processes.test.ts",
   "src/outside/host/worker/file-workers.test.ts",
+  "test/cli/processes.test.ts",
+  "test/server/metrics.test.ts",
 ];
 
-/** Simulations of so many histories that only a whole run plays them. */
-const HISTORIES = /^test\/sim\/(?:bite|bite-eviction|devices|isolation|resizes)\.test\.ts$/;
+/** So many histories, or tests of so many changed sources, that only a whole run plays them. */
+const HISTORIES =
+  /^(?:test\/sim\/(?:bite|bite-eviction|devices|isolation|resizes)|tools\/mutants\/mutants)\.test\.ts$/;
 
 /** All TypeScript files, paths relative to the checkout. */
 export function sourceFiles() {
