@@ -16,6 +16,9 @@ import { runFile, runTogether } from "./testing/run-file.mjs";
 /** Each file has a machine of its own, but all of them have the same disk. */
 const MAX_INTEGRATION_JOBS = 2;
 
+/** Processes of tests at a time for each core: unit tests wait about half of their time. */
+const JOBS_PER_CORE = 2;
+
 /** Files more at a time as soon as no simulation runs beside them: half of their time is spent waiting. */
 const MORE_JOBS_ALONE = 1;
 
@@ -50,19 +53,21 @@ async function main() {
 
   const report = createReport(files.length, { quiet: values.quiet === true });
   const common = { namePattern: values.name, signal: leave.signal, report };
-  const options = { ...common, jobs: Number(values.jobs ?? availableParallelism()) };
+  const cores = availableParallelism();
+  const jobs = (most) => Number(values.jobs ?? most);
   const integration = files.filter(({ kind }) => !KINDS[kind].parallel);
   const obstacle = integration.length > 0 ? await integrationObstacle() : undefined;
   const [ready, waiting] = obstacle ? [[], []] : await byProvisions(integration);
   const provisions = provide(waiting, report, leave.signal);
   const background = files.filter(({ kind }) => KINDS[kind].background);
   const together = files.filter(({ kind }) => KINDS[kind].parallel && !KINDS[kind].background);
-  await runAll(values.name === undefined ? batches(together) : eachAlone(together), options);
-  const simulations = runAll(eachAlone(background), options);
+  const groups = values.name === undefined ? batches(together) : eachAlone(together);
+  await runAll(groups, { ...common, jobs: jobs(JOBS_PER_CORE * cores) });
+  const simulations = runAll(eachAlone(background), { ...common, jobs: jobs(cores) });
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
   const boxed = {
     ...common,
-    jobs: Number(values.jobs ?? Math.min(MAX_INTEGRATION_JOBS, availableParallelism())),
+    jobs: jobs(Math.min(MAX_INTEGRATION_JOBS, cores)),
     moreJobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0,
     after: simulations,
   };

@@ -23,6 +23,8 @@ const environment = (more: Record<string, string> = {}) => ({
   PATH: `${folder}:${process.env["PATH"] ?? ""}`,
   HOME: folder,
   TERM: "xterm",
+  // Else each process compiles the whole program again.
+  NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(folder, "compiled"),
   ...more,
 });
 
