@@ -12,6 +12,17 @@ export interface ApiObject extends Tree {
   readonly metadata: NamedMeta;
 }
 
+/** Metadata that the store keeps: the server gave the object a UID. */
+export type StoredMeta = NamedMeta & { readonly uid: string };
+
+/** An object as the store has it. */
+export interface StoredObject extends ApiObject {
+  readonly metadata: StoredMeta;
+}
+
+/** A stored object with the fields of its kind. */
+export type Stored<T> = T & StoredObject;
+
 /** An object as clients send it; one that is to be created may leave its name to the server. */
 export interface ObjectDraft extends Tree {
   readonly apiVersion: string;
@@ -29,6 +40,11 @@ export function parseApiObject(value: unknown): ApiObject | string {
   const { name } = metadata;
   if (typeof name !== "string" || name === "") return "it has no name";
   return { ...value, apiVersion, kind, metadata: { ...metadata, name } };
+}
+
+/** The object as its kind has it. The fields are those that were validated when it was written. */
+export function storedAs<T>(object: StoredObject): Stored<T> {
+  return object as Stored<T>;
 }
 
 /** The value as an object; an empty one in place of anything else. */

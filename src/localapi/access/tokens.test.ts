@@ -4,10 +4,10 @@ import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { createTokenSigner } from "../../outside/tokens/tokens.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { StoredObject } from "../api-object.ts";
 import { issueToken, readToken, type TokenDeps } from "./tokens.ts";
 
-const ACCOUNT: ApiObject = {
+const ACCOUNT: StoredObject = {
   apiVersion: "v1",
   kind: "ServiceAccount",
   metadata: { name: "robot", namespace: "shop", uid: "u-1" },

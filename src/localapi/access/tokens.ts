@@ -6,7 +6,7 @@ import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isTree } from "../../kit/json.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Claims, TokenSigner } from "../../outside/tokens/tokens.ts";
-import { type ApiObject, textOf, treeOf } from "../api-object.ts";
+import { type StoredObject, textOf, treeOf } from "../api-object.ts";
 import { POD_KIND, SERVICE_ACCOUNT_KIND } from "../kinds/catalog.ts";
 import { uuidOf } from "../objects/metadata.ts";
 import type { User } from "../objects/object-request.ts";
@@ -39,7 +39,7 @@ export interface TokenDeps {
 /** Answers a request for a token of an account. Throws `StatusError`. */
 export function issueToken(
   { signer, store, clock, random }: TokenDeps,
-  account: ApiObject,
+  account: StoredObject,
   request: TokenRequest,
 ): TokenRequest {
   const {
@@ -47,7 +47,7 @@ export function issueToken(
     expirationSeconds = DEFAULT_SECONDS,
     boundObjectRef,
   } = request.spec ?? {};
-  const { name, namespace = "", uid = "" } = account.metadata;
+  const { name, namespace = "", uid } = account.metadata;
   if (expirationSeconds < MIN_SECONDS || expirationSeconds > MAX_SECONDS)
     throw invalidObject({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [
       {
@@ -91,7 +91,7 @@ function boundObject(
   const collection = BOUND_KINDS[kind];
   const found = collection && store.get(collection, `${kind === "Node" ? "" : namespace}/${name}`);
   if (!found) throw objectNotFound({ group: "", plural: `${kind.toLowerCase()}s` }, name);
-  const actual = found.metadata.uid ?? "";
+  const actual = found.metadata.uid;
   if (uid !== "" && uid !== actual)
     throw conflict(
       { group: "", plural: `${kind.toLowerCase()}s` },
@@ -135,7 +135,7 @@ function areBoundThere(store: TokenDeps["store"], namespace: string, claims: Cla
   });
 }
 
-function accountUser(namespace: string, name: string, account: ApiObject, claims: Claims): User {
+function accountUser(namespace: string, name: string, account: StoredObject, claims: Claims): User {
   const pod = treeOf(claims["pod"]);
   const extra = isTree(claims["pod"])
     ? {
@@ -145,7 +145,7 @@ function accountUser(namespace: string, name: string, account: ApiObject, claims
     : undefined;
   return {
     name: `system:serviceaccount:${namespace}:${name}`,
-    ...(account.metadata.uid === undefined ? {} : { uid: account.metadata.uid }),
+    uid: account.metadata.uid,
     groups: [
       "system:serviceaccounts",
       `system:serviceaccounts:${namespace}`,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Node, Pod, PodSpec } from "../../api/generated/types.ts";
-import { choosePlacement } from "./choose-node.ts";
+import type { Pod, PodSpec } from "../../api/generated/types.ts";
+import { type Candidate, choosePlacement } from "./choose-node.ts";
 
-const node = (more: Partial<Node> = {}): Node => ({
+const node = (more: Partial<Candidate["node"]> = {}): Candidate["node"] => ({
   metadata: { name: "n1", labels: { disk: "ssd" } },
   status: {
     allocatable: {
@@ -23,7 +23,7 @@ const pod = (spec: Partial<PodSpec> = {}, requests: Record<string, string> = {})
 const LARGE = pod({}, { "ephemeral-storage": "4Gi" });
 const taint = { key: "own", value: "x", effect: "NoSchedule" };
 
-const VECTORS: readonly (readonly [string, Pod, Node, readonly Pod[], string])[] = [
+const VECTORS: readonly (readonly [string, Pod, Candidate["node"], readonly Pod[], string])[] = [
   ["fits", pod({}, { cpu: "1" }), node(), [], "n1"],
   ["too much", pod({}, { cpu: "600m" }), node(), [pod({}, { cpu: "500m" })], "1 Insufficient cpu"],
   [

@@ -10,6 +10,7 @@ import {
   resourceAmounts,
 } from "../../api/pod/pod-resources.ts";
 import { UsageError } from "../../kit/errors.ts";
+import type { NamedMeta } from "../api-object.ts";
 
 /** The node for a pod, or why no node fits. */
 export type Placement =
@@ -18,7 +19,7 @@ export type Placement =
 
 /** A node with the pods that are on it. */
 export interface Candidate {
-  readonly node: Node;
+  readonly node: Node & { readonly metadata: NamedMeta };
   readonly pods: readonly Pod[];
 }
 
@@ -27,7 +28,7 @@ export function choosePlacement(pod: Pod, candidates: readonly Candidate[]): Pla
   const against = new Map<string, number>();
   for (const candidate of candidates) {
     const why = obstacle(pod, candidate);
-    if (why === undefined) return { kind: "node", name: candidate.node.metadata?.name ?? "" };
+    if (why === undefined) return { kind: "node", name: candidate.node.metadata.name };
     against.set(why, (against.get(why) ?? 0) + 1);
   }
   if (candidates.length === 0)
@@ -43,7 +44,7 @@ function obstacle(pod: Pod, { node, pods }: Candidate): string | undefined {
   const tolerations = pod.spec?.tolerations ?? [];
   if (node.spec?.unschedulable === true && !toleratesUnschedulable(tolerations))
     return "node(s) were unschedulable";
-  const labels = node.metadata?.labels ?? {};
+  const labels = node.metadata.labels ?? {};
   const wanted = Object.entries(pod.spec?.nodeSelector ?? {});
   if (wanted.some(([key, value]) => labels[key] !== value))
     return "node(s) didn't match Pod's node affinity/selector";

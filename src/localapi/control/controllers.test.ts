@@ -62,7 +62,7 @@ test("one invalid pod does not prevent scheduling of others, and is logged once"
   store.put(NODE_KIND.collection, {
     apiVersion: "v1",
     kind: "Node",
-    metadata: { name: "n1" },
+    metadata: { name: "n1", uid: "uid-n1" },
     status: { allocatable: { cpu: "4", memory: "4Gi", pods: "110" } },
   });
   store.put(POD_KIND.collection, aPod("a-broken", "many"));

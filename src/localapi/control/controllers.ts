@@ -3,7 +3,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { StoredObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest, User } from "../objects/object-request.ts";
@@ -22,7 +22,7 @@ export interface Controller {
 }
 
 /** Objects whose planning failed in the version they are in, so that each is logged once. */
-const failedObjects = new WeakSet<ApiObject>();
+const failedObjects = new WeakSet<StoredObject>();
 
 /**
  * The steps for each object on its own. One that cannot be made sense of (kept by another version, or
@@ -30,8 +30,8 @@ const failedObjects = new WeakSet<ApiObject>();
  */
 export function stepsForEach(
   { log }: Pick<ObjectsCore, "log">,
-  objects: readonly ApiObject[],
-  stepsOf: (object: ApiObject) => readonly (() => void)[],
+  objects: readonly StoredObject[],
+  stepsOf: (object: StoredObject) => readonly (() => void)[],
 ): readonly (() => void)[] {
   return objects.flatMap((object) => {
     try {

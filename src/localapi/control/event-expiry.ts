@@ -1,6 +1,7 @@
 /** Forgets events after an hour, as the API server does (`--event-ttl`). */
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
+import { storedAs } from "../api-object.ts";
 import { EVENT_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { Controller } from "./controllers.ts";
@@ -23,7 +24,7 @@ export function eventController({ store, clock }: ObjectsCore): Controller {
       lookedAt = now;
       const byAge = store
         .list(EVENT_KIND.collection)
-        .map((object) => ({ object, at: seenAt(object as unknown as CoreEvent) }))
+        .map((object) => ({ object, at: seenAt(storedAs(object)) }))
         .toSorted((a, b) => a.at - b.at);
       const surplus = Math.max(0, byAge.length - MAX_EVENTS);
       return byAge

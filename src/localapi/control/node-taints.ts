@@ -1,6 +1,6 @@
 /** Taints nodes under pressure, so that pods which do not tolerate that wait (nodelifecycle TaintNodesByCondition). */
-import type { Node } from "../../api/generated/types.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { Node, Taint } from "../../api/generated/types.ts";
+import { type Stored, storedAs } from "../api-object.ts";
 import { NODE_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { type Controller, stepsForEach } from "./controllers.ts";
@@ -16,18 +16,15 @@ export function nodeTaintController(core: ObjectsCore): Controller {
     everyMs: EVERY_MS,
     plan: () =>
       stepsForEach(core, store.list(NODE_KIND.collection), (object) => {
-        const { spec, status } = object as unknown as Node;
+        const node = storedAs<Node>(object);
+        const { spec, status } = node;
         const taints = taintsUnderPressure(spec?.taints ?? [], status?.conditions ?? []);
         if (!taints) return [];
-        return [() => void store.put(NODE_KIND.collection, withTaints(object, spec, taints))];
+        return [() => void store.put(NODE_KIND.collection, withTaints(node, taints))];
       }),
   };
 }
 
-function withTaints(
-  object: ApiObject,
-  spec: Node["spec"],
-  taints: NonNullable<Node["spec"]>["taints"],
-): ApiObject {
-  return { ...object, spec: { ...spec, taints } };
+function withTaints(node: Stored<Node>, taints: readonly Taint[]): Stored<Node> {
+  return { ...node, spec: { ...node.spec, taints } };
 }

@@ -1,6 +1,6 @@
 import type { EventText } from "../../api/event-text.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { StoredObject } from "../api-object.ts";
 import { EVENT_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
@@ -15,10 +15,10 @@ export interface EventNote extends EventText {
 /** Writes an event about an object, as a controller of a cluster does. */
 export function noteEvent(
   core: ObjectsCore,
-  { apiVersion, kind, metadata }: ApiObject,
+  { apiVersion, kind, metadata }: StoredObject,
   { type, reason, message, component }: EventNote,
 ): void {
-  const { namespace = "", name, uid = "", resourceVersion = "" } = metadata;
+  const { namespace = "", name, uid, resourceVersion = "" } = metadata;
   const now = rfc3339(core.clock.wall());
   // Events are namespaced: those about objects that are not are in `default`, as in a cluster.
   const eventNamespace = namespace === "" ? "default" : namespace;

@@ -2,7 +2,7 @@
 import type { EventText } from "../../api/event-text.ts";
 import type { Node, PersistentVolumeClaim, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type Stored, storedAs } from "../api-object.ts";
 import { CLAIMS, NODE_KIND, POD_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { bindPod } from "../serve/subresources.ts";
@@ -22,7 +22,7 @@ export function schedulingController(core: ObjectsCore): Controller {
     everyMs: EVERY_MS,
     plan: () =>
       stepsForEach(core, store.list(POD_KIND.collection), (object) => {
-        const pod = object as unknown as Pod;
+        const pod = storedAs<Pod>(object);
         return isWaiting(pod) ? stepsFor(core, pod) : [];
       }),
   };
@@ -39,17 +39,17 @@ function isWaiting({ spec, metadata, status }: Pod): boolean {
 }
 
 /** Chooses a node; none while the pod waits for claims. */
-function placementOf(core: ObjectsCore, pod: Pod): Placement {
-  const claims = core.store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[];
+function placementOf(core: ObjectsCore, pod: Stored<Pod>): Placement {
+  const claims = core.store.list(CLAIMS.collection).map(storedAs<PersistentVolumeClaim>);
   const candidates = candidatesOf(core);
   const waits = claimObstacle(pod, claims);
   if (waits === undefined) return choosePlacement(pod, candidates);
   return { kind: "nowhere", why: `0/${candidates.length} nodes are available: ${waits}.` };
 }
 
-function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
+function stepsFor(core: ObjectsCore, pod: Stored<Pod>): readonly (() => void)[] {
   const step = () => {
-    const { namespace = "", name = "" } = pod.metadata ?? {};
+    const { namespace = "", name } = pod.metadata;
     const placement = placementOf(core, pod);
     const request = ownRequest(POD_KIND, namespace, name);
     if (placement.kind === "node") {
@@ -66,11 +66,11 @@ function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
 }
 
 function candidatesOf({ store }: ObjectsCore) {
-  const nodes = store.list(NODE_KIND.collection) as unknown as readonly Node[];
-  const pods = store.list(POD_KIND.collection) as unknown as readonly Pod[];
+  const nodes = store.list(NODE_KIND.collection).map(storedAs<Node>);
+  const pods = store.list(POD_KIND.collection).map(storedAs<Pod>);
   return nodes.map((node) => ({
     node,
-    pods: pods.filter(({ spec }) => spec?.nodeName === node.metadata?.name),
+    pods: pods.filter(({ spec }) => spec?.nodeName === node.metadata.name),
   }));
 }
 
@@ -79,7 +79,7 @@ function isReported({ status }: Pod, why: string): boolean {
   return condition?.status === "False" && condition.message === why;
 }
 
-function reportUnschedulable(core: ObjectsCore, pod: Pod, why: string): void {
+function reportUnschedulable(core: ObjectsCore, pod: Stored<Pod>, why: string): void {
   const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
   const condition = {
     type: "PodScheduled",
@@ -90,13 +90,13 @@ function reportUnschedulable(core: ObjectsCore, pod: Pod, why: string): void {
     lastTransitionTime: rfc3339(core.clock.wall()),
   };
   core.store.put(POD_KIND.collection, {
-    ...(pod as unknown as ApiObject),
+    ...pod,
     status: { ...pod.status, conditions: [...others, condition] },
   });
   note(core, pod, { type: "Warning", reason: "FailedScheduling", message: why });
 }
 
 /** An event as the scheduler of a cluster writes it. */
-function note(core: ObjectsCore, pod: Pod, text: EventText): void {
-  noteEvent(core, pod as unknown as ApiObject, { ...text, component: SCHEDULER });
+function note(core: ObjectsCore, pod: Stored<Pod>, text: EventText): void {
+  noteEvent(core, pod, { ...text, component: SCHEDULER });
 }

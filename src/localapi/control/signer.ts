@@ -10,7 +10,7 @@ import {
   parseCsr,
   signCertificate,
 } from "../../outside/x509/x509.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type Stored, storedAs } from "../api-object.ts";
 import { SIGNING_REQUEST_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { type Controller, stepsForEach } from "./controllers.ts";
@@ -40,13 +40,13 @@ export function signingController(
     everyMs: EVERY_MS,
     plan: () =>
       stepsForEach(core, store.list(SIGNING_REQUEST_KIND.collection), (object) => {
-        const request = object as unknown as CertificateSigningRequest;
+        const request = storedAs<CertificateSigningRequest>(object);
         if (isDone(request))
           return isOld(request, clock.wall())
-            ? [() => void store.remove(SIGNING_REQUEST_KIND.collection, object)]
+            ? [() => void store.remove(SIGNING_REQUEST_KIND.collection, request)]
             : [];
         if (!Object.hasOwn(SIGNERS, request.spec.signerName)) return [];
-        if (isApproved(request) || isOfNode(request)) return [() => answer(core, object, issuer)];
+        if (isApproved(request) || isOfNode(request)) return [() => answer(core, request, issuer)];
         return [];
       }),
   };
@@ -87,10 +87,9 @@ function isOfNode({ spec }: CertificateSigningRequest): boolean {
 
 function answer(
   core: ObjectsCore,
-  object: ApiObject,
+  request: Stored<CertificateSigningRequest>,
   issuer: Issuer & { readonly certificatePem: string },
 ): void {
-  const request = object as unknown as CertificateSigningRequest;
   const now = core.clock.wall();
   const condition = (type: string, reason: string, message: string) => ({
     type,
@@ -115,7 +114,7 @@ function answer(
       conditions: [...approved, condition("Failed", "SigningFailed", error.message)],
     };
   }
-  core.store.put(SIGNING_REQUEST_KIND.collection, { ...object, status });
+  core.store.put(SIGNING_REQUEST_KIND.collection, { ...request, status });
 }
 
 function sign(

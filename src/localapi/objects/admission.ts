@@ -7,7 +7,7 @@ import type {
   ServiceAccount,
   StorageClass,
 } from "../../api/generated/types.ts";
-import { type ApiObject, treeOf } from "../api-object.ts";
+import { type ApiObject, storedAs, treeOf } from "../api-object.ts";
 import {
   CLAIMS,
   POD_CERTIFICATE_REQUEST_KIND,
@@ -65,7 +65,7 @@ function withDefaultClass(core: ObjectsCore, object: ApiObject): ApiObject {
   const spec = treeOf(object["spec"]);
   if (spec["storageClassName"] !== undefined) return object;
   const name = defaultClassOf(
-    core.store.list(STORAGE_CLASSES.collection) as unknown as readonly StorageClass[],
+    core.store.list(STORAGE_CLASSES.collection).map(storedAs<StorageClass>),
   );
   return name === undefined ? object : { ...object, spec: { ...spec, storageClassName: name } };
 }
@@ -105,14 +105,12 @@ function priorityOf(
   object: ApiObject,
   spec: PodSpec,
 ): Pick<PodSpec, "priority" | "priorityClassName" | "preemptionPolicy"> {
-  const classes = core.store.list(
-    PRIORITY_CLASS_KIND.collection,
-  ) as unknown as readonly PriorityClass[];
+  const classes = core.store.list(PRIORITY_CLASS_KIND.collection).map(storedAs<PriorityClass>);
   const wanted = spec.priorityClassName ?? "";
   const found =
     wanted === ""
       ? classes.find(({ globalDefault }) => globalDefault === true)
-      : classes.find(({ metadata }) => metadata?.name === wanted);
+      : classes.find(({ metadata }) => metadata.name === wanted);
   if (wanted !== "" && !found)
     throw refuse(object, `no PriorityClass with name ${wanted} was found`);
   const priority = found?.value ?? 0;
@@ -121,7 +119,7 @@ function priorityOf(
       object,
       `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
     );
-  const name = wanted === "" ? found?.metadata?.name : wanted;
+  const name = wanted === "" ? found?.metadata.name : wanted;
   return {
     priority,
     ...(name === undefined ? {} : { priorityClassName: name }),

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, StoredObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { objectNotFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -16,7 +16,7 @@ export interface ObjectsCore {
 }
 
 /** The stored object of a request. Throws `StatusError` NotFound. */
-export function findObject(core: ObjectsCore, request: ObjectRequest): ApiObject {
+export function findObject(core: ObjectsCore, request: ObjectRequest): StoredObject {
   const found = core.store.get(request.kind.collection, storeKeyOf(request));
   if (!found) throw objectNotFound(request.kind, request.name);
   return found;

@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { isOutside } from "../../kit/errors.ts";
+import { type Stored, storedAs } from "../api-object.ts";
 import { POD_KIND } from "../kinds/catalog.ts";
 import {
   badRequest,
@@ -106,26 +107,26 @@ function agentError(status: number, text: string): StatusError {
   );
 }
 
-function runningPod({ deps, at }: ResourceCall): Pod {
+function runningPod({ deps, at }: ResourceCall): Stored<Pod> {
   const found = deps.core.store.get(POD_KIND.collection, `${at.namespace}/${at.name}`);
   if (!found) throw objectNotFound(POD_KIND, at.name);
-  const pod = found as unknown as Pod;
+  const pod = storedAs<Pod>(found);
   if ((pod.spec?.nodeName ?? "") === "")
     throw badRequest(`pod ${at.name} does not have a host assigned`);
   return pod;
 }
 
 /** The container that is meant: named, marked as the default, or the only one. */
-function chosenContainer(pod: Pod, query: URLSearchParams): string {
+function chosenContainer(pod: Stored<Pod>, query: URLSearchParams): string {
   const wanted = query.get("container") || "";
-  const name = pod.metadata?.name ?? "";
+  const { name } = pod.metadata;
   const all = allContainers(pod).map(({ container }) => container.name);
   if (wanted !== "") {
     if (all.includes(wanted)) return wanted;
     throw badRequest(`container ${wanted} is not valid for pod ${name}`);
   }
   const main = (pod.spec?.containers ?? []).map((container) => container.name);
-  const marked = pod.metadata?.annotations?.[DEFAULT_CONTAINER];
+  const marked = pod.metadata.annotations?.[DEFAULT_CONTAINER];
   if (marked !== undefined && all.includes(marked)) return marked;
   const [only, ...others] = main;
   if (only !== undefined && others.length === 0) return only;

@@ -51,7 +51,7 @@ class MemoryDatabase implements Database {
 const map = (name: string, value: string): ApiObject => ({
   apiVersion: "v1",
   kind: "ConfigMap",
-  metadata: { name, namespace: "a" },
+  metadata: { name, namespace: "a", uid: `uid-${name}` },
   data: { value },
 });
 const valuesOf = (objects: readonly ApiObject[] | undefined) =>
@@ -162,6 +162,10 @@ describe("ObjectStore", () => {
     "without name": [
       '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a"}}',
       /no name/,
+    ],
+    "without UID": [
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad","namespace":"a"}}',
+      /no UID/,
     ],
     "of another object": [JSON.stringify(map("other", "1")), /it is of a\/other/],
   };

@@ -6,21 +6,21 @@
 
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { invariant, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { BrokenRow, Database, RowChange, StoredRow } from "../../outside/database/database.ts";
-import { type ApiObject, keyOf, parseApiObject } from "../api-object.ts";
+import { type ApiObject, keyOf, parseApiObject, type StoredObject } from "../api-object.ts";
 
 /** One change: what there was, and what there is now. At least one of the two is there. */
 export interface Change {
   readonly version: number;
   readonly collection: string;
   readonly key: string;
-  readonly before: ApiObject | undefined;
+  readonly before: StoredObject | undefined;
   /** Of an object that is gone, `undefined`; its last state is in `last`. */
-  readonly now: ApiObject | undefined;
+  readonly now: StoredObject | undefined;
   /** The object as the change shows it, with the version of the change. */
-  readonly last: ApiObject;
+  readonly last: StoredObject;
 }
 
 /** Dependencies of a store. */
@@ -55,7 +55,7 @@ interface Waiting {
 export class ObjectStore {
   readonly #deps: StoreDeps;
   readonly #options: StoreOptions;
-  readonly #collections = new Map<string, Map<string, ApiObject>>();
+  readonly #collections = new Map<string, Map<string, StoredObject>>();
   readonly #sorted = new Map<string, readonly string[]>();
   #history: { readonly change: Change; readonly bytes: number }[] = [];
   #historyBytes = 0;
@@ -72,7 +72,7 @@ export class ObjectStore {
     const stored = versionOf(database.setting(VERSION) ?? "1");
     let version = stored ?? 1;
     const broken: BrokenRow[] = [];
-    const unversioned: { readonly collection: string; readonly object: ApiObject }[] = [];
+    const unversioned: { readonly collection: string; readonly object: StoredObject }[] = [];
     for (const row of database.rows()) {
       const read = objectOf(row);
       if (typeof read === "string") {
@@ -120,7 +120,7 @@ export class ObjectStore {
   }
 
   /** The object as it is, changes that are just being written included. */
-  get(collection: string, key: string): ApiObject | undefined {
+  get(collection: string, key: string): StoredObject | undefined {
     return this.#collections.get(collection)?.get(key);
   }
 
@@ -130,7 +130,7 @@ export class ObjectStore {
   }
 
   /** All objects of a collection in the order of their keys. */
-  list(collection: string): readonly ApiObject[] {
+  list(collection: string): readonly StoredObject[] {
     const objects = this.#collection(collection);
     let keys = this.#sorted.get(collection);
     if (!keys) {
@@ -141,7 +141,7 @@ export class ObjectStore {
   }
 
   /** The objects as they were at a version; undefined when that is forgotten. */
-  listAt(collection: string, version: number): readonly ApiObject[] | undefined {
+  listAt(collection: string, version: number): readonly StoredObject[] | undefined {
     if (version >= this.#staged) return this.list(collection);
     if (version < this.#forgotten) return undefined;
     const objects = new Map(this.list(collection).map((each) => [keyOf(each.metadata), each]));
@@ -164,7 +164,7 @@ export class ObjectStore {
   }
 
   /** Writes an object under a new version, and gives it as it is kept. Await `settled` before replying. */
-  put(collection: string, object: ApiObject): ApiObject {
+  put(collection: string, object: ApiObject): StoredObject {
     const version = this.#nextVersion();
     const kept = stamped(object, version);
     this.#stage({ version, collection, key: keyOf(object.metadata), now: kept, last: kept });
@@ -172,7 +172,7 @@ export class ObjectStore {
   }
 
   /** Removes an object; gives its last state. Await `settled` before replying. */
-  remove(collection: string, object: ApiObject): ApiObject {
+  remove(collection: string, object: ApiObject): StoredObject {
     const version = this.#nextVersion();
     const last = stamped(object, version);
     this.#stage({ version, collection, key: keyOf(object.metadata), now: undefined, last });
@@ -264,7 +264,7 @@ export class ObjectStore {
     if (dropped > 0) this.#history = this.#history.slice(dropped);
   }
 
-  #collection(name: string): Map<string, ApiObject> {
+  #collection(name: string): Map<string, StoredObject> {
     let collection = this.#collections.get(name);
     if (!collection) {
       collection = new Map();
@@ -281,7 +281,7 @@ function versionOf(text: unknown): number | undefined {
 }
 
 /** The object of a row, or what is wrong with the row. */
-function objectOf({ key, content }: StoredRow): ApiObject | string {
+function objectOf({ key, content }: StoredRow): StoredObject | string {
   let object: ApiObject | string;
   try {
     object = parseApiObject(JSON.parse(content));
@@ -290,10 +290,15 @@ function objectOf({ key, content }: StoredRow): ApiObject | string {
   }
   if (typeof object === "string") return object;
   const found = keyOf(object.metadata);
-  return found === key ? object : `it is of ${found}`;
+  if (found !== key) return `it is of ${found}`;
+  return hasUid(object) ? object : "it has no UID";
 }
 
-function stamped(object: ApiObject, version: number): ApiObject {
+const hasUid = (object: ApiObject): object is StoredObject =>
+  typeof object.metadata.uid === "string" && object.metadata.uid !== "";
+
+function stamped(object: ApiObject, version: number): StoredObject {
+  invariant(hasUid(object), `${keyOf(object.metadata)} has no UID`);
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodStatus } from "../../api/generated/types.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import { mergeStatus, ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
 
 const READY = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" };
@@ -32,10 +33,10 @@ test("mergeStatus never leaves a terminal phase that the API has", () => {
 });
 
 test("statusPatch sends what differs, with the UID it is meant for", () => {
-  const known = {
+  const known = identifyPod({
     metadata: { uid: "u" },
     status: { phase: "Pending", conditions: [GATE, NOT_READY] },
-  };
+  });
   assert.deepEqual(statusPatch(known, { phase: "Running", conditions: [READY] }), {
     metadata: { uid: "u" },
     status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
@@ -43,7 +44,10 @@ test("statusPatch sends what differs, with the UID it is meant for", () => {
 });
 
 test("statusPatch sends nothing when the API has it, whatever the order of conditions", () => {
-  const known = { metadata: { uid: "u" }, status: { phase: "Running", conditions: [GATE, READY] } };
+  const known = identifyPod({
+    metadata: { uid: "u" },
+    status: { phase: "Running", conditions: [GATE, READY] },
+  });
   assert.equal(statusPatch(known, { phase: "Running", conditions: [READY] }), undefined);
 });
 

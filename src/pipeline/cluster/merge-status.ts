@@ -1,8 +1,9 @@
 // pure
 
 import { isSame, STATUS_RULES, strategicDiff } from "../../api/decode/strategic-diff.ts";
-import type { Pod, PodCondition, PodStatus } from "../../api/generated/types.ts";
+import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOwnCondition, newerConditions } from "../status/pod-conditions.ts";
 
 /** Fields of a pod's status that the kubelet writes; all others belong to other writers. */
@@ -84,13 +85,13 @@ const laterTimes = (
   });
 
 /** The strategic merge patch that brings our status to the API; undefined when it is there. */
-export function statusPatch(known: Pod, own: PodStatus): object | undefined {
+export function statusPatch(known: IdentifiedPod, own: PodStatus): object | undefined {
   const merged = mergeStatus(known.status, own);
   if (isSame(known.status, merged)) return undefined;
   const status = strategicDiff({ ...known.status }, { ...merged }, STATUS_RULES);
   if (status === undefined) return undefined;
   // With the UID no status is written to a successor of the same name.
-  return { metadata: { uid: known.metadata?.uid ?? "" }, status };
+  return { metadata: { uid: known.metadata.uid }, status };
 }
 
 /** Kinds of status changes in the order in which they are written: the smallest first. */

@@ -34,7 +34,7 @@ async function listsNothing(folder: string): Promise<void> {
   store.put(VOLUMES.collection, {
     apiVersion: "v1",
     kind: "PersistentVolume",
-    metadata: { name: "v" },
+    metadata: { name: "v", uid: "v1" },
   });
   plan();
   const all = [CLAIMS, VOLUMES, STORAGE_CLASSES, POD_KIND].map(({ collection }) => collection);

@@ -4,7 +4,6 @@
  * same, and folders below `folder`. Invariants: a claim that a pod uses stays; a folder goes only with its claim.
  */
 import type {
-  Node,
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
@@ -14,7 +13,7 @@ import type { MonotonicMs } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { after } from "../../../kit/instant.ts";
 import type { PodFiles } from "../../../outside/host/host.ts";
-import { type ApiObject, keyOf } from "../../api-object.ts";
+import { keyOf, type Stored, type StoredObject, storedAs } from "../../api-object.ts";
 import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
 import type { Kind } from "../../kinds/kind.ts";
 import { CLAIM_IN_USE, VOLUME_IN_USE } from "../../kinds/other-rules.ts";
@@ -76,10 +75,10 @@ export function claimController(deps: ClaimsDeps): Controller {
       // Most nodes have neither, and this runs with each change of any object.
       if (store.count(CLAIMS.collection) + store.count(VOLUMES.collection) === 0) return [];
       const view = {
-        claims: store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[],
-        volumes: store.list(VOLUMES.collection) as unknown as readonly PersistentVolume[],
-        classes: store.list(STORAGE_CLASSES.collection) as unknown as readonly StorageClass[],
-        pods: store.list(POD_KIND.collection) as unknown as readonly Pod[],
+        claims: store.list(CLAIMS.collection).map(storedAs<PersistentVolumeClaim>),
+        volumes: store.list(VOLUMES.collection).map(storedAs<PersistentVolume>),
+        classes: store.list(STORAGE_CLASSES.collection).map(storedAs<StorageClass>),
+        pods: store.list(POD_KIND.collection).map(storedAs<Pod>),
       };
       return planClaims(view)
         .filter((step) => step.kind !== "event" || !isReported(reported, step))
@@ -98,28 +97,29 @@ interface Memory {
   readonly failed: FailedReclaims;
 }
 
-function isDue(failed: FailedReclaims, { metadata }: PersistentVolume, core: ObjectsCore): boolean {
-  const retryAt = failed.get(metadata?.uid ?? "");
+function isDue(failed: FailedReclaims, { metadata }: StoredObject, core: ObjectsCore): boolean {
+  const retryAt = failed.get(metadata.uid);
   return retryAt === undefined || core.clock.monotonic() >= retryAt;
 }
 
 type EventStep = Extract<ClaimStep, { kind: "event" }>;
 
 function isReported(reported: Reported, { claim, message }: EventStep): boolean {
-  return reported.get(claim.metadata?.uid ?? "") === message;
+  return reported.get(claim.metadata.uid) === message;
 }
 
 function report(reported: Reported, step: EventStep, core: ObjectsCore): void {
   if (reported.size >= MAX_REPORTED) reported.clear();
-  reported.set(step.claim.metadata?.uid ?? "", step.message);
-  noteEvent(core, asObject(step.claim), { ...step, component: COMPONENT });
+  reported.set(step.claim.metadata.uid, step.message);
+  noteEvent(core, step.claim, { ...step, component: COMPONENT });
 }
 
-const asObject = (value: object): ApiObject => value as unknown as ApiObject;
-
 /** Whether the object is still the one that was looked at: steps before this one may have taken their time. */
-function isCurrent({ store }: ObjectsCore, collection: string, object: object): boolean {
-  const { metadata } = object as ApiObject;
+function isCurrent(
+  { store }: ObjectsCore,
+  collection: string,
+  { metadata }: StoredObject,
+): boolean {
   const kept = store.get(collection, keyOf(metadata));
   return kept?.metadata.resourceVersion === metadata.resourceVersion;
 }
@@ -138,18 +138,18 @@ async function perform(
     case "provision":
       return await provision(step, deps);
     case "releaseClaim":
-      return removeFinalizer(core, CLAIMS, asObject(step.claim), CLAIM_IN_USE);
+      return removeFinalizer(core, CLAIMS, step.claim, CLAIM_IN_USE);
     case "releaseVolume":
-      return removeFinalizer(core, VOLUMES, asObject(step.volume), VOLUME_IN_USE);
+      return removeFinalizer(core, VOLUMES, step.volume, VOLUME_IN_USE);
     case "phase":
       core.store.put(VOLUMES.collection, {
-        ...asObject(step.volume),
+        ...step.volume,
         status: { ...step.volume.status, phase: step.phase },
       });
       return;
     case "markLost":
       core.store.put(CLAIMS.collection, {
-        ...asObject(step.claim),
+        ...step.claim,
         status: { ...step.claim.status, phase: "Lost" },
       });
       return;
@@ -165,7 +165,7 @@ async function perform(
 function removeFinalizer(
   core: ObjectsCore,
   kind: Kind,
-  before: ApiObject,
+  before: StoredObject,
   finalizer: string,
 ): void {
   const { namespace = "", name, finalizers = [] } = before.metadata;
@@ -175,8 +175,12 @@ function removeFinalizer(
 }
 
 /** Binds claim and volume to each other, the volume first: no other claim can get it then. */
-function bind(core: ObjectsCore, claim: PersistentVolumeClaim, volume: PersistentVolume): void {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = claim.metadata ?? {};
+function bind(
+  core: ObjectsCore,
+  claim: Stored<PersistentVolumeClaim>,
+  volume: Stored<PersistentVolume>,
+): void {
+  const { namespace = "", name, uid, resourceVersion = "" } = claim.metadata;
   const claimRef = {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
@@ -186,7 +190,7 @@ function bind(core: ObjectsCore, claim: PersistentVolumeClaim, volume: Persisten
     resourceVersion,
   };
   core.store.put(VOLUMES.collection, {
-    ...asObject(volume),
+    ...volume,
     spec: {
       ...volume.spec,
       claimRef: volume.spec?.claimRef?.uid === uid ? volume.spec.claimRef : claimRef,
@@ -195,8 +199,8 @@ function bind(core: ObjectsCore, claim: PersistentVolumeClaim, volume: Persisten
   });
   const { accessModes, capacity } = volume.spec ?? {};
   core.store.put(CLAIMS.collection, {
-    ...asObject(claim),
-    spec: { ...claim.spec, volumeName: volume.metadata?.name ?? "" },
+    ...claim,
+    spec: { ...claim.spec, volumeName: volume.metadata.name },
     status: { ...claim.status, phase: "Bound", accessModes, capacity },
   });
 }
@@ -205,15 +209,15 @@ async function provision(
   { claim, storageClass }: Extract<ClaimStep, { kind: "provision" }>,
   { core, podFiles, folder, nodeName }: ClaimsDeps,
 ): Promise<void> {
-  const node = core.store.get(NODE_KIND.collection, `/${nodeName}`) as unknown as Node | undefined;
-  const hostname = node?.metadata?.labels?.["kubernetes.io/hostname"] ?? nodeName;
+  const node = core.store.get(NODE_KIND.collection, `/${nodeName}`);
+  const hostname = node?.metadata.labels?.["kubernetes.io/hostname"] ?? nodeName;
   const path = `${folder}/${volumeNameOf(claim)}`;
   await podFiles.makeDirectory(folder, FOLDER_MODE);
   await podFiles.makeDirectory(path, VOLUME_MODE);
   const volume = newVolume(claim, storageClass, { path, hostname });
   // The claim may have changed meanwhile; the next look binds it to the volume that is there now.
-  createObject(core, ownRequest(VOLUMES, "", ""), asObject(volume));
-  noteEvent(core, asObject(claim), {
+  createObject(core, ownRequest(VOLUMES, "", ""), volume);
+  noteEvent(core, claim, {
     type: "Normal",
     reason: "ProvisioningSucceeded",
     message: `Successfully provisioned volume ${volumeNameOf(claim)}`,
@@ -225,11 +229,11 @@ const OUR_VOLUME = /^pvc-[0-9a-f-]{36}$/;
 
 /** The data goes first: as long as it is there, the volume says so, and why it could not be removed. */
 async function reclaim(
-  volume: PersistentVolume,
+  volume: Stored<PersistentVolume>,
   { core, podFiles, folder }: ClaimsDeps,
   failed: FailedReclaims,
 ): Promise<void> {
-  const { name = "", uid = "" } = volume.metadata ?? {};
+  const { name, uid } = volume.metadata;
   if (!OUR_VOLUME.test(name)) return;
   try {
     await podFiles.removeTree(`${folder}/${name}`);
@@ -245,13 +249,17 @@ async function reclaim(
 }
 
 /** Phase and event of a volume whose data stays (pv_controller `deleteVolume`). */
-function reportFailedReclaim(core: ObjectsCore, volume: PersistentVolume, message: string): void {
+function reportFailedReclaim(
+  core: ObjectsCore,
+  volume: Stored<PersistentVolume>,
+  message: string,
+): void {
   if (volume.status?.phase === "Failed" && volume.status.message === message) return;
   core.store.put(VOLUMES.collection, {
-    ...asObject(volume),
+    ...volume,
     status: { ...volume.status, phase: "Failed", message },
   });
-  noteEvent(core, asObject(volume), {
+  noteEvent(core, volume, {
     type: "Warning",
     reason: "VolumeFailedDelete",
     message,

@@ -6,6 +6,7 @@ import type {
   Pod,
   StorageClass,
 } from "../../../api/generated/types.ts";
+import type { Stored } from "../../api-object.ts";
 import {
   type ClaimsView,
   claimObstacle,
@@ -14,22 +15,30 @@ import {
   planClaims,
 } from "./plan-claims.ts";
 
-const LOCAL: StorageClass = {
-  metadata: { name: "local" },
+const LOCAL: Stored<StorageClass> = {
+  apiVersion: "storage.k8s.io/v1",
+  kind: "StorageClass",
+  metadata: { name: "local", uid: "s1" },
   provisioner: PROVISIONER,
   volumeBindingMode: "WaitForFirstConsumer",
 };
-const IMMEDIATE: StorageClass = {
+const IMMEDIATE: Stored<StorageClass> = {
   ...LOCAL,
-  metadata: { name: "now" },
+  metadata: { name: "now", uid: "s2" },
   volumeBindingMode: "Immediate",
 };
-const OTHER: StorageClass = { metadata: { name: "cloud" }, provisioner: "cloud.test" };
+const OTHER: Stored<StorageClass> = {
+  ...LOCAL,
+  metadata: { name: "cloud", uid: "s3" },
+  provisioner: "cloud.test",
+};
 
 const claim = (
   spec: PersistentVolumeClaim["spec"] = {},
-  more: Partial<PersistentVolumeClaim> = {},
-): PersistentVolumeClaim => ({
+  more: Partial<Stored<PersistentVolumeClaim>> = {},
+): Stored<PersistentVolumeClaim> => ({
+  apiVersion: "v1",
+  kind: "PersistentVolumeClaim",
   metadata: {
     name: "data",
     namespace: "default",
@@ -46,14 +55,18 @@ const claim = (
   ...more,
 });
 
-const volume = (name: string, spec: PersistentVolume["spec"] = {}): PersistentVolume => ({
-  metadata: { name },
+const volume = (name: string, spec: PersistentVolume["spec"] = {}): Stored<PersistentVolume> => ({
+  apiVersion: "v1",
+  kind: "PersistentVolume",
+  metadata: { name, uid: `uid-${name}` },
   spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], ...spec },
   status: { phase: "Available" },
 });
 
-const user = (phase = "Pending"): Pod => ({
-  metadata: { name: "web", namespace: "default" },
+const user = (phase = "Pending"): Stored<Pod> => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web", namespace: "default", uid: "p1" },
   spec: {
     containers: [],
     volumes: [{ name: "d", persistentVolumeClaim: { claimName: "data" } }],
@@ -61,14 +74,15 @@ const user = (phase = "Pending"): Pod => ({
   status: { phase },
 });
 
-const MADE = newVolume(claim(), LOCAL, { path: "/v/pvc-u1", hostname: "n1" });
+const NEW = newVolume(claim(), LOCAL, { path: "/v/pvc-u1", hostname: "n1" });
+const MADE: Stored<PersistentVolume> = { ...NEW, metadata: { ...NEW.metadata, uid: "v1" } };
 const GOING = {
   ...claim(),
   metadata: { ...claim().metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
 };
 const boundTo = (name: string) => claim({ volumeName: name }, { status: { phase: "Bound" } });
 
-const deleted = (volume: PersistentVolume): PersistentVolume => ({
+const deleted = (volume: Stored<PersistentVolume>): Stored<PersistentVolume> => ({
   ...volume,
   metadata: {
     ...volume.metadata,
@@ -82,7 +96,7 @@ function steps(view: Partial<ClaimsView>): readonly string[] {
   const all = { claims: [], volumes: [], pods: [], classes: [LOCAL, IMMEDIATE, OTHER], ...view };
   return planClaims(all).map((step) => {
     if (step.kind === "event") return `event ${step.reason}`;
-    if (step.kind === "bind") return `bind ${step.volume.metadata?.name}`;
+    if (step.kind === "bind") return `bind ${step.volume.metadata.name}`;
     if (step.kind === "phase") return `phase ${step.phase}`;
     return step.kind;
   });
@@ -217,8 +231,8 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
       ],
       volumes: [
         volume("plain"),
-        { ...volume("a"), metadata: { name: "a", labels: { disk: "ssd", rack: "a" } } },
-        { ...volume("c"), metadata: { name: "c", labels: { disk: "ssd", rack: "c" } } },
+        { ...volume("a"), metadata: { name: "a", uid: "a", labels: { disk: "ssd", rack: "a" } } },
+        { ...volume("c"), metadata: { name: "c", uid: "c", labels: { disk: "ssd", rack: "c" } } },
       ],
     },
     ["bind c"],
@@ -291,7 +305,7 @@ for (const [why, more, spec] of [
   });
 
 test("planClaims: a volume on its way that the claim names is reported", () => {
-  const going = { name: "one", deletionTimestamp: "2026-01-01T00:00:00Z" };
+  const going = { name: "one", uid: "v1", deletionTimestamp: "2026-01-01T00:00:00Z" };
   const [step] = planClaims({
     claims: [claim({ storageClassName: "", volumeName: "one" })],
     volumes: [{ ...volume("one"), metadata: going }],
