@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ROOT } from "./files.mjs";
+import { LONG_TESTS, ROOT } from "./files.mjs";
 
 /** Branches that a change is compared with, the first that is there; without any, the last commit. */
 const BASES = ["main", "origin/main"];
@@ -49,13 +49,14 @@ function reachOf(test, imports) {
 }
 
 /** Tests with a process of their own that a change runs at most: half a second of processor time each. */
-const MAX_OWN_PROCESSES = 8;
+const MAX_OWN_PROCESSES = 6;
 /** Tests that share processes: a tenth of a second each. */
 const MAX_SHARING = 40;
 
 /**
- * The tests of a change that can be afforded: those that changed, and of the others those that are nearest to a
- * changed file by folder, more of those that share a process (`shares`). `left` is how many are left to the whole run.
+ * The tests of a change that can be afforded: those that changed, and of the others, but for the long ones, those that
+ * are nearest to a changed file by folder, more of those that share a process (`shares`). `left` is how many are left
+ * to the whole run.
  */
 export function affordableTests(changed, tests, shares) {
   const nearness = (test) => Math.max(...changed.map((path) => commonFolders(path, test)));
@@ -63,9 +64,13 @@ export function affordableTests(changed, tests, shares) {
     .filter((test) => !changed.includes(test))
     .map((test) => ({ test, shares: shares(test), near: nearness(test) }))
     .toSorted((a, b) => b.near - a.near);
+  const [short, long] = [false, true].map((isLong) =>
+    others.filter(({ test }) => LONG_TESTS.includes(test) === isLong),
+  );
   const left = [
-    ...others.filter((each) => each.shares).slice(MAX_SHARING),
-    ...others.filter((each) => !each.shares).slice(MAX_OWN_PROCESSES),
+    ...long,
+    ...short.filter((each) => each.shares).slice(MAX_SHARING),
+    ...short.filter((each) => !each.shares).slice(MAX_OWN_PROCESSES),
   ].map(({ test }) => test);
   return { run: tests.filter((test) => !left.includes(test)), left: left.length };
 }

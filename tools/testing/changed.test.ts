@@ -34,8 +34,16 @@ test("affordableTests: all that changed, the nearest of the others", () => {
   const changed = ["src/kit/a.ts", "test/other/e.test.ts"];
   const tests = [...far, ...near, ...shared, "test/other/e.test.ts"];
   const { run, left } = affordableTests(changed, tests, (path) => shared.includes(path));
-  assert.deepEqual(run, [...far.slice(0, 7), near[0], ...shared, "test/other/e.test.ts"]);
-  assert.equal(left, 14);
+  assert.deepEqual(run, [...far.slice(0, 5), near[0], ...shared, "test/other/e.test.ts"]);
+  assert.equal(left, 16);
+});
+
+test("affordableTests: a long one only when it changed itself", () => {
+  const long = "test/cli/processes.test.ts";
+  const near = "test/cli/help.test.ts";
+  const run = (path: string) => affordableTests([path], [long, near], () => false).run;
+  assert.deepEqual(run("test/cli/nodes.ts"), [near]);
+  assert.deepEqual(run(long), [long, near]);
 });
 
 test("affordableTests: more of those that share a process, but not all", () => {

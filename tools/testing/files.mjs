@@ -20,11 +20,16 @@ export const KINDS = {
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };
 
-/** Unit tests that take longest, or mostly wait: they start first, so that none of them runs alone at the end. */
-const STARTED_FIRST = [
+/** Unit tests of about 5 seconds and more: they start first, so that none of them runs alone at the end. */
+export const LONG_TESTS = [
   "src/outside/host/worker/file-workers.test.ts",
   "test/cli/processes.test.ts",
   "test/server/metrics.test.ts",
+  "test/fuzz/fuzz.test.ts",
+  "test/events/burst.test.ts",
+  "test/server/peer-limits.test.ts",
+  "test/contracts/host-contract.test.ts",
+  "test/server/access.test.ts",
 ];
 
 /** So many histories, or tests of so many changed sources, that only a whole run plays them. */
@@ -39,11 +44,7 @@ export function sourceFiles() {
 /** All test files as `{ path, kind }`, paths relative to the checkout, in the order in which they start. */
 export function testFiles() {
   const order = Object.keys(KINDS);
-  const rank = ({ path, kind }) => [
-    order.indexOf(kind),
-    STARTED_FIRST.includes(path) ? 0 : 1,
-    path,
-  ];
+  const rank = ({ path, kind }) => [order.indexOf(kind), LONG_TESTS.includes(path) ? 0 : 1, path];
   return ["src", "tools", "test"]
     .flatMap(walk)
     .map((path) => ({ path, kind: kindOf(path) }))
