@@ -64,16 +64,6 @@ export function readControl(filePath: string): string | undefined {
   }
 }
 
-/** A kernel file's text without its last newline; `undefined` when it cannot be read, whatever the reason. */
-export function readIfPresent(filePath: string | undefined): string | undefined {
-  if (filePath === undefined) return undefined;
-  try {
-    return readFileSync(filePath, "utf8").replace(/\n$/, "");
-  } catch {
-    return undefined;
-  }
-}
-
 /** Writes in a single call and without creating, as the kernel requires. */
 export function writeControl(filePath: string, value: string): void {
   const descriptor = openSync(filePath, constants.O_WRONLY);

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   rmdirSync,
   rmSync,
@@ -13,6 +14,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { cgroupRoots } from "../../../../test/box/prerequisites.ts";
 import { KeptFiles } from "./kept-files.ts";
+import { readIfPresent } from "./kernel-text.ts";
 
 test("a kept file is read again each time, and what is missing is undefined", () => {
   const folder = mkdtempSync(join(tmpdir(), "kept-"));
@@ -29,6 +31,31 @@ test("a kept file is read again each time, and what is missing is undefined", ()
     assert.equal(files.read(folder, "."), undefined, "a folder is not a file");
     assert.equal(files.size, 1);
     assert.equal(new KeptFiles(() => undefined).read(folder, "value"), undefined, "without a path");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a file is read to its end, of which the kernel gives a page at a time", () => {
+  const path = "/proc/crypto";
+  const expected = readFileSync(path, "utf8").replace(/\n$/, "");
+  assert.ok(expected.length > 4096, `${expected.length} characters`);
+  const files = new KeptFiles(join);
+  for (const round of ["opened", "kept"])
+    assert.equal(files.read("/proc", "crypto"), expected, round);
+  assert.equal(readIfPresent(path), expected);
+  assert.equal(readIfPresent("/proc/self"), undefined, "a folder is not a file");
+  assert.equal(readIfPresent("/proc/none"), undefined);
+});
+
+test("a file of more than one buffer is read to its end", () => {
+  const folder = mkdtempSync(join(tmpdir(), "kept-"));
+  try {
+    const text = "ä long line\n".repeat(30_000);
+    writeFileSync(join(folder, "long"), text);
+    assert.equal(readIfPresent(join(folder, "long")), text.slice(0, -1));
+    const latin1 = Buffer.from(text).toString("latin1").slice(0, -1);
+    assert.equal(new KeptFiles(join).read(folder, "long"), latin1);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,12 +1,11 @@
-import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { openGroupFileText } from "./kernel-text.ts";
 
 /** Most files held open, and at most this part of what the process may open at all. Enough for 250 pods of two containers. */
 const MAX_KEPT = 8192;
 const PART_OF_LIMIT = 1 / 4;
 /** A file that is not read for this long (up to twice as long) is closed. */
 const KEEP_MS = 60_000;
-/** Size of one read; the kernel files that are read are far smaller. */
-const BUFFER_BYTES = 64 * 1024;
 
 interface Kept {
   readonly descriptor: number;
@@ -23,7 +22,6 @@ export class KeptFiles {
   /** By group, then by file: both names are at hand on each read, and the path needs not be put together. */
   readonly #kept = new Map<string, Map<string, Kept>>();
   #size = 0;
-  readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   #isArmed = false;
 
   /** `locate` gives the path of a group's file; it may throw. */
@@ -46,7 +44,7 @@ export class KeptFiles {
     if (kept) {
       try {
         kept.used = true;
-        return this.#text(kept.descriptor);
+        return openGroupFileText(kept.descriptor);
       } catch {
         // Perhaps the group was recreated: then the path leads to other files now.
         this.#close(group, file);
@@ -58,7 +56,7 @@ export class KeptFiles {
     try {
       const descriptor = openSync(path, "r");
       this.#keep(group, file, descriptor);
-      return this.#text(descriptor);
+      return openGroupFileText(descriptor);
     } catch {
       this.#close(group, file);
       return undefined;
@@ -73,18 +71,12 @@ export class KeptFiles {
     let descriptor: number | undefined;
     try {
       descriptor = openSync(path, "r");
-      return this.#text(descriptor);
+      return openGroupFileText(descriptor);
     } catch {
       return undefined;
     } finally {
       if (descriptor !== undefined) closeSync(descriptor);
     }
-  }
-
-  #text(descriptor: number): string {
-    const length = readSync(descriptor, this.#buffer, 0, BUFFER_BYTES, 0);
-    const end = length > 0 && this.#buffer[length - 1] === NEWLINE ? length - 1 : length;
-    return this.#buffer.toString("latin1", 0, end);
   }
 
   #keep(group: string, file: string, descriptor: number): void {
@@ -121,8 +113,6 @@ export class KeptFiles {
     closeSync(kept.descriptor);
   }
 }
-
-const NEWLINE = 10;
 
 /** Files that this process may have open. */
 function openLimit(): number {
