@@ -38,17 +38,42 @@ export interface MetricFamily extends MetricOptions {
   readonly samples: readonly Sample[];
 }
 
+/** A metric whose samples are written already: of many series in many families, the text of each is made once. */
+export interface WrittenFamily extends MetricOptions {
+  readonly type: "counter" | "gauge";
+  /** Empty without samples. */
+  readonly lines: string;
+}
+
+/** What stands in every line of a series: its labels, of which there is one at least, and its time with the newline. */
+export interface SeriesText {
+  readonly labels: string;
+  readonly end: string;
+}
+
+/** The text of a series; without a time it is measured as the page is read. */
+export function seriesText(labels: Labels, timestampMs?: number): SeriesText {
+  const end = timestampMs === undefined ? "\n" : ` ${Math.trunc(timestampMs)}\n`;
+  return { labels: labelPairs(labels), end };
+}
+
 /** A page of metrics in the text format, sorted by name; families without samples are left out, but for those of Kubernetes' own. */
-export function exposeFamilies(families: readonly MetricFamily[]): string {
-  let text = "";
+export function exposeFamilies(families: readonly (MetricFamily | WrittenFamily)[]): string {
+  const parts: string[] = [];
   const ends = new LineEnds();
   for (const family of families.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    const { name, type, samples } = family;
-    if (samples.length === 0 && family.stability === undefined) continue;
-    text += `# HELP ${name} ${helpLine(family)}\n# TYPE ${name} ${type}\n`;
-    for (const sample of samples)
-      text += name + ends.labelsOf(sample) + formatFloat(sample.value) + ends.timeOf(sample);
+    const { name, type } = family;
+    const lines = "lines" in family ? family.lines : samplesText(family, ends);
+    if (lines === "" && family.stability === undefined) continue;
+    parts.push(`# HELP ${name} ${helpLine(family)}\n# TYPE ${name} ${type}\n`, lines);
   }
+  return parts.join("");
+}
+
+function samplesText({ name, samples }: MetricFamily, ends: LineEnds): string {
+  let text = "";
+  for (const sample of samples)
+    text += `${name}${ends.labelsOf(sample)}${formatFloat(sample.value)}${ends.timeOf(sample)}`;
   return text;
 }
 
@@ -95,7 +120,8 @@ export function formatLabels(
   return `{${labelPairs(labels, names)}}`;
 }
 
-function labelPairs(labels: Labels, names: readonly string[] = Object.keys(labels)): string {
+/** `name="value",…` of these names, or of all in their order. */
+export function labelPairs(labels: Labels, names: readonly string[] = Object.keys(labels)): string {
   return names.map((name) => `${name}="${escapeLabel(labels[name] ?? "")}"`).join(",");
 }
 

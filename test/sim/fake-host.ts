@@ -123,8 +123,9 @@ export class FakeHost implements Host {
     return this.kernelFiles.get(path);
   }
 
-  openFiles(pid: number): OpenFiles | undefined {
-    return this.openFilesOf.get(pid);
+  openFiles(pid: number, known?: OpenFiles): OpenFiles | undefined {
+    const open = this.openFilesOf.get(pid);
+    return open && known?.descriptors === open.descriptors ? known : open;
   }
 
   async process(pid: number): Promise<ProcessFacts | undefined> {

@@ -34,7 +34,7 @@ export function killable(world: Outside): Life {
       lookup: (name) => forLiving(world.host.lookup(name), isAlive),
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
       readKernel: (path) => world.host.readKernel(path),
-      openFiles: (pid) => world.host.openFiles(pid),
+      openFiles: (pid, known) => world.host.openFiles(pid, known),
       writeKernel: (path, value) => world.host.writeKernel(path, value),
       ...(world.host.logind ? { logind: killableLogind(world.host.logind, isAlive) } : {}),
       process: (pid) => forLiving(world.host.process(pid), isAlive),

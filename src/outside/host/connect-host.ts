@@ -55,7 +55,7 @@ export function connectHost(options: HostOptions): Host {
     readKernel: readKernelFile,
     writeKernel: writeKernelFile,
     openKernelLog: () => openKernelLog(),
-    openFiles: (pid) => readOpenFiles(pid),
+    openFiles: (pid, known) => readOpenFiles(pid, known),
     process: async (pid) => readProcess(pid),
     killProcess: async (process) => killProcess(process),
     runProgram,

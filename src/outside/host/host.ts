@@ -351,8 +351,11 @@ export interface Host {
   readKernel(path: string): string | undefined;
   /** Sets a file of /proc/sys, or of /proc/self. `OutsideError` when it is not there or may not be set. */
   writeKernel(path: string, value: string): void;
-  /** Open files of a process; `undefined` when there is no such process. The kernel answers at once. */
-  openFiles(pid: number): OpenFiles | undefined;
+  /**
+   * Open files of a process; `undefined` when there is no such process. The kernel answers at once. With `known`, what
+   * was read lately is given again while the process has as many descriptors as then.
+   */
+  openFiles(pid: number, known?: OpenFiles): OpenFiles | undefined;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;
   /** Kills a process, if the number still is of the one that started then. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { parsePids } from "./cgroups/cgroup-folders.ts";
@@ -79,4 +80,18 @@ test("readOpenFiles counts the descriptors of a process, and which are sockets",
   assert.equal(after?.descriptors, before.descriptors + 1);
   assert.equal(after?.sockets, (before.sockets ?? 0) + 1);
   assert.equal(readOpenFiles(2 ** 30), undefined);
+});
+
+test("readOpenFiles counts again what is known where the number of descriptors is another", (t) => {
+  const child = spawn("sleep", ["60"], { stdio: ["ignore", "ignore", "ignore"] });
+  t.after(() => child.kill("SIGKILL"));
+  const { pid } = child;
+  assert.ok(pid);
+  const open = readOpenFiles(pid);
+  assert.ok(open && open.descriptors > 0);
+  const known = { descriptors: open.descriptors, sockets: 99 };
+  const countsInFolder = statSync(`/proc/${pid}/fd`).size > 0;
+  assert.deepEqual(readOpenFiles(pid, known), countsInFolder ? known : open);
+  assert.deepEqual(readOpenFiles(pid, { descriptors: open.descriptors + 1, sockets: 99 }), open);
+  assert.equal(readOpenFiles(2 ** 30, known), undefined);
 });

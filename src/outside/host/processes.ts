@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import type { OpenFiles, ProcessFacts } from "./host.ts";
 import { errnoOf, hostError } from "./host-errors.ts";
 
@@ -55,9 +55,15 @@ export function readProcess(pid: number, procRoot = "/proc"): ProcessFacts | und
 const MAX_LOOKED_AT = 1_000;
 
 /** See `Host.openFiles`. A process that this one may not look into has none that can be counted. */
-export function readOpenFiles(pid: number, procRoot = "/proc"): OpenFiles | undefined {
+export function readOpenFiles(
+  pid: number,
+  known?: OpenFiles,
+  procRoot = "/proc",
+): OpenFiles | undefined {
   const folder = `${procRoot}/${pid}/fd`;
   try {
+    // Since Linux 6.2 the folder's size is their number, before it is 0.
+    if (known && known.descriptors > 0 && statSync(folder).size === known.descriptors) return known;
     const names = readdirSync(folder);
     if (names.length > MAX_LOOKED_AT) return { descriptors: names.length };
     let sockets = 0;

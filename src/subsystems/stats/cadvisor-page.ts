@@ -2,8 +2,9 @@
 import {
   exposeFamilies,
   type Labels,
+  labelPairs,
   type MetricFamily,
-  type Sample,
+  type WrittenFamily,
 } from "../../kit/metric-text.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
 import type { InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
@@ -43,24 +44,23 @@ const NETWORK = [
   ["transmit_packets_dropped", "packets dropped while transmitting", "txDropped"],
 ] as const satisfies readonly (readonly [string, string, keyof InterfaceFigures])[];
 
-function network(rows: readonly MetricRow[]): readonly MetricFamily[] {
-  const connected = rows.flatMap(({ labels, group, network: interfaces }) =>
+function network(rows: readonly MetricRow[]): readonly WrittenFamily[] {
+  const connected = rows.flatMap(({ series: { labels, end }, network: interfaces }) =>
     interfaces.map((figures) => ({
-      base: labels,
-      labels: { interface: figures.name },
+      series: { labels: `${labels},${labelPairs({ interface: figures.name })}`, end },
       figures,
-      timestampMs: group.atMs,
     })),
   );
-  return NETWORK.map(([name, what, member]) => ({
-    ...counter(`container_network_${name}_total`, `Cumulative count of ${what}`),
-    samples: connected.map(
-      ({ figures, ...sample }): Sample => ({ ...sample, value: figures[member] }),
+  return NETWORK.map(([name, what, member]) =>
+    perRow(
+      counter(`container_network_${name}_total`, `Cumulative count of ${what}`),
+      connected,
+      ({ figures }) => figures[member],
     ),
-  }));
+  );
 }
 
-function rest(rows: readonly MetricRow[]): readonly MetricFamily[] {
+function rest(rows: readonly MetricRow[]): readonly (MetricFamily | WrittenFamily)[] {
   return [
     perGroup(
       gauge("container_last_seen", "Last time a container was seen by the exporter"),
@@ -99,13 +99,13 @@ function rest(rows: readonly MetricRow[]): readonly MetricFamily[] {
   ];
 }
 
-function processes(rows: readonly MetricRow[]): readonly MetricFamily[] {
+function processes(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   const one = (
     name: string,
     help: string,
     of: (figures: ProcessFigures) => number | undefined,
     more?: Labels,
-  ): MetricFamily =>
+  ): WrittenFamily =>
     perRow(
       gauge(`container_${name}`, help),
       rows,
@@ -134,18 +134,13 @@ function processes(rows: readonly MetricRow[]): readonly MetricFamily[] {
 }
 
 /** Static values of containers; without timestamps, as in cAdvisor. */
-function spec(rows: readonly MetricRow[]): readonly MetricFamily[] {
+function spec(rows: readonly MetricRow[]): readonly WrittenFamily[] {
+  const timeless = rows.map((row) => ({ ...row, series: { ...row.series, end: "\n" } }));
   const one = (
     name: string,
     help: string,
     of: (row: MetricRow) => number | undefined,
-  ): MetricFamily => ({
-    ...gauge(`container_${name}`, help),
-    samples: rows.flatMap((row): readonly Sample[] => {
-      const value = of(row);
-      return value === undefined ? [] : [{ base: row.labels, value }];
-    }),
-  });
+  ): WrittenFamily => perRow(gauge(`container_${name}`, help), timeless, of);
   return [
     one(
       "start_time_seconds",

@@ -1,5 +1,5 @@
 // pure
-import type { MetricFamily, Sample } from "../../kit/metric-text.ts";
+import type { MetricFamily, Sample, WrittenFamily } from "../../kit/metric-text.ts";
 import type { CpuFigures, GroupFigures, MemoryFigures, Pressure } from "./figures.ts";
 import { counter, type Described, gauge, type MetricRow, perGroup } from "./metric-rows.ts";
 
@@ -9,11 +9,13 @@ const divided = (value: number | undefined, by: number) =>
   value === undefined ? undefined : value / by;
 
 /** Metrics of CPU, memory, huge pages and pressure. */
-export function groupMetrics(rows: readonly MetricRow[]): readonly MetricFamily[] {
+export function groupMetrics(
+  rows: readonly MetricRow[],
+): readonly (MetricFamily | WrittenFamily)[] {
   return [...processor(rows), ...memory(rows), ...hugepages(rows), ...pressure(rows)];
 }
 
-function processor(rows: readonly MetricRow[]): readonly MetricFamily[] {
+function processor(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   const cpu = (name: string, help: string, of: (cpu: CpuFigures) => number | undefined) =>
     perGroup(counter(`container_cpu_${name}`, help), rows, (group) => group.cpu && of(group.cpu));
   return [
@@ -58,13 +60,13 @@ function perQuota(
   name: string,
   help: string,
   of: (cpu: CpuFigures) => number | undefined,
-): MetricFamily {
+): WrittenFamily {
   return perGroup(counter(`container_cpu_cfs_${name}`, help), rows, (group) =>
     group.cpu && group.cpuSpec?.quotaUs !== undefined ? of(group.cpu) : undefined,
   );
 }
 
-function memory(rows: readonly MetricRow[]): readonly MetricFamily[] {
+function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   const one = (described: Described, of: (memory: MemoryFigures) => number | undefined) =>
     perGroup(
       { ...described, name: `container_memory_${described.name}` },
@@ -72,7 +74,7 @@ function memory(rows: readonly MetricRow[]): readonly MetricFamily[] {
       (group) => group.memory && of(group.memory),
     );
   const failures = (["container", "hierarchy"] as const).flatMap((scope) =>
-    (["pgfault", "pgmajfault"] as const).flatMap(
+    (["pgfault", "pgmajfault"] as const).map(
       (kind) =>
         perGroup(
           FAILURES,
@@ -82,7 +84,7 @@ function memory(rows: readonly MetricRow[]): readonly MetricFamily[] {
             failure_type: kind,
             scope,
           },
-        ).samples,
+        ).lines,
     ),
   );
   return [
@@ -113,7 +115,7 @@ function memory(rows: readonly MetricRow[]): readonly MetricFamily[] {
       rows,
       ({ swap, memory: m }) => (m ? (swap?.usageBytes ?? 0) : undefined),
     ),
-    { ...FAILURES, samples: failures },
+    { ...FAILURES, lines: failures.join("") },
   ];
 }
 
@@ -153,7 +155,7 @@ function hugepages(rows: readonly MetricRow[]): readonly MetricFamily[] {
   ];
 }
 
-function pressure(rows: readonly MetricRow[]): readonly MetricFamily[] {
+function pressure(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   return (["cpu", "memory", "io"] as const).flatMap((resource) => {
     const name = { cpu: "CPU", memory: "memory", io: "I/O" }[resource];
     const one = (kind: "stalled" | "waiting", verb: string, of: (pressure: Pressure) => number) =>

@@ -1,10 +1,22 @@
 // pure
 import type { WallMs } from "../../kit/clock.ts";
-import type { Labels, MetricFamily, Sample } from "../../kit/metric-text.ts";
+import {
+  formatFloat,
+  type Labels,
+  labelPairs,
+  type SeriesText,
+  seriesText,
+  type WrittenFamily,
+} from "../../kit/metric-text.ts";
 import type { GroupFigures, InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 
+/** What has one series in each of several families. */
+export interface SeriesRow {
+  readonly series: SeriesText;
+}
+
 /** One group with the labels of all its metrics. */
-export interface MetricRow {
+export interface MetricRow extends SeriesRow {
   readonly labels: Labels;
   readonly group: GroupFigures;
   readonly startedAtMs: WallMs | undefined;
@@ -14,46 +26,33 @@ export interface MetricRow {
 
 /** Every group that was measured, with the labels that cAdvisor gives it. */
 export function rowsOf({ node, pods }: Measurement): readonly MetricRow[] {
-  const labels = (id: string, more: Labels = {}): Labels => ({
-    container: "",
-    id,
-    image: "",
-    name: "",
-    namespace: "",
-    pod: "",
-    ...more,
-  });
+  const labelled = (group: GroupFigures, id: string, more: Labels = {}) => {
+    const none = { container: "", id, image: "", name: "", namespace: "", pod: "" };
+    const labels: Labels = { ...none, ...more };
+    return { labels, group, series: seriesText(labels, group.atMs) };
+  };
   const quiet = { startedAtMs: node.bootedAtMs, network: [] };
   const root: MetricRow = {
-    labels: labels("/"),
-    group: node.group,
+    ...labelled(node.group, "/"),
     startedAtMs: node.bootedAtMs,
     network: node.network,
   };
   const groups = node.groups.map(
-    ({ path, group }): MetricRow => ({
-      ...quiet,
-      labels: labels(path),
-      group,
-    }),
+    ({ path, group }): MetricRow => ({ ...quiet, ...labelled(group, path) }),
   );
   const ofPods = pods.flatMap((pod): readonly MetricRow[] => {
-    const { namespace, name, path, group, network: interfaces = [], containers } = pod;
+    const { namespace, name, path, group, network = [], containers, startedAtMs } = pod;
     const own = { namespace, pod: name };
-    const { startedAtMs } = pod;
-    const row = group && { labels: labels(path, own), group, startedAtMs, network: interfaces };
-    const below = containers.map(
-      (container): MetricRow => ({
-        ...container,
-        labels: labels(container.path, {
-          ...own,
-          container: container.name,
-          image: container.image,
-          name: container.id,
-        }),
+    const row = group && { ...labelled(group, path, own), startedAtMs, network };
+    const below = containers.map((container): MetricRow => {
+      const { name: title, image, id, processes } = container;
+      return {
+        ...labelled(container.group, container.path, { ...own, container: title, image, name: id }),
+        startedAtMs: container.startedAtMs,
         network: [],
-      }),
-    );
+        ...(processes ? { processes } : {}),
+      };
+    });
     return row ? [row, ...below] : below;
   });
   return [root, ...groups, ...ofPods];
@@ -72,24 +71,27 @@ export function perGroup(
   rows: readonly MetricRow[],
   take: (group: GroupFigures) => number | undefined,
   more: Labels = NO_LABELS,
-): MetricFamily {
+): WrittenFamily {
   return perRow(described, rows, ({ group }) => take(group), more);
 }
 
-/** One value of each row, with the time of its group. */
-export function perRow(
+/** One value of each row, with the row's time. */
+export function perRow<Row extends SeriesRow>(
   described: Described,
-  rows: readonly MetricRow[],
-  take: (row: MetricRow) => number | undefined,
-  labels: Labels = NO_LABELS,
-): MetricFamily {
-  const samples: Sample[] = [];
+  rows: readonly Row[],
+  take: (row: Row) => number | undefined,
+  more: Labels = NO_LABELS,
+): WrittenFamily {
+  const own = labelPairs(more);
+  const begin = `${described.name}{`;
+  const close = own === "" ? "} " : `,${own}} `;
+  let lines = "";
   for (const row of rows) {
     const value = take(row);
     if (value === undefined) continue;
-    samples.push({ base: row.labels, labels, value, timestampMs: row.group.atMs });
+    lines += `${begin}${row.series.labels}${close}${formatFloat(value)}${row.series.end}`;
   }
-  return { ...described, samples };
+  return { ...described, lines };
 }
 
 const NO_LABELS: Labels = {};

@@ -86,7 +86,7 @@ function readGroupV1(
       ? {}
       : { cpu: isAll ? cpuV1(tree, path, usageNanos, more) : { usageNanos } }),
     ...(memory ? { memory: isAll ? { ...memory, ...memoryMoreV1(tree, path) } : memory } : {}),
-    ...optional("swap", options.swap ? swapV1(tree, path) : undefined),
+    ...optional("swap", options.swap ? swapV1(tree, path, { usageBytes, limit }) : undefined),
     ...optional("tasks", parseNumber(tasks)),
     pressure: {},
     hugepages: hugepages(tree, path, options, (size) => [
@@ -157,14 +157,15 @@ function memoryMoreV1(tree: CgroupTree, path: string): Partial<MemoryFigures> {
 }
 
 /** Version 1 counts memory with swap; the difference is swap. */
-function swapV1(tree: CgroupTree, path: string): SwapFigures | undefined {
-  const files = [
-    "memory.memsw.usage_in_bytes",
-    "memory.usage_in_bytes",
-    "memory.memsw.limit_in_bytes",
-    "memory.limit_in_bytes",
-  ];
-  const [both, memory, limit, memoryLimit] = tree.readNow(path, files).map(parseLimit);
+function swapV1(
+  tree: CgroupTree,
+  path: string,
+  alone: { readonly usageBytes: number | undefined; readonly limit: string | undefined },
+): SwapFigures | undefined {
+  const files = ["memory.memsw.usage_in_bytes", "memory.memsw.limit_in_bytes"];
+  const [both, limit] = tree.readNow(path, files).map(parseLimit);
+  const memory = alone.usageBytes;
+  const memoryLimit = parseLimit(alone.limit);
   if (both === undefined || memory === undefined) return undefined;
   const limitBytes =
     limit === undefined || memoryLimit === undefined ? undefined : Math.max(0, limit - memoryLimit);
@@ -255,11 +256,12 @@ function readGroupV2(
   const isAll = options.detail === "all";
   const memory =
     usageBytes === undefined ? undefined : memoryOf({ usageBytes, limit, stat, prefix: "" });
+  const [events] = isAll ? tree.readNow(path, ["memory.events"]) : [];
   return {
     atMs,
     ...optional("cpu", cpuV2(cpuText)),
     ...(memory
-      ? { memory: isAll ? { ...memory, ...memoryMoreV2(tree, path, stat) } : memory }
+      ? { memory: isAll ? { ...memory, ...memoryMoreV2(tree, path, { stat, events }) } : memory }
       : {}),
     ...optional("swap", options.swap ? swapV2(tree, path) : undefined),
     ...optional("tasks", parseNumber(tasks)),
@@ -270,7 +272,7 @@ function readGroupV2(
       `hugetlb.${size}.events`,
     ]),
     devices: isAll ? parseIoStat(tree.readNow(path, ["io.stat"])[0]) : [],
-    ...(isAll ? moreV2(tree, path, options) : {}),
+    ...(isAll ? moreV2(tree, path, options, events) : {}),
   };
 }
 
@@ -297,9 +299,9 @@ export function cpuV2(text: string | undefined): CpuFigures | undefined {
 function memoryMoreV2(
   tree: CgroupTree,
   path: string,
-  stat: string | undefined,
+  { stat, events }: { readonly stat: string | undefined; readonly events: string | undefined },
 ): Partial<MemoryFigures> {
-  const [peak, events] = tree.readNow(path, ["memory.peak", "memory.events"]);
+  const [peak] = tree.readNow(path, ["memory.peak"]);
   return {
     ...optional("kernelBytes", keyedNumber(stat, "kernel")),
     ...optional("peakBytes", parseNumber(peak)),
@@ -321,8 +323,12 @@ function pressureV2(tree: CgroupTree, path: string): PressureFigures {
   return { ...optional("cpu", cpu), ...optional("memory", memory), ...optional("io", io) };
 }
 
-function moreV2(tree: CgroupTree, path: string, options: ReadOptions): MoreFigures {
-  const [events] = tree.readNow(path, ["memory.events"]);
+function moreV2(
+  tree: CgroupTree,
+  path: string,
+  options: ReadOptions,
+  events: string | undefined,
+): MoreFigures {
   return {
     ...heldLimits(options, path, () => limitsV2(tree, path)),
     ...optional("oomKills", keyedNumber(events, "oom_kill")),

@@ -234,7 +234,7 @@ test("pages hold the names that dashboards and metrics-server use", async () => 
 });
 
 test("/metrics/cadvisor counts processes and what they have open", async () => {
-  const { stats, host } = await statsWorld(2);
+  const { stats, host, clock } = await statsWorld(2);
   const path = `${POD}/${ID}`;
   host.cgroups.addProcess(path, 78);
   host.cgroups.addProcess(path, 79);
@@ -255,6 +255,19 @@ test("/metrics/cadvisor counts processes and what they have open", async () => {
     `container_ulimits_soft${labels},ulimit="max_open_files"} 1024 ${at}`,
   ])
     assert.ok(page.includes(line), `${line}\n${page.join("\n")}`);
+  const sockets = async (afterMs: number) => {
+    await clock.advance(afterMs);
+    const lines = (await stats.cadvisorPage()).split("\n");
+    return lines
+      .find((line) => line.startsWith("container_sockets"))
+      ?.split(" ")
+      .at(-2);
+  };
+  host.openFilesOf.set(79, { descriptors: 3, sockets: 1 });
+  assert.equal(await sockets(30_000), "3", "as many descriptors as before");
+  assert.equal(await sockets(31_000), "2", "a minute later they are counted again");
+  host.openFilesOf.set(79, { descriptors: 2, sockets: 0 });
+  assert.equal(await sockets(5_000), "1", "fewer descriptors");
 });
 
 test("/metrics/cadvisor: file systems of the machine, its disks, its processors", async () => {

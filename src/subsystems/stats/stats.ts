@@ -35,7 +35,7 @@ import type { MeasuredPod } from "./pods.ts";
 import { CpuRates } from "./rates.ts";
 import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
 import { optionsOf, readNodeGroup } from "./read-node.ts";
-import { type HeldFileLimits, readProcesses } from "./read-processes.ts";
+import { type HeldOfProcesses, heldOfProcesses, readProcesses } from "./read-processes.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
 import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage-metrics.ts";
@@ -70,7 +70,7 @@ export interface StatsOptions {
 
 /** Answers to questions that come close together are one and the same. */
 const FRESH_MS = 1_000;
-/** Limits of groups and of processes, which rarely change, are not read more often. */
+/** Limits of groups and of processes, and which of unchanged descriptors are sockets, are not read more often. */
 const LIMITS_MAX_AGE_MS = 60_000;
 /** Pods that are read without letting other work in between. */
 const SLICE = 20;
@@ -86,7 +86,7 @@ export class Stats {
   readonly #rates = new CpuRates();
   readonly #disks: Disks;
   readonly #reading: Pick<ReadOptions, "limits" | "swap" | "pressure">;
-  readonly #fileLimits: HeldFileLimits;
+  readonly #held: HeldOfProcesses;
   readonly #groups: StatsOptions["groups"];
   readonly #devices = new Map<string, string>();
   #places = new Map<string, string>();
@@ -100,7 +100,7 @@ export class Stats {
     const { rootFolder, volumesMaxAgeMs } = options;
     this.#disks = new Disks({ rootFolder, volumesMaxAgeMs }, deps);
     const now = () => deps.clock.monotonic();
-    this.#fileLimits = new Held(LIMITS_MAX_AGE_MS, now);
+    this.#held = heldOfProcesses(LIMITS_MAX_AGE_MS, now);
     this.#reading = {
       limits: new Held(LIMITS_MAX_AGE_MS, now),
       swap: deps.facts.swapBytes > 0,
@@ -236,7 +236,8 @@ export class Stats {
     }
     this.#rates.keep(read);
     this.#reading.limits?.keep(read);
-    this.#fileLimits.keep(read);
+    this.#held.limits.keep(read);
+    this.#held.openFiles.dropOld();
     return { atMs, node: this.#nodeOf(group, groups), pods };
   }
 
@@ -263,7 +264,7 @@ export class Stats {
       if (path === undefined || !group) return [];
       const { host } = this.#deps;
       const processes =
-        options.detail === "all" ? readProcesses(host, path, this.#fileLimits) : undefined;
+        options.detail === "all" ? readProcesses(host, path, this.#held) : undefined;
       return [{ ...container, path, group, ...(processes ? { processes } : {}) }];
     });
     return {
