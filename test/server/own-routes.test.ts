@@ -150,7 +150,8 @@ describe("/nodelet/v1", () => {
     assert.equal(first[0]?.kind, "overview");
     assert.ok(first.some(({ kind, pod }) => kind === "pod" && pod?.metadata?.name === "web"));
     assert.ok(first.some(({ kind }) => kind === "event"));
-    await world.run("later", SLEEP);
+    // What a pod is for a moment only is not told: this one takes its second to end.
+    await world.run("later", { kind: "stubborn" });
     const running = (change: Change) =>
       change.pod?.metadata?.name === "later" && change.pod.status?.phase === "Running";
     await stream.untilTold(running);
@@ -169,6 +170,27 @@ describe("/nodelet/v1", () => {
     await world.clockForward(16_000);
     await stream.untilTold(({ kind }) => kind === "alive");
     stream.close();
+  });
+
+  test("changes tell a pod as the list has it, and only when something in it is another", async () => {
+    const stream = await openChanges();
+    await world.run("loop", { kind: "exit", code: 1, afterMs: 100 }, { restartPolicy: "Always" });
+    const isLoop = ({ kind, pod }: Change) => kind === "pod" && pod?.metadata?.name === "loop";
+    const restarts = ({ pod }: Change) => pod?.status?.containerStatuses?.[0]?.restartCount ?? 0;
+    await stream.untilTold((change) => isLoop(change) && restarts(change) === 1);
+    const told = stream
+      .told()
+      .filter(isLoop)
+      .map(({ pod }) => pod);
+    for (const [i, pod] of told.entries()) assert.notDeepEqual(pod, told[i - 1]);
+    const { items } = await json<{ items: Pod[] }>("/nodelet/v1/pods");
+    const web = stream.told().findLast(({ pod }) => pod?.metadata?.name === "web");
+    assert.deepEqual(
+      web?.pod,
+      items.find(({ metadata }) => metadata?.name === "web"),
+    );
+    stream.close();
+    world.drop("uid-loop");
   });
 
   interface Change {
@@ -206,6 +228,7 @@ describe("/nodelet/v1", () => {
     };
     return {
       untilTold,
+      told: (): readonly Change[] => told,
       until: async (kind: string) => {
         const seen: Change[] = [];
         do seen.push(await next());

@@ -6,7 +6,7 @@ import type { OwnProcess } from "../../outside/serving.ts";
 import type { Call } from "../call.ts";
 import type { PodView, ServedNode } from "../served-node.ts";
 import { readOverview } from "./overview.ts";
-import { shownPod } from "./shown-pods.ts";
+import { joinPodText, type PodText, podText, samePodText } from "./pod-texts.ts";
 
 /** Dependencies of a change stream beside the node. */
 export interface ChangesDeps {
@@ -19,6 +19,11 @@ const WAITING_EVENTS = 1_000;
 /** Overviews are not made more often than this. */
 const OVERVIEW_EVERY_MS = 250;
 const ALIVE_EVERY_MS = 15_000;
+/**
+ * Pause between what is sent: a container that ends changes its pod several times within it, and one line tells all of
+ * that. The first change after a pause is sent at once.
+ */
+const SEND_EVERY_MS = 100;
 
 /** How lines are put on the wire. */
 export interface ChangeFraming {
@@ -67,6 +72,8 @@ export class ChangeFeed {
   readonly #deps: ChangesDeps;
   readonly #stops: readonly (() => void)[];
   readonly #pods = new Map<PodUid, PodView>();
+  /** What the reader has of each pod. */
+  readonly #sent = new Map<PodUid, PodText>();
   #events: CoreEvent[] = [];
   #missed = 0;
   #overviewDue = false;
@@ -96,7 +103,7 @@ export class ChangeFeed {
   /** Lines for everything as it is. */
   beginning(): readonly string[] {
     const { pipeline, subsystems } = this.#node;
-    const pods = pipeline.pods.list().map((record) => this.#podLine(record));
+    const pods = pipeline.pods.list().flatMap((record) => this.#podLines(record));
     const events = subsystems.events.list().map(eventLine);
     this.#pods.clear();
     this.#events = [];
@@ -104,16 +111,19 @@ export class ChangeFeed {
     return [this.#overviewLine() ?? ALIVE, ...pods, ...events, SYNCED];
   }
 
-  /** Resolves when there are changes to send, at the latest for a keep-alive. */
+  /** Resolves when there are changes to send, at the latest for a keep-alive. Rejects when `signal` is aborted. */
   async wait(signal: AbortSignal): Promise<void> {
-    await this.#wakeup.wait({ clock: this.#deps.clock, ms: this.#silentForMs() }, signal);
+    const { clock } = this.#deps;
+    await this.#wakeup.wait({ clock, ms: this.#silentForMs() }, signal);
     signal.throwIfAborted();
+    const pauseMs = this.#sentAt + SEND_EVERY_MS - clock.monotonic();
+    if (pauseMs > 0) await clock.sleep(pauseMs, signal);
   }
 
   /** Lines for what changed since the last call; a keep-alive when nothing was sent for long. */
   take(): readonly string[] {
     const lines: string[] = [];
-    for (const record of this.#pods.values()) lines.push(this.#podLine(record));
+    for (const record of this.#pods.values()) lines.push(...this.#podLines(record));
     this.#pods.clear();
     if (this.#missed > 0) lines.push(JSON.stringify({ kind: "eventsMissed", count: this.#missed }));
     lines.push(...this.#events.map(eventLine));
@@ -161,12 +171,18 @@ export class ChangeFeed {
     this.#wakeup.wake();
   }
 
-  #podLine(record: PodView): string {
-    if (record.life.kind === "released") {
-      const { name, namespace } = record.pod.metadata;
-      return JSON.stringify({ kind: "podGone", uid: record.uid, namespace, name });
+  /** None where the reader would learn nothing. */
+  #podLines(record: PodView): readonly string[] {
+    const { uid, life, pod } = record;
+    if (life.kind === "released") {
+      this.#sent.delete(uid);
+      const { name, namespace } = pod.metadata;
+      return [JSON.stringify({ kind: "podGone", uid, namespace, name })];
     }
-    return JSON.stringify({ kind: "pod", pod: shownPod(record, this.#node, this.#deps.clock) });
+    const text = podText(record, this.#node, this.#deps.clock);
+    if (samePodText(this.#sent.get(uid), text)) return [];
+    this.#sent.set(uid, text);
+    return [`{"kind":"pod","pod":${joinPodText(text)}}`];
   }
 
   /** The overview when something in it changed other than what the agent itself uses. */
