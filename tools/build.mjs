@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -125,12 +126,33 @@ function pageOptions(folder) {
   };
 }
 
-/** The page of the node: what a browser loads. */
+/**
+ * The page of the node: one document with its script and styles in it, since each further file is a round trip before
+ * the browser paints. Compressed here, so that it costs the agent nothing.
+ */
 async function buildPage(say) {
   const folder = join(DIST, "page");
-  await build(pageOptions(folder));
-  for (const name of ["index.html", "icon.svg"]) copyFileSync(join(PAGE, name), join(folder, name));
-  say(`build: dist/page, ${Math.round(statSync(join(folder, "app.js")).size / 1024)} KiB`);
+  const { outputFiles } = await build({ ...pageOptions(folder), write: false });
+  const built = (ending) => outputFiles.find(({ path }) => path.endsWith(ending)).text.trim();
+  const [styles, script] = [built(".css"), built(".js")];
+  // What would end the element, or begin one that a browser nests.
+  const bad = /<!--|<\/?(script|style)/i.exec(styles + script);
+  if (bad) throw new Error(`the page's script or styles hold ${bad[0]}, which HTML does not allow`);
+  const parts = {
+    styles: `<style>${styles}</style>`,
+    script: `<script type="module">${script}</script>`,
+  };
+  const html = readFileSync(join(PAGE, "index.html"), "utf8").replaceAll(
+    /<!-- (styles|script) -->/g,
+    (_, name) => parts[name],
+  );
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  writeFileSync(join(folder, "index.html"), html);
+  writeFileSync(join(folder, "index.html.br"), brotliCompressSync(html));
+  copyFileSync(join(PAGE, "icon.svg"), join(folder, "icon.svg"));
+  const kib = (name) => Math.round(statSync(join(folder, name)).size / 1024);
+  say(`build: dist/page, ${kib("index.html")} KiB, ${kib("index.html.br")} KiB compressed`);
 }
 
 /** The library; `bundled` takes packages into it, for those who install it without any. */

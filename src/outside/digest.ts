@@ -4,3 +4,8 @@ import { createHash } from "node:crypto";
 export function sha256Hex(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
+
+/** SHA-256 of a text in base64, as policies of browsers name it. */
+export function sha256Base64(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
+}

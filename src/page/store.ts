@@ -32,7 +32,10 @@ export class NodeStore {
   #connection: Connection = "connecting";
   #overview: Overview | undefined;
   readonly #pods = new Map<string, ShownPod>();
-  #events: CoreEvent[] = [];
+  /** By namespace and name, oldest first. */
+  readonly #events = new Map<string, CoreEvent>();
+  /** The same as a list, as long as it is right. */
+  #eventList: readonly CoreEvent[] | undefined;
   readonly #onChange: () => void;
 
   constructor(onChange: () => void) {
@@ -41,11 +44,12 @@ export class NodeStore {
 
   /** The state now; its maps and lists are not to be changed. */
   get state(): ShownNode {
+    this.#eventList ??= [...this.#events.values()];
     return {
       connection: this.#connection,
       overview: this.#overview,
       pods: this.#pods,
-      events: this.#events,
+      events: this.#eventList,
     };
   }
 
@@ -86,16 +90,20 @@ export class NodeStore {
   /** The agent sends a full snapshot again. */
   #begin(): void {
     this.#pods.clear();
-    this.#events = [];
+    this.#events.clear();
+    this.#eventList = undefined;
   }
 
   /** An event that is counted again replaces what it was. */
   #addEvent(event: CoreEvent): void {
-    const { namespace, name } = event.metadata;
-    const others = this.#events.filter(
-      ({ metadata }) => metadata.name !== name || metadata.namespace !== namespace,
-    );
-    this.#events = [...others, event].slice(-MAX_EVENTS);
+    const key = `${event.metadata.namespace}/${event.metadata.name}`;
+    this.#events.delete(key);
+    this.#events.set(key, event);
+    for (const oldest of this.#events.keys()) {
+      if (this.#events.size <= MAX_EVENTS) break;
+      this.#events.delete(oldest);
+    }
+    this.#eventList = undefined;
   }
 
   #setConnection(connection: Connection): void {

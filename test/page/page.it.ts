@@ -42,7 +42,7 @@ const openFresh = async (context: BrowserContext) => openPage(context, await lin
 
 test("without a session everything is refused, and a link opens one session", async () => {
   const context = await freshContext();
-  for (const path of ["/page/", "/page/app.js", "/page/data/overview", "/page/data/changes"]) {
+  for (const path of ["/page/", "/page/icon.svg", "/page/data/overview", "/page/data/changes"]) {
     const { status } = await outcomeOf(context, path);
     assert.equal(status, 401, path);
   }
@@ -71,9 +71,9 @@ async function outcomeOf(
   return { status: answer.status(), headers: answer.headers() };
 }
 
-test("a session reads and changes nothing", async () => {
+test("a session reads and changes nothing, and only the page's own script runs", async () => {
   const context = await freshContext();
-  await openFresh(context);
+  const { page } = await openFresh(context);
   assert.equal((await outcomeOf(context, "/page/data/overview")).status, 200);
   for (const path of [
     "/page/data/images/gc",
@@ -84,8 +84,17 @@ test("a session reads and changes nothing", async () => {
   for (const path of ["/pods", "/exec/default/a/b", "/nodelet/v1/pods", "/metrics"])
     assert.equal((await outcomeOf(context, path)).status, 401, `${path}: no cookie goes there`);
   const { headers } = await outcomeOf(context, "/page/");
-  assert.match(headers["content-security-policy"] ?? "", /default-src 'none'/);
-  assert.doesNotMatch(headers["content-security-policy"] ?? "", /unsafe/);
+  const policy = headers["content-security-policy"] ?? "";
+  assert.match(policy, /^default-src 'none';/);
+  assert.match(policy, /; script-src 'sha256-[\w+/]{43}='; style-src 'sha256-[\w+/]{43}='$/);
+  assert.doesNotMatch(policy, /unsafe/);
+  const ran = await page.evaluate<string>(`(() => {
+    const script = document.createElement("script");
+    script.textContent = "document.title = 'another script'";
+    document.body.append(script);
+    return document.title;
+  })()`);
+  assert.equal(ran, "nodelet");
   await context.close();
 });
 
@@ -114,13 +123,13 @@ test("every view shows the node, without a problem, within 150 KB", async () => 
     await page.getByRole("main").getByText(shown).first().waitFor();
   }
   const sizes = await page.evaluate(() =>
-    performance
-      .getEntriesByType("resource")
-      .filter(({ name }) => /app\.(js|css)$/.test(name))
-      .map((entry) => (entry as PerformanceResourceTiming).decodedBodySize),
+    (performance.getEntries() as PerformanceResourceTiming[])
+      .filter(({ decodedBodySize, name }) => decodedBodySize > 0 && !name.includes("/data/"))
+      .map(({ decodedBodySize, encodedBodySize }) => [decodedBodySize, encodedBodySize] as const),
   );
-  assert.equal(sizes.length, 2);
-  const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+  const [first] = sizes;
+  assert.ok(first && first[1] < first[0] / 2, "the page comes compressed");
+  const total = sizes.reduce((sum, [bytes]) => sum + bytes, 0);
   assert.ok(total < 150_000, `${total} bytes`);
   assert.deepEqual(problems, []);
   await context.close();

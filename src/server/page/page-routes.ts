@@ -6,12 +6,19 @@ import { HttpProblem } from "../http-problem.ts";
 import { EVENT_STREAM, streamChanges } from "../routes/changes.ts";
 import { ownRoutes } from "../routes/own-routes.ts";
 import type { ServedNode } from "../served-node.ts";
+import {
+  acceptsBrotli,
+  documentReader,
+  type PageDocument,
+  POLICY,
+  type ReadAsset,
+} from "./page-document.ts";
 
 /** Address and files of the page. */
 export interface PageOptions {
   readonly address: { readonly host: string; readonly port: number };
-  /** A file of the page by name, e.g. `app.js`. Rejects when the package lacks it. */
-  readonly readAsset: (name: string) => Promise<Uint8Array>;
+  /** A file of the page by name, e.g. `index.html`. Rejects when the package lacks it. */
+  readonly readAsset: ReadAsset;
 }
 
 /** Dependencies of the page's routes beside the node. */
@@ -20,26 +27,6 @@ export interface PageDeps extends PageOptions {
   readonly process: OwnProcess;
   readonly sessions: PageSessions;
 }
-
-/** The files of the page and their types. */
-const ASSETS: Readonly<Record<string, string>> = {
-  "": "text/html; charset=utf-8",
-  "app.js": "text/javascript; charset=utf-8",
-  "app.css": "text/css; charset=utf-8",
-  "icon.svg": "image/svg+xml",
-};
-
-/** Content security policy: own origin only, nothing inline, no frames. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
 
 const HEADERS = {
   "content-security-policy": POLICY,
@@ -60,15 +47,14 @@ const OWN = "/nodelet/v1/";
 export function nodePageRoutes(node: ServedNode, deps: PageDeps): readonly ServedRoute[] {
   const { sessions, address } = deps;
   const access = { subresources: ["proxy"] };
-  const assets = Object.entries(ASSETS).map(
-    ([name, type]): ServedRoute => ({
-      pattern: `${BASE}/${name}`,
-      methods: ["GET"],
-      endpoints: ["page"],
-      access,
-      handler: (call) => replyAsset(call, name, type, deps),
-    }),
-  );
+  const read = documentReader(deps.readAsset);
+  const file = (name: string, handler: Handler): ServedRoute => ({
+    pattern: `${BASE}/${name}`,
+    methods: ["GET"],
+    endpoints: ["page"],
+    access,
+    handler,
+  });
   const data = ownRoutes(node, deps)
     .filter(
       ({ methods, pattern }) =>
@@ -79,7 +65,8 @@ export function nodePageRoutes(node: ServedNode, deps: PageDeps): readonly Serve
     );
   const stream: Handler = (call) => streamChanges(call, node, deps, EVENT_STREAM);
   return [
-    ...assets,
+    file("", async (call) => replyDocument(call, await read())),
+    file("icon.svg", (call) => replyIcon(call, deps)),
     ...data,
     {
       pattern: `${BASE}/data/changes`,
@@ -116,15 +103,23 @@ function loginUrl({ host, port }: PageOptions["address"], ticket: string): strin
   return `https://${name}:${port}${BASE}/login?ticket=${ticket}`;
 }
 
-async function replyAsset(
-  call: Call,
-  name: string,
-  type: string,
-  { readAsset }: PageDeps,
-): Promise<void> {
-  const content = await readAsset(name === "" ? "index.html" : name);
-  const headers = { ...HEADERS, "content-type": type, "cache-control": "no-cache" };
-  await call.exchange.reply(200, headers, content);
+/** The page with its script and styles in it: the browser needs no further request before it paints. */
+async function replyDocument(call: Call, { plain, brotli, policy }: PageDocument): Promise<void> {
+  const isSmall = acceptsBrotli(call.exchange.headers["accept-encoding"]);
+  const headers = {
+    ...HEADERS,
+    "content-security-policy": policy,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-cache",
+    vary: "accept-encoding",
+    ...(isSmall ? { "content-encoding": "br" } : {}),
+  };
+  await call.exchange.reply(200, headers, isSmall ? brotli : plain);
+}
+
+async function replyIcon(call: Call, { readAsset }: PageDeps): Promise<void> {
+  const headers = { ...HEADERS, "content-type": "image/svg+xml", "cache-control": "no-cache" };
+  await call.exchange.reply(200, headers, await readAsset("icon.svg"));
 }
 
 /** Changes the ticket of the link for a session, and leads to the page without the ticket in its address. */
