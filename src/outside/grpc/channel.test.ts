@@ -154,7 +154,8 @@ test("unary ends with the signal's reason, before and during the call", async ()
   const reason = new Error("enough");
   const stop = new AbortController();
   const call = channel.unary(SAY, SERVICE, "hang", { signal: stop.signal });
-  setTimeout(() => stop.abort(reason), 30);
+  while (authorities.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  stop.abort(reason);
   await assert.rejects(call, reason);
   await cancellationOf("hang");
   await assert.rejects(channel.unary(SAY, SERVICE, "x", { signal: stop.signal }), reason);

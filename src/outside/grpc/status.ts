@@ -1,3 +1,4 @@
+// pure
 import { type OutsideCode, OutsideError } from "../../kit/errors.ts";
 
 interface StatusRow {

@@ -1,4 +1,4 @@
-import { GrpcError } from "../grpc/channel.ts";
+import { errorOfReply, GrpcError } from "../grpc/channel.ts";
 import { bounded, type HeldSockets } from "./bounded.ts";
 import { dial, joinHostPort, PeerError } from "./dial.ts";
 import { type H2Reply, requestH2 } from "./h2.ts";
@@ -102,25 +102,12 @@ function frame(message: Uint8Array): Uint8Array {
   return framed;
 }
 
-/** gRPC status for answers that are no gRPC (grpc/doc/http-grpc-status-mapping.md). */
-const STATUS_OF_HTTP: Readonly<Record<number, number>> = {
-  400: 13,
-  401: 16,
-  403: 7,
-  404: 12,
-  429: 14,
-  502: 14,
-  503: 14,
-  504: 14,
-};
-
-const UNKNOWN = 2;
 const DEADLINE_EXCEEDED = 4;
 const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
 
 function answerOf(reply: H2Reply): GrpcHealthAnswer {
-  const error = errorOf(reply);
+  const error = errorOfReply(reply);
   if (error === undefined) {
     const status = decodeHealthStatus(reply.body);
     return status === undefined
@@ -136,31 +123,4 @@ function answerOf(reply: H2Reply): GrpcHealthAnswer {
 
 function failure(status: number, details: string): GrpcHealthAnswer {
   return { kind: "failure", message: new GrpcError(status, details).message };
-}
-
-function errorOf(reply: H2Reply): GrpcError | undefined {
-  // Without a body the status comes with the headers.
-  const status = reply.trailers["grpc-status"] ?? reply.headers["grpc-status"];
-  const message = reply.trailers["grpc-message"] ?? reply.headers["grpc-message"];
-  if (status !== undefined) {
-    return status === "0" ? undefined : new GrpcError(Number(status), percentDecoded(message));
-  }
-  const http = reply.headers[":status"] ?? 0;
-  if (http !== 200) {
-    const text = `unexpected HTTP status code received from server: ${http}`;
-    return new GrpcError(STATUS_OF_HTTP[http] ?? UNKNOWN, text);
-  }
-  const type = reply.headers["content-type"] ?? "";
-  return type.startsWith("application/grpc")
-    ? new GrpcError(INTERNAL, "server closed the stream without sending trailers")
-    : new GrpcError(UNKNOWN, `transport: received unexpected content-type ${JSON.stringify(type)}`);
-}
-
-function percentDecoded(message: string | string[] | undefined): string {
-  const text = Array.isArray(message) ? message.join(", ") : (message ?? "");
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,7 +1,9 @@
 // Bytes that come over connections: HTTP, HTTP/2, SPDY, watches.
 import { readPath } from "../../../src/localapi/serve/request.ts";
 import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/outside/grpc/hpack.ts";
+import { MessageReader } from "../../../src/outside/grpc/messages.ts";
 import { RequestRepair } from "../../../src/outside/grpc/request-repair.ts";
+import { GrpcError } from "../../../src/outside/grpc/status.ts";
 import { LineSplitter } from "../../../src/outside/kube/transport/json-lines.ts";
 import { parseHttpTarget } from "../../../src/outside/net/dial.ts";
 import { decodeHealthStatus } from "../../../src/outside/net/health-codec.ts";
@@ -34,6 +36,9 @@ function httpReply(pieces: readonly Uint8Array[]): unknown {
   }
   return reader.end();
 }
+
+const MAX_GRPC_BYTES = 64;
+const hexOf = (message: Uint8Array) => Buffer.from(message).toString("hex");
 
 const isMalformed = (error: unknown): boolean => error instanceof MalformedReply;
 
@@ -183,6 +188,23 @@ export const WIRE_TARGETS = [
     files: ["net/streams/remote-command.ts"],
     seeds: [Buffer.from("\u0000hello"), hex("ff00"), hex("04")],
     run: (bytes) => void readChannelMessage(bytes),
+  }),
+  bytesTarget({
+    name: "grpc-messages",
+    files: ["grpc/messages.ts"],
+    seeds: [
+      hex("00 00000003 0a0161"),
+      hex("00 00000000 00 00000001 61 00 00000002 62"),
+      hex("01 00000001 61"),
+    ],
+    refuses: [GrpcError],
+    run: (bytes) => {
+      const reader = new MessageReader(MAX_GRPC_BYTES);
+      const messages = inPieces(bytes).flatMap((piece) => reader.push(piece).map(hexOf));
+      const whole = new MessageReader(MAX_GRPC_BYTES);
+      same(messages, whole.push(bytes).map(hexOf));
+      same(reader.isAtEnd, whole.isAtEnd);
+    },
   }),
   bytesTarget({
     name: "hpack",

@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from "node:http2";
+import { GrpcError } from "./status.ts";
+
+/** What the end of an answer is judged by. */
+export interface GrpcReplyHead {
+  readonly headers: IncomingHttpHeaders & { readonly ":status"?: number };
+  /** Empty when there are none. */
+  readonly trailers: IncomingHttpHeaders;
+}
+
+/** gRPC status for answers that are no gRPC (grpc/doc/http-grpc-status-mapping.md). */
+const STATUS_OF_HTTP: Readonly<Record<number, number>> = {
+  400: 13,
+  401: 16,
+  403: 7,
+  404: 12,
+  429: 14,
+  502: 14,
+  503: 14,
+  504: 14,
+};
+
+const UNKNOWN = 2;
+const INTERNAL = 13;
+
+/** The status of an answer that has come to its end; undefined for OK. */
+export function errorOfReply({ headers, trailers }: GrpcReplyHead): GrpcError | undefined {
+  // Without a body the status comes with the headers.
+  const status = trailers["grpc-status"] ?? headers["grpc-status"];
+  if (status === "0") return undefined;
+  if (status !== undefined) {
+    const message = trailers["grpc-message"] ?? headers["grpc-message"];
+    return new GrpcError(Number(status), percentDecoded(message));
+  }
+  const http = headers[":status"] ?? 0;
+  if (http !== 200) {
+    const text = `unexpected HTTP status code received from server: ${http}`;
+    return new GrpcError(STATUS_OF_HTTP[http] ?? UNKNOWN, text);
+  }
+  const type = headers["content-type"] ?? "";
+  return type.startsWith("application/grpc")
+    ? new GrpcError(INTERNAL, "server closed the stream without sending trailers")
+    : new GrpcError(UNKNOWN, `transport: received unexpected content-type ${JSON.stringify(type)}`);
+}
+
+function percentDecoded(message: string | string[] | undefined): string {
+  const text = Array.isArray(message) ? message.join(", ") : (message ?? "");
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
