@@ -104,10 +104,10 @@ test("330 probes that begin at one instant are soon spread over the period, and 
   await world.clock.advance(60_000);
   const atOnce = new Map<number, number>();
   for (const at of world.attempts().filter((seconds) => seconds > 50)) {
-    const slot = Math.floor(at * 100);
+    const slot = Math.floor(at * 20);
     atOnce.set(slot, (atOnce.get(slot) ?? 0) + 1);
   }
-  assert.ok(Math.max(...atOnce.values()) <= 8, `${Math.max(...atOnce.values())} within 10 ms`);
+  assert.ok(Math.max(...atOnce.values()) <= 20, `${Math.max(...atOnce.values())} within 50 ms`);
   for (let i = 0; i < 110; i += 1) {
     const attempts = world.attempts(`10.0.0.${i}`).length;
     assert.ok(attempts >= 3 * 58, `${attempts} attempts of three probes in a minute`);

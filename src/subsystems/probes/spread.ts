@@ -1,7 +1,10 @@
 // pure
 
-/** Times are handed out in steps of this; turns that share a step cost the agent one waking. */
-export const STEP_MS = 10;
+/**
+ * Times are handed out in steps of this; turns that share a step cost the agent one waking, and those after the first find
+ * its code in the caches of the CPU. No longer than what a turn of the usual period may be put off.
+ */
+export const STEP_MS = 50;
 
 /** The share of its period by which one turn may be put off, and the most it may be. */
 const SLACK_SHARE = 0.05;
@@ -10,8 +13,9 @@ const MAX_SLACK_MS = 500;
 /**
  * Keeps turns that come again and again from falling together: each asks for a time and gets that or
  * one slightly later, where there is room. What began at one instant drifts apart in a few turns. Times
- * fall on whole steps, so that those which do meet come at one instant; only a period that is no
- * multiple of the step keeps its own, where nothing crowds it out.
+ * fall on whole steps, so that those which do meet come at one instant: one that is further from a step than it may be
+ * put off gets there in a few turns. Only a period that is no multiple of the step keeps its own times, where nothing
+ * crowds it out.
  */
 export class Spread {
   readonly #taken = new Map<number, number>();
@@ -49,7 +53,8 @@ export class Spread {
       if (count < this.#count(best)) best = step;
     }
     this.#taken.set(best, this.#count(best) + 1);
-    return best === wanted && own ? at : best * STEP_MS;
+    if (best !== wanted || !own) return best * STEP_MS;
+    return isOnSteps && slackMs < STEP_MS ? at + slackMs : at;
   }
 
   leave(at: number): void {
