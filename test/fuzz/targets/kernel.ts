@@ -11,13 +11,18 @@ import {
   parseDefaultRoutes,
   parseDefaultRoutes6,
 } from "../../../src/outside/host/default-route.ts";
-import { parseMountinfo } from "../../../src/outside/host/mounts/parse-mountinfo.ts";
+import {
+  mountPointsWithin,
+  parseMountinfo,
+  parseMountinfoAbout,
+} from "../../../src/outside/host/mounts/parse-mountinfo.ts";
 import { parseProcessCgroups, parseProcessStat } from "../../../src/outside/host/processes.ts";
 import { readEnvFile } from "../../../src/subsystems/environment/env-file.ts";
 import { readHead } from "../../../src/subsystems/logs/fragments.ts";
 import { parseProbeSettings } from "../../../src/subsystems/probes/settings.ts";
 import { parseResolvConf } from "../../../src/subsystems/runtime/dns.ts";
 import * as stats from "../../../src/subsystems/stats/parse.ts";
+import { same } from "../check.ts";
 import { bytesTarget, textTarget } from "../target.ts";
 
 const NO_MESSAGES: OomMessages = { open: undefined, complete: false, done: [] };
@@ -69,7 +74,12 @@ export const KERNEL_TARGETS = [
       "  sl  local_address rem_address st\n   0: 0100007F:280A 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1\n",
     ],
     run: (text) => {
-      parseMountinfo(text);
+      const all = parseMountinfo(text);
+      for (const path of ["/mnt1", "/mnt1/mnt 2", all[0]?.mountPoint ?? "/"])
+        same(
+          mountPointsWithin(parseMountinfoAbout(text, path), path),
+          mountPointsWithin(all, path),
+        );
       parseDefaultRoutes(text);
       parseDefaultRoutes6(text);
       parseListeners(text);

@@ -210,7 +210,7 @@ async function readBounded(handle: FileHandle, path: string, maxBytes: number): 
 }
 
 /** An unused name beside `path`. */
-function nameBeside(path: string): string {
+export function nameBeside(path: string): string {
   return join(dirname(path), `.tmp-${randomBytes(8).toString("hex")}`);
 }
 
@@ -236,7 +236,7 @@ async function writeAtomic(
 }
 
 /** Whether the mode has bits that a umask takes away: those of the group and of others. */
-function isMasked(mode: number): boolean {
+export function isMasked(mode: number): boolean {
   return (mode & 0o077) !== 0;
 }
 

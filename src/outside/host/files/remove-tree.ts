@@ -12,7 +12,7 @@ import {
 import { basename, dirname } from "node:path";
 import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
-import { mountPointsWithin, parseMountinfo } from "../mounts/parse-mountinfo.ts";
+import { mountPointsWithin, parseMountinfoAbout } from "../mounts/parse-mountinfo.ts";
 import { mountIdOf, nameIn, OPEN_FOLDER, type OpenHandle } from "./beneath.ts";
 
 /** Folders held open at once; what lies deeper is first moved up, so a tree of any depth can be removed. */
@@ -82,7 +82,7 @@ function removeTopIn(
 }
 
 function refuseMounts(path: string, realPath: string): void {
-  const mounts = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
+  const mounts = parseMountinfoAbout(readFileSync("/proc/self/mountinfo", "utf8"), realPath);
   const [first] = mountPointsWithin(mounts, realPath);
   if (first !== undefined) {
     throw new OutsideError("precondition", `remove ${path}: ${first} is a mount point`);

@@ -15,7 +15,13 @@ import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import { holdBeneath } from "../files/resolve-beneath.ts";
 import type { BindMount, MountPoint } from "../files/volume-files.ts";
 import { hostError, isMissing } from "../host-errors.ts";
-import { type MountEntry, mountOf, mountPointsWithin, parseMountinfo } from "./parse-mountinfo.ts";
+import {
+  type MountEntry,
+  mountOf,
+  mountPointsWithin,
+  parseMountinfo,
+  parseMountinfoAbout,
+} from "./parse-mountinfo.ts";
 import type { RunProgram } from "./programs.ts";
 
 // Node has no mount(2); the program of the machine makes the system call. It is called so that it does not resolve paths by
@@ -63,7 +69,7 @@ export async function realPlace(path: string): Promise<string> {
 /** See `VolumeFiles`. */
 export async function mountsWithin(path: string): Promise<readonly MountPoint[]> {
   const root = await realPlace(path);
-  return mountTable()
+  return parseMountinfoAbout(readMountinfo(), root)
     .filter(({ mountPoint }) => mountPoint === root || mountPoint.startsWith(`${root}/`))
     .map(({ mountPoint, fsType, source, readOnly, superOptions }) => ({
       path: path + mountPoint.slice(root.length),

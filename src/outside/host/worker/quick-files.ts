@@ -1,23 +1,37 @@
 import {
   chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   renameSync,
   rmdirSync,
   statfsSync,
   statSync,
   unlinkSync,
+  writeFileSync,
 } from "node:fs";
+import { dirname } from "node:path";
 import { OutsideError } from "../../../kit/errors.ts";
-import { fileFactsOf, namedEntries } from "../files/files.ts";
+import { fileFactsOf, isMasked, nameBeside, namedEntries } from "../files/files.ts";
 import type { DiskUsage, FileFacts, PodFiles } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 
-/** The most frequent operations of a worker, one or two system calls each. */
+/** The most frequent operations of a worker, a few system calls each. */
 export type QuickFiles = Pick<
   PodFiles,
-  "facts" | "factsOfAll" | "list" | "makeDirectory" | "makeDirectories" | "remove" | "rename"
+  | "facts"
+  | "factsOfAll"
+  | "list"
+  | "makeDirectory"
+  | "makeDirectories"
+  | "remove"
+  | "rename"
+  | "writeAtomic"
 >;
 
 /**
@@ -39,6 +53,8 @@ export function createQuickFiles(): QuickFiles {
     remove: async (path) => guarded("remove", path, () => orMissing(() => remove(path))),
     rename: async (from, to) =>
       guarded("rename", `${from} to ${to}`, () => renameSync(from, to), from),
+    writeAtomic: async (path, content, mode) =>
+      guarded("write", path, () => writeAtomic(path, content, mode)),
   };
 }
 
@@ -80,6 +96,46 @@ function remove(path: string): void {
   } catch (thrown) {
     if (errnoOf(thrown) !== "EISDIR") throw thrown;
     rmdirSync(path);
+  }
+}
+
+/** As `writeAtomic` of `Files`: on disk, with its name, before it returns. */
+function writeAtomic(path: string, content: string | Uint8Array, mode: number): void {
+  const temporary = nameBeside(path);
+  const descriptor = openSync(temporary, "wx", mode);
+  try {
+    fillAndClose(descriptor, content, mode);
+    renameSync(temporary, path);
+  } catch (thrown) {
+    removeQuietly(temporary);
+    throw thrown;
+  }
+  syncFolder(dirname(path));
+}
+
+function fillAndClose(descriptor: number, content: string | Uint8Array, mode: number): void {
+  try {
+    writeFileSync(descriptor, content);
+    if (isMasked(mode)) fchmodSync(descriptor, mode);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** The first error is the one to report; a leftover temporary file is harmless. */
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {}
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
   }
 }
 
