@@ -69,6 +69,10 @@ function sections(pods: number): readonly { title: string; lines: readonly Line[
       lines: groupLines((round) => round[group]),
     })),
     {
+      title: `${pods} pods at once, probes, for the second time`,
+      lines: lifeLines((round) => round.again),
+    },
+    {
       title: "no pods",
       lines: [
         ...steadyLines(({ steady: [idle] }) => idle),
@@ -89,6 +93,10 @@ const SINGLE: readonly Line[] = [
 ];
 
 function groupLines(of: (round: ClusterRound) => PodGroup): readonly Line[] {
+  return [...lifeLines(of), ...steadyLines((round) => of(round).steady)];
+}
+
+function lifeLines(of: (round: ClusterRound) => PodGroup): readonly Line[] {
   return [
     { name: "create → Ready, p50, ms", figure: (round) => readyOf(of(round), 0.5) },
     { name: "create → Ready, last, ms", figure: (round) => readyOf(of(round), 1) },
@@ -97,7 +105,6 @@ function groupLines(of: (round: ClusterRound) => PodGroup): readonly Line[] {
     { name: "CPU until Ready, for each, ms", figure: (round) => startCpuOf(of(round)) },
     { name: "CPU until gone, for each, ms", figure: (round) => stopCpuOf(of(round)) },
     { name: "requests to the API, for each", figure: (round) => requestsEach(of(round)) },
-    ...steadyLines((round) => of(round).steady),
   ];
 }
 

@@ -22,6 +22,8 @@ export interface ClusterRound {
   /** Many pods at once, with two TCP probes a second each and without. */
   readonly probed: PodGroup;
   readonly plain: PodGroup;
+  /** As many with probes for the second time: by then the agent's code has been compiled. */
+  readonly again: PodGroup;
 }
 
 /** Pods that are created and deleted together. */
@@ -36,6 +38,6 @@ export interface PodGroup {
   readonly stopCpuMs: number;
   /** From the first creation until the last pod is gone. */
   readonly requests: RequestCounts;
-  /** All of them ready and left alone; undefined for single pods. */
+  /** All of them ready and left alone; undefined where they were not. */
   readonly steady: Steady | undefined;
 }

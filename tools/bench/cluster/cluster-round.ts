@@ -101,6 +101,8 @@ class ClusterRun {
     say(`${options.pods} pods at once, two probes a second each`);
     const many = { count: options.pods, restSeconds: seconds };
     const probed = await this.#life(agent, { ...many, name: "probed", probes: true });
+    say(`${options.pods} pods with probes at once, for the second time`);
+    const again = await this.#life(agent, { count: options.pods, name: "again", probes: true });
     say(`${options.pods} pods at once, no probes`);
     const plain = await this.#life(agent, { ...many, name: "plain" });
     agent.assertRunning();
@@ -112,6 +114,7 @@ class ClusterRun {
       first,
       singles,
       probed,
+      again,
       plain,
     };
   }
@@ -142,7 +145,7 @@ class ClusterRun {
     },
   ): Promise<PodGroup> {
     const { count, probes = false, restSeconds } = life;
-    await this.#settle(restSeconds === undefined ? 0.1 : 1);
+    await this.#settle(count === 1 ? 0.1 : 1);
     const names = Array.from({ length: count }, (_, i) => `${life.name}-${i}`);
     const pods = names.map((name) => {
       const { spec, ...pod } = benchPod(name, TEST_IMAGE, { probes });

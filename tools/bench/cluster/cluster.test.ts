@@ -110,6 +110,7 @@ function aRound(scale: number, pods = 50): ClusterRound {
     first: group(1),
     singles: Array(3).fill(group(1)),
     probed: group(pods),
+    again: group(pods),
     plain: group(pods),
   };
 }
