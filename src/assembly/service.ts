@@ -58,6 +58,7 @@ export function assembleService(
           : {}),
       };
     },
+    seen: pipeline.seen,
     status: () => {
       const { length } = pipeline.pods.list();
       const state = shuttingDown.get()

@@ -3,11 +3,12 @@
  * `WATCHDOG=1` as long as a restart would cure nothing, `STOPPING=1`. Invariants: one message at a time; a manager that
  * cannot be told does not stop the agent.
  */
+import { type Reading, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import { NEVER_ABORTED } from "../../kit/within.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ServiceNotifier } from "../../outside/systemd/service-notifier.ts";
 import { judgeWatchdog, type WatchedAgent } from "./judge-watchdog.ts";
 
@@ -18,53 +19,86 @@ export interface ServiceNotifyDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly watched: () => WatchedAgent;
+  /** Whether every source of pods was seen: the line that tells what is waited for is replaced as soon as it came. */
+  readonly seen: Reading<boolean>;
   /** One line for `systemctl status`. */
   readonly status: () => string;
 }
 
 /** How often the status line is brought up to date where no watchdog asks for more. */
 const STATUS_MS = 60_000;
-/** How many times more often an agent that reports a problem is checked, so that one that recovers in time is not ended. */
-const UNHEALTHY_FACTOR = 6;
+/**
+ * How many times more often the manager is notified while the agent reports a problem or a notification has failed: an agent
+ * that recovers in time is not ended, and a slow machine that lost `READY=1` or `WATCHDOG=1` gets it soon after.
+ */
+const RETRY_FACTOR = 6;
+
+/** Sends assignments; false when they could not be sent. */
+type Notify = (assignments: readonly string[], signal: AbortSignal) => Promise<boolean>;
 
 /** Begins to tell; the agent looks after its pods by now. Ends with the scope. */
 export function startServiceNotify(deps: ServiceNotifyDeps): void {
-  const { manager, scope, log } = deps;
-  const notify = async (assignments: readonly string[], signal: AbortSignal) => {
-    try {
-      await manager.notify(assignments, signal);
-    } catch (error) {
-      if (signal.aborted || !isOutside(error)) throw error;
-      log.error("cannot notify the service manager", { error });
-    }
-  };
-  scope.defer("notice of the stop", () => notify(["STOPPING=1"], NEVER_ABORTED));
+  const { scope } = deps;
+  const notify = notifyWith(deps);
+  scope.defer("notice of the stop", async () => {
+    await notify(["STOPPING=1"], NEVER_ABORTED);
+  });
   scope.spawn("service notifications", "restart", (signal) => keepTelling(deps, notify, signal));
 }
 
+/** Logs the first of failures in a row. */
+function notifyWith({ manager, log }: ServiceNotifyDeps): Notify {
+  let hasFailed = false;
+  return async (assignments, signal) => {
+    try {
+      await manager.notify(assignments, signal);
+      hasFailed = false;
+    } catch (error) {
+      if (signal.aborted || !isOutside(error)) throw error;
+      if (!hasFailed) log.error("cannot notify the service manager; will retry", { error });
+      hasFailed = true;
+    }
+    return !hasFailed;
+  };
+}
+
 async function keepTelling(
-  { manager, clock, log, watched, status }: ServiceNotifyDeps,
-  notify: (assignments: readonly string[], signal: AbortSignal) => Promise<void>,
+  deps: ServiceNotifyDeps,
+  notify: Notify,
   signal: AbortSignal,
 ): Promise<void> {
+  const { manager, log, watched, status } = deps;
   const { watchdogMs } = manager;
   // Twice within the time that the manager waits, as the Go kubelet does (watchdog_linux.go).
   const periodMs = watchdogMs === undefined ? STATUS_MS : watchdogMs / 2;
-  let told = status();
-  await notify(["READY=1", `STATUS=${told}`], signal);
   if (watchdogMs !== undefined)
     log.info("starting the systemd watchdog", { intervalSeconds: periodMs / 1000 });
+  let told: string | undefined;
+  let logged: string | undefined;
   while (!signal.aborted) {
     const problem = judgeWatchdog(watched());
     const now = problem === undefined ? status() : `not well: ${problem}`;
-    if (problem !== undefined && watchdogMs !== undefined && now !== told)
+    if (problem !== undefined && watchdogMs !== undefined && problem !== logged)
       log.error("the watchdog is not notified, as the agent is not healthy", { error: problem });
+    logged = problem;
     const assignments = [
+      ...(told === undefined ? ["READY=1"] : []),
       ...(problem === undefined && watchdogMs !== undefined ? ["WATCHDOG=1"] : []),
       ...(now === told ? [] : [`STATUS=${now}`]),
     ];
-    if (assignments.length > 0) await notify(assignments, signal);
-    told = now;
-    await clock.sleep(problem === undefined ? periodMs : periodMs / UNHEALTHY_FACTOR, signal);
+    const isSent = assignments.length === 0 || (await notify(assignments, signal));
+    if (isSent) told = now;
+    const isWell = problem === undefined && isSent;
+    await untilNext(deps, isWell ? periodMs : periodMs / RETRY_FACTOR, signal);
   }
+}
+
+/** Until there is something to tell: so long, or until the sources of pods that are waited for were seen. */
+async function untilNext(
+  { clock, seen }: ServiceNotifyDeps,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (seen.get()) await clock.sleep(ms, signal);
+  else await withTimeout({ clock, ms }, signal, (waits) => until(seen, Boolean, waits));
 }

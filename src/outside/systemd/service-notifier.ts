@@ -22,7 +22,8 @@ export interface ServiceNotifierOptions {
 }
 
 const PROGRAM = "systemd-notify";
-const TIMEOUT_MS = 5_000;
+/** systemd-notify itself waits for 5 s until the manager has read the message (sd_notify_barrier(3)), and says when it has not. */
+const TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 4096;
 const MICROS_PER_MS = 1000;
 
