@@ -89,6 +89,11 @@ test("removeService: kubeadm's drop-in goes, its unit and the drop-ins of others
     writeFileSync(join(folder, "10-kubeadm.conf"), "[Service]\n");
     await installService(KUBEADM, places, { io, starts: false });
     assert.ok(existsSync(join(folder, "20-nodelet.conf")));
+    // One that runs would not be started again by `enable --now`.
+    assert.match(
+      io.out(),
+      /start it: systemctl daemon-reload && systemctl restart kubelet\.service/,
+    );
     await removeService(places, io);
     assert.ok(!existsSync(join(folder, "20-nodelet.conf")));
     assert.ok(existsSync(join(folder, "10-kubeadm.conf")));

@@ -153,8 +153,10 @@ export async function installService(
     writeLines(io.stdout, [`${writeUnit(file) ? "wrote" : "unchanged"} ${file.path}`]);
   const units = files.map(({ unit }) => unit);
   if (!starts) {
+    // The kubelet's unit is enabled, and may run.
+    const start = service.kind === "kubeadm" ? "restart" : "enable --now";
     const names = units.join(" ");
-    writeLines(io.stdout, [`start it: systemctl daemon-reload && systemctl enable --now ${names}`]);
+    writeLines(io.stdout, [`start it: systemctl daemon-reload && systemctl ${start} ${names}`]);
     return EXIT_OK;
   }
   await mustSystemctl(places, ["daemon-reload"]);
