@@ -6,7 +6,8 @@ export interface Boot {
   readonly modules: readonly string[];
 }
 export const QEMU: string;
-export const EMULATION: readonly string[];
+export const EMULATION_OF_ONE: readonly string[];
+export const KERNEL_ARGUMENTS: string;
 export const FIRST_DISK: Boot;
 export function guestParts(options?: {
   readonly say?: (text: string) => void;

@@ -5,10 +5,16 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { EMULATION, FIRST_DISK, guestParts, QEMU } from "../../../tools/guest/guest.mjs";
+import {
+  EMULATION_OF_ONE,
+  FIRST_DISK,
+  guestParts,
+  KERNEL_ARGUMENTS,
+  QEMU,
+} from "../../../tools/guest/guest.mjs";
 
 const MEMORY_MIB = 4096;
-const COMMAND_MS = 180_000;
+const COMMAND_MS = 300_000;
 const CONNECT_TRIES = 200;
 
 /** See the head of this file. */
@@ -38,11 +44,12 @@ export class Machine {
     const child = spawn(
       QEMU,
       [
-        ...EMULATION,
+        ...EMULATION_OF_ONE,
         ...["-m", `${MEMORY_MIB}`, "-kernel", kernel, "-initrd", initramfs],
-        ...["-append", "console=ttyS0 quiet panic=-1 psi=1 rw systemd.show_status=0"],
+        ...["-append", `${KERNEL_ARGUMENTS} rw systemd.show_status=0`],
         ...["-nodefaults", "-display", "none", "-vga", "none", "-monitor", "none", "-net", "none"],
-        ...["-drive", `file=${disk},format=raw,if=virtio`],
+        // What the machine has written survives its end; only what it holds back is lost.
+        ...["-drive", `file=${disk},format=raw,if=virtio,cache=unsafe`],
         ...["-chardev", `file,id=console,path=${join(folder, "console.log")},append=on`],
         ...["-serial", "chardev:console"],
         ...["-chardev", `socket,id=channel,path=${channel},server=on,wait=on`],
