@@ -259,6 +259,28 @@ test("an agent that starts while the API is away ends nothing, and goes on when 
     assert.equal(world.runtime.sandboxes.size, 1);
   }));
 
+test("a pod that cannot be observed any more before its source was read is no orphan", () =>
+  inCluster(async ({ world, api, pod, create }) => {
+    create("web", SLEEP);
+    await world.advance(10_000);
+    const sandboxes = [...world.runtime.sandboxes.keys()];
+    world.killAgent();
+    api.goDown();
+    world.startAgent();
+    await world.advance(10_000);
+    // It was observed when the agent began; of what happens now the runtime does not tell.
+    world.runtime.refused.add("containerStatus");
+    for (const id of world.runtime.containers.keys()) world.runtime.exitContainer(id, 1);
+    await world.advance(120_000);
+    api.comeBack();
+    await world.advance(120_000);
+    world.runtime.refused.delete("containerStatus");
+    await world.advance(120_000);
+    assert.deepEqual([...world.runtime.sandboxes.keys()], sandboxes);
+    assert.equal(pod("web")?.status?.containerStatuses?.[0]?.restartCount, 1);
+    assert.equal(conditionOf(pod("web"), "Ready"), "True");
+  }));
+
 test("a static pod has a mirror, which is made again when deleted and goes with the pod", () =>
   inCluster(async ({ world, api, pod }) => {
     const manifest = JSON.stringify(podOf("fixed", SLEEP, "Always"));

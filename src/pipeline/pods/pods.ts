@@ -142,9 +142,10 @@ export class Pods implements PodsView {
     for (const found of pods) {
       const actor = this.#actors.get(found.uid);
       if (actor) actor.post(signalOf(found));
-      else if (found.kind === "unobserved")
+      else if (found.kind === "unobserved") {
+        this.#found.delete(found.uid); // It waits to be observed again, and is no orphan until then.
         this.#hold(found.uid, () => this.#unobserved.note(found));
-      else this.#observed(found);
+      } else this.#observed(found);
     }
   }
 
@@ -333,10 +334,8 @@ export class Pods implements PodsView {
       startedAt: this.#deps.clock.wall(),
       mayHavePrerequisites: !this.#options.keepOrphans,
     });
-    const graceSeconds =
-      this.#options.orphanGraceSeconds === "own"
-        ? graceSecondsOf(pod)
-        : this.#options.orphanGraceSeconds;
+    const { orphanGraceSeconds } = this.#options;
+    const graceSeconds = orphanGraceSeconds === "own" ? graceSecondsOf(pod) : orphanGraceSeconds;
     const actor = this.#launch(record);
     this.#deps.ports.measures.orphaned();
     this.#deps.ports.decisions.record(
