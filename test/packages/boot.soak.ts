@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { FIRST_DISK, guestObstacle, guestParts } from "../../tools/guest/guest.mjs";
 import { makeDisk } from "./guest/disk.ts";
-import { files, manifest, PODS, TIERS } from "./guest/files.ts";
+import { DIARIES, files, manifest, PODS, TIERS } from "./guest/files.ts";
 import { Machine } from "./guest/machine.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -72,22 +72,11 @@ interface Diary {
 
 /** What each pod has written, by its name. */
 async function diaries(): Promise<ReadonlyMap<string, readonly Diary[]>> {
-  const names = new Map<string, string>();
-  const listed = await machine.run(
-    `${ASK}/pods | jq --raw-output '.items[] | "\\(.metadata.uid) \\(.metadata.name)"'`,
-  );
-  for (const line of listed.trim().split("\n")) {
-    const [uid = "", name = ""] = line.split(" ");
-    names.set(uid, name.replace(/-guest$/, ""));
-  }
   const found = new Map<string, Diary[]>();
-  const text = await machine.run(
-    "cd /var/lib/nodelet/kubelet/pods && grep -H . */volumes/kubernetes.io~empty-dir/data/diary",
-  );
+  const text = await machine.run(`cd ${DIARIES} && grep -H . */diary`);
   for (const line of text.trim().split("\n")) {
-    const [, uid = "", rest = ""] = /^([^/]+)\/[^:]*:(.*)$/.exec(line) ?? [];
+    const [, name = "", rest = ""] = /^([^/]+)\/diary:(.*)$/.exec(line) ?? [];
     const [event = "", seconds, boot = ""] = rest.split(" ");
-    const name = names.get(uid) ?? uid;
     found.set(name, [...(found.get(name) ?? []), { event, uptimeSeconds: Number(seconds), boot }]);
   }
   return found;

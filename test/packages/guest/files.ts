@@ -16,6 +16,9 @@ export const TIERS = [
 export const PODS = TIERS.flatMap(({ priority, pods }) =>
   Array.from({ length: pods }, (_, i) => ({ name: `p${priority}-${i}`, priority })),
 );
+/** Where pods keep their data, a folder for each. */
+export const DIARIES = "/var/lib/diaries";
+
 /** Writes its life to a volume: the boot it was started in, when it was asked to end, and when it ended. */
 const DIARY = [
   'note() { echo "$1 $(cut -d" " -f1 /proc/uptime) $(cat /proc/sys/kernel/random/boot_id)" >>/data/diary; sync; }',
@@ -46,7 +49,10 @@ export function manifest(name: string, priority: number): string {
           volumeMounts: [{ name: "data", mountPath: "/data" }],
         },
       ],
-      volumes: [{ name: "data", emptyDir: {} }],
+      // A pod that has ended for the shutdown of the machine leaves no emptyDir.
+      volumes: [
+        { name: "data", hostPath: { path: `${DIARIES}/${name}`, type: "DirectoryOrCreate" } },
+      ],
     },
   });
 }
