@@ -40,7 +40,10 @@ test(
       const now = await BoxedAgent.start(box);
       for (const agent of [now, earlier]) {
         if (!agent.running) await agent.start();
-        await agent.until("it answers", async () => (await lives(box)) === before, 60_000);
+        const isAsBefore = async () => (await lives(box)) === before;
+        // What differs says more than that something does.
+        await agent.until("it answers", isAsBefore, 60_000).catch(() => {});
+        assert.equal(await lives(box), before);
         await sleep(WATCHED_MS);
         assert.equal(await lives(box), before);
         await agent.stop();
