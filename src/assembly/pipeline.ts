@@ -50,7 +50,7 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
   health.add(...pipeline.sources.healthChecks);
   if (cluster) startClusterPods(base, pipeline, cluster);
   await startPipeline(pipeline, deps);
-  subsystems.runtime.start();
+  subsystems.runtime.followPods();
   return pipeline;
 }
 

@@ -34,6 +34,8 @@ export interface FakeRuntimeOptions {
   /** Whether there is an event stream at all. */
   events: boolean;
   networkReady: boolean;
+  /** Whether the runtime says of itself that it is ready. */
+  runtimeReady: boolean;
   /** Whether pods in the node's network can have users of their own. */
   userNamespacesHostNetwork: boolean;
 }
@@ -46,6 +48,7 @@ export const CALM: FakeRuntimeOptions = {
   eventLoss: 0,
   events: true,
   networkReady: true,
+  runtimeReady: true,
   userNamespacesHostNetwork: false,
 };
 
@@ -218,10 +221,14 @@ export const VERSION = {
 } as const;
 
 export function runtimeStatus(options: FakeRuntimeOptions): StatusResponse {
-  const { networkReady, userNamespacesHostNetwork } = options;
+  const { networkReady, runtimeReady, userNamespacesHostNetwork } = options;
   const reason = "NetworkPluginNotReady";
   const conditions = [
-    { type: "RuntimeReady", status: true },
+    {
+      type: "RuntimeReady",
+      status: runtimeReady,
+      ...(runtimeReady ? {} : { reason: "Broken", message: "no shim" }),
+    },
     { type: "NetworkReady", status: networkReady, reason, message: "no network" },
   ];
   const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }, { name: "kata" }];

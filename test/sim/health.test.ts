@@ -54,6 +54,72 @@ test("the Ready condition tells what is wrong with the agent, before the node is
     assert.equal(readyMessageOf(node()), well);
   }));
 
+test("a runtime that does not answer makes the node NotReady after 30 s, and no sooner", () =>
+  inCluster(async ({ world, node }) => {
+    await world.advance(3_000);
+    const handlers = node()?.status?.runtimeHandlers;
+    assert.equal(handlers?.length, 2);
+    world.runtime.refused.add("status");
+    await world.advance(24_000);
+    assert.equal(readyMessageOf(node()), "kubelet is posting ready status");
+    assert.deepEqual(node()?.status?.runtimeHandlers, handlers, "they are known from before");
+    await world.advance(20_000);
+    assert.equal(readyOf(node())?.status, "False");
+    assert.equal(readyMessageOf(node()), "container runtime is down");
+    world.runtime.refused.clear();
+    await world.advance(15_000);
+    assert.equal(readyMessageOf(node()), "kubelet is posting ready status");
+  }));
+
+test("a runtime that says that it is not ready makes the node NotReady at once", () =>
+  inCluster(async ({ world, node }) => {
+    await world.advance(3_000);
+    world.runtime.options.runtimeReady = false;
+    await world.advance(6_000);
+    assert.equal(
+      readyMessageOf(node()),
+      "container runtime not ready: RuntimeReady=false reason:Broken message:no shim",
+    );
+    world.runtime.options.runtimeReady = true;
+    await world.advance(6_000);
+    assert.equal(readyMessageOf(node()), "kubelet is posting ready status");
+  }));
+
+for (const [runtime, answersAfterMs] of [
+  ["answers", 0],
+  ["answers only after 4 s", 4_000],
+] as const)
+  test(`the node stays Ready over a restart of the agent when the runtime ${runtime}`, () =>
+    inCluster(async ({ world, node }) => {
+      await world.advance(20_000);
+      const before = readyOf(node());
+      assert.equal(before?.status, "True");
+      for (let restart = 0; restart < 5; restart += 1) {
+        world.killAgent();
+        await world.advance(1_000);
+        if (answersAfterMs > 0) world.runtime.refused.add("status");
+        world.startAgent();
+        await world.advance(answersAfterMs);
+        world.runtime.refused.clear();
+        await world.advance(30_000);
+        assert.equal(readyOf(node())?.lastTransitionTime, before?.lastTransitionTime);
+      }
+    }));
+
+test("an agent that starts beside a runtime that does not answer makes the node NotReady after ten seconds", () =>
+  inCluster(
+    async ({ world, node }) => {
+      await world.advance(8_000);
+      assert.equal(node(), undefined);
+      await world.advance(8_000);
+      assert.match(
+        readyMessageOf(node()),
+        /container runtime status check may not have completed yet/,
+      );
+    },
+    ({ runtime }) => runtime.refused.add("status"),
+  ));
+
 test("an API server that is away is told as soon as it is back, and makes no node NotReady", () =>
   inCluster(async ({ world, api, node }) => {
     await world.advance(3_000);

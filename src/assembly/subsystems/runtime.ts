@@ -25,7 +25,7 @@ export async function assembleRuntime(
   const { config, rootFolder } = options;
   const { clock, log, host } = outside;
   const userNamespaces = await openUserNamespaces(options, { host, state }, scope.signal);
-  return new Runtime(
+  const runtime = new Runtime(
     {
       roots: { root: rootFolder, logs: config.podLogsDir },
       seccompDefault: config.seccompDefault,
@@ -49,6 +49,8 @@ export async function assembleRuntime(
       userNamespaces,
     },
   );
+  runtime.followHealth();
+  return runtime;
 }
 
 /** The resolvers that pods can get; what exceeds the limits in the node's own is reported at once, and when it changes. */

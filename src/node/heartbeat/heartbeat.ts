@@ -57,7 +57,7 @@ export interface HeartbeatDeps {
   readonly scope: TaskScope;
   readonly reachable: Reading<boolean>;
   /** Reads a snapshot of the machine. */
-  readonly readSnapshot: () => Promise<NodeSnapshot>;
+  readonly readSnapshot: (signal: AbortSignal) => Promise<NodeSnapshot>;
   /** A change of any of these triggers an update without waiting for the period. */
   readonly wakeOn: readonly Reading<unknown>[];
   /** The node as the API has it; undefined as long as it has none. The heartbeat is its writer. */
@@ -171,7 +171,7 @@ export class Heartbeat {
     const { identity, registration } = this.#options;
     if (this.#registered || !registration) return;
     for (let failures = 1; !signal.aborted; failures += 1) {
-      const snapshot = await this.#deps.readSnapshot();
+      const snapshot = await this.#deps.readSnapshot(signal);
       const status = deriveNodeStatus(undefined, identity, snapshot);
       const initial = initialNode(identity, registration, status);
       try {
@@ -226,7 +226,7 @@ export class Heartbeat {
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
     const known = await this.#withOwnMetadata(await client.get(NODES, place, signal), signal);
-    const snapshot = await readSnapshot();
+    const snapshot = await readSnapshot(signal);
     const resets = snapshot.amounts.resetsExtended === true && !this.#reset;
     const before = resets ? withoutExtended(known.status ?? {}) : known.status;
     const status = deriveNodeStatus(before, identity, snapshot);

@@ -1,7 +1,8 @@
 import type { RuntimeAbilities } from "../../config/gates/declared-features.ts";
-import type { Reading } from "../../kit/cell.ts";
+import { type Reading, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { HealthProblem } from "../../kit/health/health.ts";
+import { within } from "../../kit/within.ts";
 import type { ListedImage } from "../../subsystems/images/images.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";
@@ -12,7 +13,7 @@ export interface SnapshotDeps {
   readonly clock: Clock;
   /** Listed every 30 s by their own module, largest first. */
   readonly images: Reading<readonly ListedImage[]>;
-  readonly watch: Pick<Runtime["watch"], "health" | "lastListing">;
+  readonly watch: Pick<Runtime["watch"], "health" | "lastReady" | "lastListing">;
   readonly amounts: () => NodeCapacity;
   readonly ips: () => Promise<readonly string[]>;
   readonly pressure: () => NodePressure;
@@ -29,10 +30,24 @@ export interface SnapshotDeps {
 /** The runtime must have been listed within this time (PLEG relist threshold). */
 const LISTING_LIMIT_MS = 180_000;
 
-/** Reads a snapshot of the node for its status; `maxImages` as `nodeStatusMaxImages`. */
-export function snapshotReader(maxImages: number, deps: SnapshotDeps): () => Promise<NodeSnapshot> {
+/** The runtime is down when it was not ready for this time (kubelet.go maxWaitForContainerRuntime). */
+const RUNTIME_LIMIT_MS = 30_000;
+/** How long the first snapshot waits for the runtime: a node that was Ready shall not be NotReady for a restart of its agent. */
+const FIRST_ANSWER_MS = 10_000;
+
+/**
+ * Reads a snapshot of the node for its status; `maxImages` as `nodeStatusMaxImages`. Until the runtime has answered
+ * for the first time it waits for that, but not for long.
+ */
+export function snapshotReader(
+  maxImages: number,
+  deps: SnapshotDeps,
+): (signal: AbortSignal) => Promise<NodeSnapshot> {
   const { clock, watch } = deps;
-  return async () => {
+  const mayWaitUntil = clock.monotonic() + FIRST_ANSWER_MS;
+  return async (signal) => {
+    if (watch.lastReady === undefined)
+      await untilReady(mayWaitUntil - clock.monotonic(), deps, signal);
     const health = watch.health.get();
     return {
       amounts: deps.amounts(),
@@ -50,19 +65,36 @@ export function snapshotReader(maxImages: number, deps: SnapshotDeps): () => Pro
   };
 }
 
-const NEVER_CHECKED = "container runtime status check may not have completed yet";
+/** Waits until the runtime is ready, at most so long. */
+async function untilReady(
+  ms: number,
+  { watch, clock }: SnapshotDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (ms <= 0) return;
+  const limit = { clock, ms, what: "the container runtime" };
+  await within(limit, signal, (own) => until(watch.health, ({ ready }) => ready, own)).catch(
+    () => {},
+  );
+}
+
+const NEVER_READY = "container runtime status check may not have completed yet";
 
 /** Why the node is not ready, with the Go kubelet's text (runtime.go, kubelet_node_status.go). */
 function problemsOf({ watch, clock }: SnapshotDeps): readonly string[] {
-  const { ready, message, networkReady, networkProblem } = watch.health.get();
+  const { problem, networkReady, networkProblem } = watch.health.get();
+  const { lastReady } = watch;
   const problems: string[] = [];
-  if (!ready) problems.push(message === NEVER_CHECKED ? message : "container runtime is down");
+  if (lastReady === undefined) problems.push(NEVER_READY);
+  else if (clock.monotonic() - lastReady >= RUNTIME_LIMIT_MS)
+    problems.push("container runtime is down");
   const listedAt = watch.lastListing.get();
   const silentMs = listedAt === undefined ? 0 : clock.monotonic() - listedAt;
   if (silentMs > LISTING_LIMIT_MS)
     problems.push(
       `PLEG is not healthy: pleg was last seen active ${Math.round(silentMs / 1000)}s ago; threshold is 3m0s`,
     );
+  if (problem !== "") problems.push(problem);
   if (!networkReady) problems.push(networkProblem);
   return problems;
 }

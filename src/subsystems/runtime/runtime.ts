@@ -155,10 +155,16 @@ export class Runtime {
     return this.#deps.cri.runtime;
   }
 
-  /** Starts watching; `lookOnce` should have been awaited before. */
-  start(): void {
+  /** Starts to ask the runtime for its status: the node's condition and admission wait for the first answer. */
+  followHealth(): void {
+    this.#deps.scope.spawn("runtime health", "restart", (signal) =>
+      this.watch.followHealth(signal),
+    );
+  }
+
+  /** Starts to observe pods; `listOnce` should have been awaited before. */
+  followPods(): void {
     const { scope } = this.#deps;
-    scope.spawn("runtime health", "restart", (signal) => this.watch.followHealth(signal));
     scope.spawn("runtime events", "restart", (signal) => this.watch.followEvents(signal));
     scope.spawn("runtime listings", "restart", (signal) => this.watch.followPods(signal));
   }

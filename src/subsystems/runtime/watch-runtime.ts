@@ -16,9 +16,14 @@ import { type WatchMeasures, watchMeasures } from "./instrument.ts";
 import type { Observer } from "./observe.ts";
 import { type PodHandler, PodObservations } from "./pod-observations.ts";
 
-/** How the runtime is, as far as pods and the node must know. */
+/**
+ * How the runtime is, as far as pods and the node must know. While it does not answer, it is not ready and all else
+ * stays as it last was.
+ */
 export interface RuntimeHealth {
   readonly ready: boolean;
+  /** Why not, where the runtime itself says so, with the Go kubelet's text for the node's condition; else empty. */
+  readonly problem: string;
   readonly networkReady: boolean;
   /** Why not, in the runtime's words. */
   readonly message: string;
@@ -35,6 +40,7 @@ export interface RuntimeHealth {
 /** Before the runtime has answered for the first time. */
 export const RUNTIME_UNKNOWN: RuntimeHealth = {
   ready: false,
+  problem: "",
   networkReady: false,
   message: "container runtime status check may not have completed yet",
   networkMessage: "container runtime network not ready",
@@ -84,6 +90,7 @@ export class RuntimeWatch {
   readonly #measures: WatchMeasures;
   readonly #observations: PodObservations;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
+  #lastReady: MonotonicMs | undefined;
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
   #listedUntil: MonotonicMs | undefined;
   /** Why the runtime cannot be listed, as last logged. */
@@ -114,6 +121,11 @@ export class RuntimeWatch {
 
   get health(): Reading<RuntimeHealth> {
     return this.#health;
+  }
+
+  /** When the runtime last answered that it is ready; `undefined` before the first time. */
+  get lastReady(): MonotonicMs | undefined {
+    return this.#lastReady;
   }
 
   /** When the last complete listing began; `undefined` before the first. */
@@ -164,12 +176,17 @@ export class RuntimeWatch {
       );
       const runtime = conditions.get("RuntimeReady");
       const network = conditions.get("NetworkReady");
+      const ready = runtime?.status === true;
+      if (ready) this.#lastReady = this.#deps.clock.monotonic();
       this.#setHealth({
-        ready: runtime?.status === true,
+        ready,
+        problem: ready
+          ? ""
+          : `container runtime not ready: ${conditionText("RuntimeReady", runtime)}`,
         networkReady: network?.status === true,
         message: [runtime?.reason, runtime?.message].filter(Boolean).join(": "),
         networkMessage: [network?.reason, network?.message].filter(Boolean).join(": "),
-        networkProblem: `container runtime network not ready: NetworkReady=${network?.status ?? false} reason:${network?.reason ?? ""} message:${network?.message ?? ""}`,
+        networkProblem: `container runtime network not ready: ${conditionText("NetworkReady", network)}`,
         handlers: runtimeHandlers.map(({ name, features: offers }) => ({
           name,
           ...(offers
@@ -186,13 +203,8 @@ export class RuntimeWatch {
       });
     } catch (error) {
       if (signal.aborted) return;
-      this.#setHealth({ ...RUNTIME_UNKNOWN, message: String(error) });
+      this.#setHealth({ ...this.#health.get(), ready: false, problem: "", message: String(error) });
     }
-  }
-
-  /** Called when the connection breaks: nothing is asked of the runtime until it answers again. */
-  connectionLost(message: string): void {
-    this.#setHealth({ ...RUNTIME_UNKNOWN, message });
   }
 
   /** Reads the event stream, opening it again whenever it breaks; run it with policy `restart`. */
@@ -346,6 +358,7 @@ export class RuntimeWatch {
     const known = this.#health.get();
     const same =
       known.ready === health.ready &&
+      known.problem === health.problem &&
       known.networkReady === health.networkReady &&
       known.message === health.message &&
       known.networkMessage === health.networkMessage &&
@@ -354,4 +367,15 @@ export class RuntimeWatch {
       known.userNamespacesHostNetwork === health.userNamespacesHostNetwork;
     if (!same) this.#health.set(health);
   }
+}
+
+/** A condition of the runtime as Go prints it (RuntimeCondition.String). */
+function conditionText(
+  type: string,
+  condition:
+    | { readonly status: boolean; readonly reason: string; readonly message: string }
+    | undefined,
+): string {
+  const { status = false, reason = "", message = "" } = condition ?? {};
+  return `${type}=${status} reason:${reason} message:${message}`;
 }
