@@ -96,7 +96,7 @@ test("a quick benchmark of a cluster's node measures every figure", {
       plain,
     ]) {
       assert.ok([...readyMs, ...goneMs, startCpuMs, stopCpuMs].every((ms) => ms > 0));
-      // Every pod is said to be ready, and in the end taken from the API.
+      // Every pod is reported to be ready, and in the end taken from the API.
       assert.ok((requests["patch pods/status"] ?? 0) >= 2 * readyMs.length, output);
       assert.equal(requests["delete pods"], readyMs.length, output);
     }

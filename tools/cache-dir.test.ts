@@ -29,10 +29,13 @@ test("cacheDir: an account without a home that can be written to has a folder of
 test("cacheDir: a process without HOME has the same absolute folder", () => {
   const url = new URL("./cache-dir.mjs", import.meta.url).href;
   const script = `import(${JSON.stringify(url)}).then(({ cacheDir }) => console.log(cacheDir()))`;
-  const said = (env: NodeJS.ProcessEnv) =>
+  const reported = (env: NodeJS.ProcessEnv) =>
     spawnSync(process.execPath, ["-e", script], { encoding: "utf8", env }).stdout.trim();
   const expected = cacheDir({}, userInfo());
-  assert.deepEqual([said({}), said({ HOME: "" }), said({ HOME: folder })], Array(3).fill(expected));
+  assert.deepEqual(
+    [reported({}), reported({ HOME: "" }), reported({ HOME: folder })],
+    Array(3).fill(expected),
+  );
 });
 
 test("withLockSync: waits for a holder that lives, and takes over from one that is gone", () => {

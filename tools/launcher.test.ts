@@ -138,7 +138,7 @@ test("Node: the one named, then the checkout's, then the one beside the package,
   assert.notEqual(below, beside);
 });
 
-test("what is missing is said, with the way out", () => {
+test("what is missing is reported, with the way out", () => {
   const fails = (root: string, env: Record<string, string>) => {
     const { status, stderr } = spawnSync(join(root, "bin/nodelet"), [], { encoding: "utf8", env });
     assert.equal(status, 1);

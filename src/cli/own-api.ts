@@ -54,7 +54,7 @@ const RETRY = { initialMs: 1_000, maxMs: 60_000 };
 
 /**
  * Starts the API of a node without a cluster, where the environment asks for one. Where it cannot be
- * started that is said and tried again with growing pauses: the agent does not depend on it. It ends with
+ * started that is reported and tried again with growing pauses: the agent does not depend on it. It ends with
  * the scope. Throws only when the signal is aborted.
  */
 export async function startOwnApi(

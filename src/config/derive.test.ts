@@ -33,15 +33,15 @@ test("the node's name is the host name or its override, trimmed and in lower cas
 });
 
 test("a name that is none is refused", () => {
-  const said = (hostname: string, override: string) => {
+  const reported = (hostname: string, override: string) => {
     const reading = deriveNodeName(hostname, override);
     return reading.ok ? "" : formatConfigProblem(reading.problem);
   };
-  assert.match(said("", ""), /--hostname-override: Required value: empty hostname is invalid/);
-  assert.match(said("node", "   "), /empty hostname is invalid/);
-  assert.match(said("my_host", ""), /Invalid value: "my_host".*set --hostname-override/);
-  assert.match(said("node", "a b"), /Invalid value: "a b"/);
-  assert.match(said("x".repeat(300), ""), /RFC 1123/);
+  assert.match(reported("", ""), /--hostname-override: Required value: empty hostname is invalid/);
+  assert.match(reported("node", "   "), /empty hostname is invalid/);
+  assert.match(reported("my_host", ""), /Invalid value: "my_host".*set --hostname-override/);
+  assert.match(reported("node", "a b"), /Invalid value: "a b"/);
+  assert.match(reported("x".repeat(300), ""), /RFC 1123/);
 });
 
 test("the layout below the root is the kubelet's", () => {

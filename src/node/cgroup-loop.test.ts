@@ -35,13 +35,13 @@ function scene() {
   const put = (uid: string, life: PodLifeName, pod: Pod = { metadata: { uid } }) =>
     podFacts.set(uid as PodUid, aFact(identifyPod(pod), { life }));
   const scope = new TaskScope("test", { clock, log: silentLog });
-  const said = { ofNode: ({ reason }: { readonly reason: string }) => events.push(reason) };
+  const reported = { ofNode: ({ reason }: { readonly reason: string }) => events.push(reason) };
   startCgroupLoop({
     outside: { clock, log: silentLog },
     scope,
     pipeline: { podFacts, seen },
     cgroups: at,
-    events: said as never,
+    events: reported as never,
   });
   return { clock, seen, put, passes, events, at, scope };
 }

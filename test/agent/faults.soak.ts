@@ -36,7 +36,7 @@ interface Row {
   readonly name: string;
   readonly seconds: number;
   /** What the log, `why --node` or the node says at some time. */
-  readonly said: RegExp | undefined;
+  readonly reported: RegExp | undefined;
   /** Nothing that a probe needs fails: each goes on at its times. */
   readonly probesGoOn?: true;
   begin(): Promise<void> | void;
@@ -93,14 +93,14 @@ const ROWS: readonly Row[] = [
   {
     name: "ENOSPC",
     seconds: 45,
-    said: /no space left on device/,
+    reported: /no space left on device/,
     begin: () => sh(`cat /dev/zero >${STATE}/filler 2>/dev/null || true; sync`).then(() => {}),
     end: () => sh(`rm ${STATE}/filler`).then(() => {}),
   },
   {
     name: "EMFILE",
     seconds: 45,
-    said: /EMFILE|too many open files/,
+    reported: /EMFILE|too many open files/,
     begin: async () => {
       const open = readdirSync(`/proc/${await node.agent.pid()}/fd`).length;
       await limitDescriptors(Math.max(8, open - 4));
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
   {
     name: "EIO",
     seconds: 45,
-    said: /EIO/,
+    reported: /EIO/,
     begin: () => box.run(["perl", "-e", SHUT_DOWN, STATE]).then(() => {}),
     end: async () => {
       // As after a repair: the same disk in the same place. Until nobody has a file of it open it stays broken.
@@ -124,28 +124,28 @@ const ROWS: readonly Row[] = [
   {
     name: "slow disk",
     seconds: 60,
-    said: undefined,
+    reported: undefined,
     begin: () => throttle(SLOW_BYTES),
     end: () => throttle(0),
   },
   {
     name: "read-only remount",
     seconds: 45,
-    said: /EROFS/,
+    reported: /EROFS/,
     begin: () => sh(`mount -o remount,ro ${STATE}`).then(() => {}),
     end: () => sh(`mount -o remount,rw ${STATE}`).then(() => {}),
   },
   {
     name: "containerd hanging",
     seconds: 130,
-    said: /runtime-listing/,
+    reported: /runtime-listing/,
     begin: () => signal("containerd", "STOP").then(() => {}),
     end: () => signal("containerd", "CONT").then(() => {}),
   },
   {
     name: "API server hanging",
     seconds: 100,
-    said: /lease/,
+    reported: /lease/,
     probesGoOn: true,
     begin: () => signal("kube-apiserver", "STOP").then(() => {}),
     end: () => signal("kube-apiserver", "CONT").then(() => {}),
@@ -153,7 +153,7 @@ const ROWS: readonly Row[] = [
   {
     name: "half-open connections",
     seconds: 100,
-    said: /lease/,
+    reported: /lease/,
     probesGoOn: true,
     begin: () => rules("-I", []).then(() => {}),
     end: () => rules("-D", []).then(() => {}),
@@ -161,7 +161,7 @@ const ROWS: readonly Row[] = [
   {
     name: "1 % packet loss",
     seconds: 60,
-    said: undefined,
+    reported: undefined,
     probesGoOn: true,
     begin: () => rules("-I", LOSS).then(() => {}),
     end: () => rules("-D", LOSS).then(() => {}),
@@ -268,7 +268,7 @@ const skip = apiServerObstacle() ?? loopObstacle() ?? false;
 
 for (const [at, row] of ROWS.entries()) {
   if (!WANTED.some((part) => row.name.includes(part))) continue;
-  test(`${row.name} for ${row.seconds} s: what runs goes on, it is said, all is well after`, {
+  test(`${row.name} for ${row.seconds} s: what runs goes on, it is reported, all is well after`, {
     skip,
   }, async (t) => {
     const { agent } = node;
@@ -277,13 +277,13 @@ for (const [at, row] of ROWS.entries()) {
     const logged = agent.log().length;
     const probed = await probes();
     await row.begin();
-    let said = "";
+    let reported = "";
     try {
       const until = performance.now() + row.seconds * 1000;
       await server.must("POST", PODS, podOf(`late-${at}`)).catch(() => {});
       while (performance.now() < until) {
         await sleep(5_000);
-        said += await agent.command("why", "--node").catch(() => "");
+        reported += await agent.command("why", "--node").catch(() => "");
       }
       if (row.probesGoOn) t.diagnostic(await judgeProbes(probed, row.seconds));
     } finally {
@@ -321,6 +321,6 @@ for (const [at, row] of ROWS.entries()) {
     assert.ok(agent.running, "the agent has ended");
     assert.deepEqual(await lives(), was);
     assert.equal(await starts(`late-${at}`), 1, "the new pod was started once");
-    if (row.said) assert.match(said + agent.log().slice(logged), row.said);
+    if (row.reported) assert.match(reported + agent.log().slice(logged), row.reported);
   });
 }

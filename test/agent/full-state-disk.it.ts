@@ -34,7 +34,7 @@ test("a disk that is full at the start: no pod is touched, the reserve frees spa
     assert.deepEqual(await tasks(box), before);
     agent.apply("c.yaml", manifest("c"));
     await agent.until("the reserve is released", () => !existsSync(box.path(RESERVE)));
-    await agent.until("it is said", () =>
+    await agent.until("it is reported", () =>
       /the disk is full; released reserved space/.test(agent.log()),
     );
     await agent.until("the status of the new pod is kept", () => agent.statuses().size === 3);
@@ -43,7 +43,7 @@ test("a disk that is full at the start: no pod is touched, the reserve frees spa
     await fill(box);
     agent.apply("d.yaml", manifest("d"));
     await agent.start();
-    await agent.until("it is said that the disk is full", async () =>
+    await agent.until("it is reported that the disk is full", async () =>
       /cannot be written.*no space left on device/.test(await whyNode(box)),
     );
     for (const id of before) assert.ok((await tasks(box)).includes(id), `${id} runs on`);
@@ -64,7 +64,7 @@ test("a root folder in which nothing can be made: the agent is up, reports it, a
     await box.run(["touch", `${ROOT}/filler`]);
     const agent = await BoxedAgent.start(box);
     agent.apply("a.yaml", manifest("a"));
-    await agent.until("it is said that the disk is full", async () =>
+    await agent.until("it is reported that the disk is full", async () =>
       /cannot be written.*no space left on device/.test(await whyNode(box)),
     );
     await box.run(["mount", "-o", "remount,nr_inodes=10000", ROOT]);

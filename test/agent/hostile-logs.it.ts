@@ -63,9 +63,9 @@ test("whatever a container puts in the place of its log, its end is reported and
         async () => hasEnded(await pods.pod(name), 3),
         60_000,
       );
-      const said = (await pods.container(name))?.state?.terminated?.message ?? "";
-      t.diagnostic(`${name}: ${JSON.stringify(said.slice(0, 150))}`);
-      assert.match(said, message, name);
+      const stated = (await pods.container(name))?.state?.terminated?.message ?? "";
+      t.diagnostic(`${name}: ${JSON.stringify(stated.slice(0, 150))}`);
+      assert.match(stated, message, name);
     }
     await checkNeighbours(agent, pods, "1");
     pods.remove("goes");

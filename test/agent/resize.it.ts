@@ -169,11 +169,11 @@ test("resources change in the kernel without a restart, and with one by policy",
       after.status?.containerStatuses?.[0]?.containerID,
       before.status?.containerStatuses?.[0]?.containerID,
     );
-    const said =
+    const reported =
       '{"containers":[{"name":"main","resources":{"limits":{"cpu":"400m","memory":"192Mi"},"requests":{"cpu":"200m","memory":"96Mi"}}}],"generation":2}';
     assert.deepEqual(await at.reasons("web"), [
-      `ResizeStarted Pod resize started: ${said}`,
-      `ResizeCompleted Pod resize completed: ${said}`,
+      `ResizeStarted Pod resize started: ${reported}`,
+      `ResizeCompleted Pod resize completed: ${reported}`,
     ]);
   });
   await t.test("less", async () => {
@@ -233,9 +233,9 @@ test("a resize that does not fit is deferred, or infeasible", { skip }, async (t
       message ?? "",
       /^Node didn't have enough capacity: cpu, requested: 1000000, capacity: \d+$/,
     );
-    const [said = ""] = await at.reasons("first");
+    const [reported = ""] = await at.reasons("first");
     assert.match(
-      said,
+      reported,
       /^ResizeInfeasible Pod resize Infeasible: \{"containers":.*"generation":2,"error":"Node didn't/,
     );
     const { resources } = pod.status?.containerStatuses?.[0] ?? {};

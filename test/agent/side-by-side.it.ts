@@ -67,7 +67,7 @@ test("run starts beside up: its socket has another name, and both answer", async
   await using node = await bareMachine();
   await node.run("up", "--detach", "--until-ready");
   const second = await startSecond(node);
-  await second.said(/agent is running/);
+  await second.reported(/agent is running/);
   assert.match(second.text, /listening on another path.*agent-2\.sock/);
   await sleep(TOGETHER_MS);
   assert.ok(second.process.running, second.text);
@@ -103,7 +103,7 @@ test("pods of two agents: neither takes away cgroups and logs of the other's", a
   }
   const argv = writeSecond(node, `staticPodPath: ${MANIFESTS}`);
   const second = node.start(argv, { NODELET_SOCKET: SECOND.socket });
-  await second.said(/agent is running/);
+  await second.reported(/agent is running/);
   const socket = `--socket=${SECOND.socket}`;
   const until = async (what: string, test: () => Promise<boolean>) => {
     const deadline = performance.now() + WAIT_MS;

@@ -134,12 +134,14 @@ test("each state file × each damage: the agent starts, says so, and no containe
         const reported = DAMAGES[damage]?.reported && !(lines && /empty|cut/.test(damage));
         if (reported) {
           const own = problems.find((each) => each.path === path);
-          const said = own ?? (damage === "input/output error" ? found : undefined);
-          assert.ok(said, `${about}: not reported in ${JSON.stringify(problems)}`);
+          const stated = own ?? (damage === "input/output error" ? found : undefined);
+          assert.ok(stated, `${about}: not reported in ${JSON.stringify(problems)}`);
           assert.ok(agent.log().includes(path), `${about}: not logged`);
           assert.match(
             metrics,
-            new RegExp(`nodelet_state_files_(set_aside_total|in_memory)\\{file="${said.file}"\\}`),
+            new RegExp(
+              `nodelet_state_files_(set_aside_total|in_memory)\\{file="${stated.file}"\\}`,
+            ),
             about,
           );
         }

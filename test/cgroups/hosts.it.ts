@@ -45,8 +45,8 @@ test("a reservation for a group that is not there ends the start with what to do
     const config = `systemReserved: {cpu: 500m}
 systemReservedCgroup: /nowhere
 enforceNodeAllocatable: [pods, system-reserved]`;
-    const said = await refusal(box, config);
-    assert.match(said, /enforceNodeAllocatable: a reservation cannot be enforced: .*\/nowhere/);
+    const stated = await refusal(box, config);
+    assert.match(stated, /enforceNodeAllocatable: a reservation cannot be enforced: .*\/nowhere/);
   }));
 
 test("cgroups that cannot be written are reported, and nothing is created", () =>
@@ -54,8 +54,8 @@ test("cgroups that cannot be written are reported, and nothing is created", () =
     const remount =
       'grep " /sys/fs/cgroup" /proc/self/mounts | while read -r _ at type _; do case $type in cgroup*) mount -o remount,ro,bind "$at";; esac; done';
     await box.run(["sh", "-c", remount]);
-    const said = await refusal(box, "");
-    assert.match(said, /kubepods.*(EROFS|read-only)/);
+    const stated = await refusal(box, "");
+    assert.match(stated, /kubepods.*(EROFS|read-only)/);
     assert.equal(groupValue(box, "/kubepods", "cgroup.procs"), undefined);
   }));
 

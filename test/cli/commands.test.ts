@@ -201,65 +201,65 @@ for (const argv of TEXTS)
 interface Refusal {
   readonly argv: readonly string[];
   readonly code: number;
-  readonly said: RegExp;
+  readonly text: RegExp;
 }
 const REFUSALS: readonly Refusal[] = [
-  { argv: ["gte", "pods"], code: 2, said: /unknown command 'gte'\n\(Did you mean get\?\)/ },
-  { argv: ["get"], code: 2, said: /missing required argument 'what'/ },
-  { argv: ["get", "pods", "--wat"], code: 2, said: /unknown option '--wat'/ },
+  { argv: ["gte", "pods"], code: 2, text: /unknown command 'gte'\n\(Did you mean get\?\)/ },
+  { argv: ["get"], code: 2, text: /missing required argument 'what'/ },
+  { argv: ["get", "pods", "--wat"], code: 2, text: /unknown option '--wat'/ },
   {
     argv: ["get", "pods", "-o", "xml"],
     code: 2,
-    said: /Allowed choices are wide, json, yaml, name/,
+    text: /Allowed choices are wide, json, yaml, name/,
   },
-  { argv: ["get", "podz"], code: 2, said: /unknown resource type "podz"\n {2}did you mean pods\?/ },
-  { argv: ["get", "deployments"], code: 2, said: /available types: pods, nodes/ },
-  { argv: ["get", "pods", "-l", "a b"], code: 2, said: /--selector: / },
-  { argv: ["get", "pod", "none"], code: 3, said: /pod none not found\n {2}nodelet get pods -A/ },
-  { argv: ["get", "probes", "-w"], code: 2, said: /probes cannot be watched/ },
-  { argv: ["probes", "pod/none"], code: 3, said: /pod none not found/ },
-  { argv: ["describe", "service", "x"], code: 2, said: /"service" cannot be described/ },
-  { argv: ["describe", "pod", "wbe"], code: 3, said: /pod wbe not found/ },
-  { argv: ["describe", "node", "other"], code: 3, said: /the node here is edge-1/ },
-  { argv: ["why", "none"], code: 3, said: /pod none not found/ },
+  { argv: ["get", "podz"], code: 2, text: /unknown resource type "podz"\n {2}did you mean pods\?/ },
+  { argv: ["get", "deployments"], code: 2, text: /available types: pods, nodes/ },
+  { argv: ["get", "pods", "-l", "a b"], code: 2, text: /--selector: / },
+  { argv: ["get", "pod", "none"], code: 3, text: /pod none not found\n {2}nodelet get pods -A/ },
+  { argv: ["get", "probes", "-w"], code: 2, text: /probes cannot be watched/ },
+  { argv: ["probes", "pod/none"], code: 3, text: /pod none not found/ },
+  { argv: ["describe", "service", "x"], code: 2, text: /"service" cannot be described/ },
+  { argv: ["describe", "pod", "wbe"], code: 3, text: /pod wbe not found/ },
+  { argv: ["describe", "node", "other"], code: 3, text: /the node here is edge-1/ },
+  { argv: ["why", "none"], code: 3, text: /pod none not found/ },
   {
     argv: ["why", "secret"],
     code: 3,
-    said: /failed to read it from the API server: pods "secret" is forbidden.*\n {2}kubectl describe pod secret -n default/,
+    text: /failed to read it from the API server: pods "secret" is forbidden.*\n {2}kubectl describe pod secret -n default/,
   },
-  { argv: ["why", "a/b/c"], code: 2, said: /names no pod/ },
+  { argv: ["why", "a/b/c"], code: 2, text: /names no pod/ },
   {
     argv: ["logs", "web", "-c", "none"],
     code: 3,
-    said: /has no container none\n {2}it has: web, side/,
+    text: /has no container none\n {2}it has: web, side/,
   },
-  { argv: ["logs", "web", "--tail", "x"], code: 2, said: /write a whole number/ },
-  { argv: ["logs", "web", "--since", "5"], code: 2, said: /with its unit/ },
-  { argv: ["logs", "web", "--since-time", "now"], code: 2, said: /"now" is not a time/ },
+  { argv: ["logs", "web", "--tail", "x"], code: 2, text: /write a whole number/ },
+  { argv: ["logs", "web", "--since", "5"], code: 2, text: /with its unit/ },
+  { argv: ["logs", "web", "--since-time", "now"], code: 2, text: /"now" is not a time/ },
   {
     argv: ["logs", "web", "--since", "5s", "--since-time", "2026-01-01T00:00:00Z"],
     code: 2,
-    said: /cannot be used together/,
+    text: /cannot be used together/,
   },
-  { argv: ["events", "--for", "web"], code: 2, said: /write pod\/name, / },
-  { argv: ["events", "--since", "1"], code: 2, said: /with its unit/ },
-  { argv: ["events", "--limit", "0"], code: 2, said: /from 1 to 5000/ },
-  { argv: ["events", "-w", "--root-dir", "/x"], code: 2, said: /--watch needs a running agent/ },
-  { argv: ["exec", "web"], code: 2, said: /missing required argument 'command'/ },
-  { argv: ["down", "--grace-period", "-1"], code: 2, said: /whole number of seconds/ },
-  { argv: ["up", "--timeout", "soon"], code: 2, said: /with its unit/ },
-  { argv: ["completion", "tcsh"], code: 2, said: /Allowed choices are bash, zsh, fish/ },
+  { argv: ["events", "--for", "web"], code: 2, text: /write pod\/name, / },
+  { argv: ["events", "--since", "1"], code: 2, text: /with its unit/ },
+  { argv: ["events", "--limit", "0"], code: 2, text: /from 1 to 5000/ },
+  { argv: ["events", "-w", "--root-dir", "/x"], code: 2, text: /--watch needs a running agent/ },
+  { argv: ["exec", "web"], code: 2, text: /missing required argument 'command'/ },
+  { argv: ["down", "--grace-period", "-1"], code: 2, text: /whole number of seconds/ },
+  { argv: ["up", "--timeout", "soon"], code: 2, text: /with its unit/ },
+  { argv: ["completion", "tcsh"], code: 2, text: /Allowed choices are bash, zsh, fish/ },
   {
     argv: ["get", "pods", "--socket", "/nowhere.sock"],
     code: 4,
-    said: /is not running .*\/nowhere.sock.\n {2}start it: sudo nodelet up/,
+    text: /is not running .*\/nowhere.sock.\n {2}start it: sudo nodelet up/,
   },
 ];
 
-for (const { argv, code, said } of REFUSALS)
+for (const { argv, code, text } of REFUSALS)
   test(`\`nodelet ${argv.join(" ")}\` is refused`, async () => {
     const result = await run(...argv);
-    assert.match(result.err, said);
+    assert.match(result.err, text);
     assert.equal(result.out, "");
     assert.equal(result.code, code);
     assert.doesNotMatch(result.err, /^ +at .*:\d+:\d+\)?$/m, "no stack");

@@ -81,24 +81,24 @@ test("the agent tightens files that are looser than the benchmark allows, and no
     ];
     const loaded = await loadConfig(argv, connectMachine(silentLog).host.files, { cwd: "/" });
     assert.deepEqual(loaded.problems, []);
-    const said: string[] = [];
+    const reported: string[] = [];
     const log = {
       ...silentLog,
       warn: (message: string, fields?: object) => {
-        if (message.startsWith("tightened")) said.push(JSON.stringify(fields));
+        if (message.startsWith("tightened")) reported.push(JSON.stringify(fields));
       },
     };
     await tightenNodeFiles(loaded, log);
     for (const [name, [, , after]] of Object.entries(files))
       assert.equal(statSync(at(name)).mode & 0o777, after, name);
-    assert.deepEqual(said.toSorted(), [
+    assert.deepEqual(reported.toSorted(), [
       JSON.stringify({ path: at("ca.crt"), from: "0666", to: "0644" }),
       JSON.stringify({ path: at("config.yaml"), from: "0644", to: "0600" }),
       JSON.stringify({ path: at("link.conf"), from: "0640", to: "0600" }),
     ]);
-    said.length = 0;
+    reported.length = 0;
     await tightenNodeFiles(loaded, log);
-    assert.deepEqual(said, []);
+    assert.deepEqual(reported, []);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -142,7 +142,7 @@ test("images are loaded, saved and pulled, and stay until down is run with --ima
     /^Pulled image: 127\.0\.0\.1:5000\/ok\/app:1 {2}sha256:[0-9a-f]{12} {2}\d/,
   );
   const slow = node.startOnTerminal(`nodelet images pull ${REGISTRY}/slow/large:1`);
-  await slow.said(/\[=*>? *\] +\d+% {2}\S+ \S+ of \S+ \w+/);
+  await slow.reported(/\[=*>? *\] +\d+% {2}\S+ \S+ of \S+ \w+/);
   assert.equal((await slow.process.exited).code, 0);
   const login = await node.nodelet(["images", "pull", `${REGISTRY}/auth/app:1`]);
   assert.equal(login.code, 1);

@@ -109,7 +109,7 @@ export class Running {
   }
 
   /** Waits until it has written what matches, from `from` on. */
-  async said(pattern: RegExp, from = 0): Promise<void> {
+  async reported(pattern: RegExp, from = 0): Promise<void> {
     const deadline = performance.now() + WAIT_MS;
     while (!pattern.test(this.#text.slice(from))) {
       if (!this.process.running) throw new Error(`it ended without ${pattern}:\n${this.#text}`);

@@ -40,10 +40,10 @@ export function anOverview(changes: Partial<Overview> = {}): Overview {
 
 /** An event about a pod, or about the node when no pod is named. */
 export function anEvent(
-  said: { reason: string; message: string; type?: string; pod?: string; count?: number },
+  reported: { reason: string; message: string; type?: string; pod?: string; count?: number },
   ageSeconds: number,
 ): CoreEvent {
-  const { pod, reason, message, type = "Normal", count = 1 } = said;
+  const { pod, reason, message, type = "Normal", count = 1 } = reported;
   return {
     metadata: { name: `${pod ?? "edge-1"}.${reason}.${ageSeconds}`, namespace: "default" },
     involvedObject:

@@ -107,15 +107,15 @@ enableServer: false
       stdio: ["ignore", "ignore", "pipe"],
     });
     const code = ended(child);
-    let said = "";
+    let reported = "";
     child.stderr.on("data", (chunk: Buffer) => {
-      said += chunk.toString("utf8");
+      reported += chunk.toString("utf8");
     });
-    await until(() => (said.includes("waiting for the container runtime") ? true : undefined));
+    await until(() => (reported.includes("waiting for the container runtime") ? true : undefined));
     assert.equal(readFileSync(`/proc/${child.pid}/comm`, "utf8"), `${name}\n`);
     assert.match(readFileSync(`/proc/${child.pid}/cmdline`, "utf8"), /--root-dir=/);
     child.kill("SIGTERM");
-    assert.equal(await code, 0, said);
+    assert.equal(await code, 0, reported);
   });
 
 test("`nodelet | head` ends without a complaint", async () => {

@@ -37,7 +37,7 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
 test("an agent that is stopped is replaced, one that is stopped for a moment is not, and the pod does not notice", async () => {
   await using node = await bareMachine();
   const up = node.start(["up", "--demo"]);
-  await up.said(READY);
+  await up.reported(READY);
   const pid = await httpdOf(node);
   const agent = `${noteOf(node).agent?.pid}`;
 
@@ -51,9 +51,12 @@ test("an agent that is stopped is replaced, one that is stopped for a moment is 
 
   const from = up.text.length;
   await node.box.run(["kill", "-STOP", agent]);
-  await up.said(/has not answered 3 times in a row \(its process is stopped\); replacing it/, from);
-  await up.said(/the agent exited with code 0/, from);
-  await up.said(/node \S+: Ready/, from);
+  await up.reported(
+    /has not answered 3 times in a row \(its process is stopped\); replacing it/,
+    from,
+  );
+  await up.reported(/the agent exited with code 0/, from);
+  await up.reported(/node \S+: Ready/, from);
   assert.notEqual(`${noteOf(node).agent?.pid}`, agent);
   assert.equal(await httpdOf(node), pid);
   assert.match(await node.run("get", "pods"), /^hello-\S+ +1\/1 +Running +0 /m);
@@ -87,7 +90,7 @@ test("an agent goes on without its supervisor, and a new up takes it over", asyn
   const second = noteOf(node);
   await node.box.run(["kill", "-KILL", `${second.supervisor.pid}`]);
   const up = node.start(["up"]);
-  await up.said(READY);
+  await up.reported(READY);
   assert.match(up.text, /agent is already running \(process \d+\); supervising it from now on/);
   assert.deepEqual(noteOf(node).agent, second.agent);
   assert.equal(await up.interrupt(), 0);

@@ -51,7 +51,7 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
   assert.match(await node.box.run(["busybox", "wget", "-qO-", url]), /Hello from a pod/);
 
   const second = node.start(["up"]);
-  await second.said(READY);
+  await second.reported(READY);
   assert.match(await node.run("why", "hello"), /adopted +Found running when the agent started/);
   assert.equal(await httpdOf(node), pid, "the pod was adopted as it is");
   assert.equal(await second.interrupt(), 0);
@@ -102,17 +102,17 @@ test("commands on a node in the background", async () => {
   assert.equal((await node.nodelet(["exec", "none", "--", "true"])).code, 3);
 
   const shell = node.startOnTerminal("nodelet exec -it hello -- sh");
-  await shell.said(/\$ /);
+  await shell.reported(/\$ /);
   shell.type("tty; stty size; exit 5\n");
   assert.equal((await shell.process.exited).code, 5);
   assert.match(shell.text, /\/dev\/pts\/0/);
 
   const watch = node.start(["get", "pods", "-w"]);
   const follow = node.start(["logs", "-f", "hello", "--tail=1"]);
-  await watch.said(/Running/);
+  await watch.reported(/Running/);
   await node.run("exec", "hello", "--", "rm", "/www/alive");
-  await watch.said(/Running +1 \(\d+s ago\)/);
-  await follow.said(/response:404/);
+  await watch.reported(/Running +1 \(\d+s ago\)/);
+  await follow.reported(/response:404/);
   assert.equal(await watch.interrupt(), 0);
   const why = await node.run("why", "hello");
   assert.match(why, /Unhealthy +Liveness probe failed: HTTP probe failed with statuscode: 404/);
@@ -129,7 +129,7 @@ test("the screen on a terminal shows the node, and Ctrl-C gives the terminal bac
   await using node = await bareMachine();
   await node.run("up", "--demo", "--detach", "--until-ready");
   const screen = node.startOnTerminal("nodelet up");
-  await screen.said(/EVENTS/);
+  await screen.reported(/EVENTS/);
   assert.match(screen.text, /hello-\S+ +1\/1 /);
   assert.match(screen.text, /Ctrl-C ends this view, agent and pods keep running/);
   screen.type(CTRL_C);
@@ -142,18 +142,18 @@ test("the screen on a terminal shows the node, and Ctrl-C gives the terminal bac
 test("agent and containerd come back when they die, and the pod does not notice", async () => {
   await using node = await bareMachine();
   const up = node.start(["up", "--demo"]);
-  await up.said(READY);
+  await up.reported(READY);
   const pid = await httpdOf(node);
 
   const note = () => JSON.parse(readFileSync(node.box.path("/run/nodelet/up.json"), "utf8"));
   await node.box.run(["kill", "-KILL", `${note().agent.pid}`]);
-  await up.said(/the agent exited with SIGKILL/);
+  await up.reported(/the agent exited with SIGKILL/);
   assert.match(up.text, /pods keep running; restarting it in 1 s/);
-  await up.said(/node \S+: Ready/, up.text.length);
+  await up.reported(/node \S+: Ready/, up.text.length);
 
   const [containerd = ""] = await node.pids("containerd");
   await node.box.run(["kill", "-KILL", containerd]);
-  await up.said(/containerd exited; restarting it/);
+  await up.reported(/containerd exited; restarting it/);
   await node.box.run([
     "sh",
     "-c",

@@ -66,8 +66,8 @@ export class Examination {
       ...(body === undefined ? {} : { body }),
       ...(contentType === undefined ? {} : { contentType }),
     });
-    const said = `${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`;
-    assert.ok(reply.status < 300, said);
+    const reported = `${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`;
+    assert.ok(reply.status < 300, reported);
     return reply.body;
   }
 

@@ -183,8 +183,8 @@ export function apiRulesContract(options: ExaminationOptions): void {
         const reply = await on.send({ method: "PATCH", path, body, contentType: MERGE_PATCH });
         assert.equal(reply.status, expected, `${restartPolicy} ${exitCode}: ${reply.body.message}`);
         if (expected === 200) continue;
-        const said = /Forbidden: may not be transitioned to non-terminated state/;
-        assert.match(reply.body.message, said);
+        const reported = /Forbidden: may not be transitioned to non-terminated state/;
+        assert.match(reply.body.message, reported);
         assert.match(reply.body.details.causes[0].field, /^status\.containerStatuses.*state$/);
       }
     },
@@ -299,9 +299,9 @@ export function apiRulesContract(options: ExaminationOptions): void {
     ];
     for (const [request, status, message] of vectors) {
       const reply = await on.send(request);
-      const said = typeof reply.body === "string" ? reply.body : reply.body.message;
-      assert.equal(reply.status, status, `${request.method} ${request.path}: ${said}`);
-      assert.match(said, message);
+      const reported = typeof reply.body === "string" ? reply.body : reply.body.message;
+      assert.equal(reply.status, status, `${request.method} ${request.path}: ${reported}`);
+      assert.match(reported, message);
     }
   });
 

@@ -361,6 +361,6 @@ export function kubeContract(
       assert.deepEqual([event.type, event.object.code], ["ERROR", 410]);
       return;
     }
-    assert.fail("the watch said nothing");
+    assert.fail("the watch reported nothing");
   });
 }

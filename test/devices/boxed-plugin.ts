@@ -151,7 +151,7 @@ export class DeviceNode {
     };
   }
 
-  /** What each attempt of a container said, oldest first. */
+  /** What each attempt of a container reported, oldest first. */
   seen(pod: string, name = "main"): readonly Seen[] {
     const logs = this.box.path("/var/log/pods");
     const folder = readdirSync(logs).find((each) => each.startsWith(`default_${pod}-box_`));

@@ -108,7 +108,7 @@ export class AgentWorld {
   }
 
   /** `type reason message` of events about an object, with the part it is about; the node's when none is named. */
-  said(name = NODE): readonly string[] {
+  reported(name = NODE): readonly string[] {
     return [...this.api.stored.values()]
       .filter(({ involvedObject }) => involvedObject.name === name)
       .map((event) => lineOf(event));

@@ -18,7 +18,7 @@ function record(world: EventWorld, n: number): void {
 interface Burst {
   readonly name: string;
   readonly mode: EventMode;
-  /** Events said without giving anybody a turn. */
+  /** Events reported without giving anybody a turn. */
   readonly atOnce: number;
 }
 

@@ -61,8 +61,13 @@ test("log: every event is logged at verbosity 3, before it is sent", async () =>
   world.events.ofPod(pod(), STARTED);
   world.events.ofPod(pod(), STARTED);
   await world.clock.advance(SECOND);
-  const said = world.log.filter((line) => line.startsWith("3 ") || line === "sent");
-  assert.deepEqual(said, ["3 Event occurred Started", "3 Event occurred Started", "sent", "sent"]);
+  const reported = world.log.filter((line) => line.startsWith("3 ") || line === "sent");
+  assert.deepEqual(reported, [
+    "3 Event occurred Started",
+    "3 Event occurred Started",
+    "sent",
+    "sent",
+  ]);
   await world.stop();
 });
 
@@ -286,11 +291,11 @@ test("whatever happens: everything is accounted for, and order per object is kep
           ? { kind: "fault", fault: { kind: "status", status: 503 } }
           : { kind: "ok" };
       };
-      const said: string[] = [];
+      const reported: string[] = [];
       for (const { pod: n, reason, message, pause, away: isAway } of steps) {
         away = isAway;
         world.events.ofPod(pod(`p${n}`), { type: "Normal", reason, message: `m${message}` });
-        said.push(`p${n} ${reason} m${message}`);
+        reported.push(`p${n} ${reason} m${message}`);
         await world.clock.advance(pause);
         assert.equal(unaccounted(world.events) >= 0, true);
       }

@@ -13,19 +13,19 @@ export const NODE_STORIES: readonly Story[] = [
       await world.want("web", { program: EXIT });
       await world.drop("web");
     },
-    said: ["Warning ContainerGCFailed: busy"],
+    reported: ["Warning ContainerGCFailed: busy"],
   },
   {
     name: "a node without a cluster's resolver",
     about: NODE,
     live: (world) => world.want("web"),
-    said: [`Warning MissingClusterDNS: ${NO_DNS}`],
+    reported: [`Warning MissingClusterDNS: ${NO_DNS}`],
   },
   {
     name: "a node that starts",
     about: NODE,
     live: (world) => world.clock.advance(1_000),
-    said: [
+    reported: [
       "Normal NodeAllocatableEnforced: Updated Node Allocatable limit across pods",
       "Normal Starting: Starting kubelet.",
     ],
@@ -39,7 +39,7 @@ export const NODE_STORIES: readonly Story[] = [
       facts: { swapBytes: 2 ** 30, kernelVersion: "5.10.0-30-amd64" },
     },
     live: (world) => world.clock.advance(1_000),
-    said: [
+    reported: [
       "Normal Starting: Starting kubelet.",
       "Warning PossibleMemoryBackedVolumesOnDisk: The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) might be swapped to disk and should no longer be considered secure.",
       "Warning CgroupV1: cgroup v1 support is in maintenance mode, please migrate to cgroup v2",
@@ -54,7 +54,7 @@ export const NODE_STORIES: readonly Story[] = [
       },
     },
     live: (world) => world.clock.advance(1_000),
-    said: [
+    reported: [
       "Warning CheckLimitsForResolvConf: Resolv.conf file '/etc/resolv.conf' contains search line consisting of more than 32 domains!",
     ],
   },
@@ -71,6 +71,6 @@ export const NODE_STORIES: readonly Story[] = [
       ],
     },
     live: (world) => world.clock.advance(5_000),
-    said: ["Warning SystemOOM: System OOM encountered, victim process: hog, pid: 4711"],
+    reported: ["Warning SystemOOM: System OOM encountered, victim process: hog, pid: 4711"],
   },
 ];

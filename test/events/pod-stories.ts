@@ -20,7 +20,7 @@ export const POD_STORIES: readonly Story[] = [
       await world.want("web");
       await world.drop("web");
     },
-    said: [PRESENT, CREATED, STARTED, STOPPING],
+    reported: [PRESENT, CREATED, STARTED, STOPPING],
   },
   {
     name: "a crash loop",
@@ -28,7 +28,7 @@ export const POD_STORIES: readonly Story[] = [
       await world.want("web", { program: EXIT });
       await world.clock.advance(60_000);
     },
-    said: [
+    reported: [
       PRESENT,
       CREATED,
       STARTED,
@@ -38,7 +38,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "an image that is pulled",
     live: (world) => world.want("web", { image: "nodelet.test/other:1" }),
-    said: [
+    reported: [
       'Normal Pulling {c}: Pulling image "nodelet.test/other:1"',
       'Normal Pulled {c}: Successfully pulled image "nodelet.test/other:1" in 0s (0s including waiting). Image size: 1000 bytes.',
       CREATED,
@@ -51,7 +51,7 @@ export const POD_STORIES: readonly Story[] = [
       await world.want("web", { image: "registry.test/none:1" });
       await world.clock.advance(30_000);
     },
-    said: [
+    reported: [
       'Normal Pulling {c}: Pulling image "registry.test/none:1"',
       'Warning Failed {c}: Failed to pull image "registry.test/none:1": registry.test/none:1: not found',
       "Warning Failed {c}: Error: ErrImagePull",
@@ -62,7 +62,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "an image that must be there and is not",
     live: (world) => world.want("web", { image: "nodelet.test/other:1", imagePullPolicy: "Never" }),
-    said: [
+    reported: [
       'Warning ErrImageNeverPull {c}: Container image "nodelet.test/other:1" is not present with pull policy of Never',
       "Warning Failed {c}: Error: ErrImageNeverPull",
     ],
@@ -73,7 +73,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("imageStatus", "disk is gone");
       await world.want("web");
     },
-    said: [
+    reported: [
       `Warning InspectFailed {c}: Failed to inspect image "${IMAGE}": disk is gone`,
       "Warning Failed {c}: Error: ImageInspectError",
     ],
@@ -84,7 +84,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("createContainer", "no such device");
       await world.want("web");
     },
-    said: [PRESENT, "Warning Failed {c}: Error: no such device"],
+    reported: [PRESENT, "Warning Failed {c}: Error: no such device"],
   },
   {
     name: "a container that cannot be started",
@@ -92,13 +92,13 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("startContainer", "exec format error");
       await world.want("web");
     },
-    said: [PRESENT, CREATED, "Warning Failed {c}: Error: exec format error"],
+    reported: [PRESENT, CREATED, "Warning Failed {c}: Error: exec format error"],
   },
   {
     name: "a post-start hook that fails",
     live: (world) =>
       world.want("web", { lifecycle: { postStart: { exec: { command: FAILING_HOOK } } } }),
-    said: [
+    reported: [
       STARTED,
       "Warning FailedPostStartHook {c}: PostStartHook failed",
       "Normal Killing {c}: FailedPostStartHook",
@@ -110,7 +110,7 @@ export const POD_STORIES: readonly Story[] = [
       await world.want("web", { lifecycle: { preStop: { exec: { command: FAILING_HOOK } } } });
       await world.drop("web");
     },
-    said: [STARTED, STOPPING, "Warning FailedPreStopHook {c}: PreStopHook failed"],
+    reported: [STARTED, STOPPING, "Warning FailedPreStopHook {c}: PreStopHook failed"],
   },
   {
     name: "a hook over HTTPS that is answered in HTTP",
@@ -125,7 +125,7 @@ export const POD_STORIES: readonly Story[] = [
       const httpGet = { scheme: "HTTPS", host: "hook.test", port: 8443, path: "/" };
       await world.want("web", { lifecycle: { postStart: { httpGet } } });
     },
-    said: [
+    reported: [
       STARTED,
       "Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook hook.test:8443 got HTTP response, retry with HTTP succeeded",
     ],
@@ -139,7 +139,7 @@ export const POD_STORIES: readonly Story[] = [
       world.http = () => response(500, "broken");
       await world.clock.advance(5_000);
     },
-    said: [
+    reported: [
       STARTED,
       "Warning Unhealthy {c}: Liveness probe failed: HTTP probe failed with statuscode: 500",
       "Normal Killing {c}: Container c failed liveness probe, will be restarted",
@@ -151,7 +151,7 @@ export const POD_STORIES: readonly Story[] = [
       world.http = () => DEAD;
       await world.want("web", { readinessProbe: { httpGet: { port: 80 }, periodSeconds: 1 } });
     },
-    said: [
+    reported: [
       STARTED,
       'Warning Unhealthy {c}: Readiness probe failed: Get "http://10.1.0.2:80/": connection refused',
     ],
@@ -162,7 +162,7 @@ export const POD_STORIES: readonly Story[] = [
       world.http = () => ({ kind: "response", status: 302, body: "moved", redirectedAway: true });
       await world.want("web", { readinessProbe: { httpGet: { port: 80 }, periodSeconds: 1 } });
     },
-    said: [
+    reported: [
       STARTED,
       "Warning ProbeWarning {c}: Readiness probe warning: Probe terminated redirects, Response body: moved",
     ],
@@ -173,7 +173,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("runSandbox", "network is broken");
       await world.want("web");
     },
-    said: ["Warning FailedCreatePodSandBox: Failed to create pod sandbox: network is broken"],
+    reported: ["Warning FailedCreatePodSandBox: Failed to create pod sandbox: network is broken"],
   },
   {
     name: "a sandbox whose status cannot be had",
@@ -181,7 +181,9 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("sandboxStatus", "it does not answer");
       await world.want("web");
     },
-    said: ["Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: it does not answer"],
+    reported: [
+      "Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: it does not answer",
+    ],
   },
   {
     name: "a sandbox that dies",
@@ -190,7 +192,7 @@ export const POD_STORIES: readonly Story[] = [
       for (const id of world.runtime.sandboxes.keys()) world.runtime.killSandbox(id);
       await world.clock.advance(30_000);
     },
-    said: [
+    reported: [
       STARTED,
       "Normal SandboxChanged: Pod sandbox changed, it will be killed and re-created.",
     ],
@@ -202,7 +204,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("stopContainer", "shim is stuck");
       await world.drop("web");
     },
-    said: [
+    reported: [
       STOPPING,
       'Warning FailedKillPod: error killing pod: failed to "KillContainer" for "c" with KillContainerError: "shim is stuck"',
     ],
@@ -214,7 +216,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("stopSandbox", "network stays");
       await world.drop("web");
     },
-    said: [
+    reported: [
       STOPPING,
       'Warning FailedKillPod: error killing pod: failed to "KillPodSandbox" for "uid-web" with KillPodSandboxError: "network stays"',
     ],
@@ -225,7 +227,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("sandboxStatus", "broken store");
       await world.want("web");
     },
-    said: ["Warning FailedSync: error determining status: sandbox sandbox-1: broken store"],
+    reported: ["Warning FailedSync: error determining status: sandbox sandbox-1: broken store"],
   },
   {
     name: "a cgroup that cannot be made",
@@ -233,7 +235,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("cgroup.create", "no space left on device");
       await world.want("web");
     },
-    said: [
+    reported: [
       "Warning FailedCreatePodContainer: unable to ensure pod container exists: no space left on device",
     ],
   },
@@ -243,7 +245,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("makeDirectory", "read-only file system");
       await world.want("web");
     },
-    said: ["Warning Failed: error making pod data directories: read-only file system"],
+    reported: ["Warning Failed: error making pod data directories: read-only file system"],
   },
   {
     name: "a bad mount",
@@ -254,7 +256,7 @@ export const POD_STORIES: readonly Story[] = [
         { volumeMounts: [{ name: "data", mountPath: "/data" }] },
         { volumes: [{ name: "data", hostPath: { path: "/srv/file", type: "Directory" } }] },
       ),
-    said: [
+    reported: [
       'Warning FailedMount: MountVolume.SetUp failed for volume "data" : hostPath type check failed: /srv/file is not a directory',
     ],
   },
@@ -265,14 +267,14 @@ export const POD_STORIES: readonly Story[] = [
       await world.clock.advance(10_000);
       await world.want("web");
     },
-    said: [
+    reported: [
       "Warning NetworkNotReady: network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no network",
     ],
   },
   {
     name: "a pod that is too large",
     live: (world) => world.want("web", { resources: { requests: { cpu: "100" } } }),
-    said: [
+    reported: [
       "Warning OutOfcpu: Node didn't have enough resource: cpu, requested: 100000, used: 0, capacity: 3000",
     ],
   },
@@ -282,7 +284,7 @@ export const POD_STORIES: readonly Story[] = [
       await world.want("web", {}, { activeDeadlineSeconds: 10 });
       await world.clock.advance(30_000);
     },
-    said: [
+    reported: [
       STARTED,
       "Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline",
       STOPPING,
@@ -291,7 +293,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a pod whose resolver is the node's",
     live: (world) => world.want("web"),
-    said: [`Warning MissingClusterDNS: pod: "web_default(uid-web)". ${NO_DNS}`],
+    reported: [`Warning MissingClusterDNS: pod: "web_default(uid-web)". ${NO_DNS}`],
   },
   {
     name: "a pod with too many name servers",
@@ -301,7 +303,7 @@ export const POD_STORIES: readonly Story[] = [
         "/etc/resolv.conf": [1, 2, 3, 4].map((i) => `nameserver 192.0.2.${i}`).join("\n"),
       },
     },
-    said: [
+    reported: [
       "Warning DNSConfigForming: Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 192.0.2.1 192.0.2.2 192.0.2.3",
     ],
   },

@@ -114,7 +114,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
 };
 
 const SOURCES = join(import.meta.dirname, "../../src");
-const STORY_LINES = [...POD_STORIES, ...NODE_STORIES].flatMap(({ said }) => said);
+const STORY_LINES = [...POD_STORIES, ...NODE_STORIES].flatMap(({ reported }) => reported);
 
 test("every reason has an emitter, or belongs to a feature that does not exist yet", (context) => {
   const without: string[] = [];

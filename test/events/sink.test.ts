@@ -68,17 +68,17 @@ for (const mode of ["Protected", "Reference"] as const) {
 
   test(`${mode}: what a refusal means`, async () => {
     const rows = [
-      { answer: refusal(409, "AlreadyExists"), why: "exists", said: false },
+      { answer: refusal(409, "AlreadyExists"), why: "exists", reported: false },
       {
         answer: refusal(403, "Forbidden", ["NamespaceTerminating"]),
         why: "namespaceGone",
-        said: false,
+        reported: false,
       },
-      { answer: refusal(403, "Forbidden"), why: "rejected", said: true },
-      { answer: refusal(422, "Invalid"), why: "rejected", said: true },
-      { answer: { kind: "fault", fault: { kind: "construct" } }, why: "construct", said: true },
+      { answer: refusal(403, "Forbidden"), why: "rejected", reported: true },
+      { answer: refusal(422, "Invalid"), why: "rejected", reported: true },
+      { answer: { kind: "fault", fault: { kind: "construct" } }, why: "construct", reported: true },
     ] as const;
-    for (const { answer, why, said } of rows) {
+    for (const { answer, why, reported } of rows) {
       const world = await begin();
       let refused = 0;
       world.api.answer = ({ event }) => {
@@ -94,7 +94,7 @@ for (const mode of ["Protected", "Reference"] as const) {
       assert.deepEqual(world.api.writes, ["create Started"]);
       assert.equal(
         world.log.some((line) => line.startsWith("E ")),
-        said,
+        reported,
         why,
       );
       assert.equal(unaccounted(world.events), 0);

@@ -5,16 +5,19 @@ import { AgentWorld } from "./agent-world.ts";
 import { NODE_STORIES } from "./node-stories.ts";
 import { POD_STORIES } from "./pod-stories.ts";
 
-for (const { name, world: options, live, about = "web", said } of [...POD_STORIES, ...NODE_STORIES])
+for (const { name, world: options, live, about = "web", reported } of [
+  ...POD_STORIES,
+  ...NODE_STORIES,
+])
   test(`${name}`, async () => {
     const world = await AgentWorld.start(options);
     await live(world);
     await world.clock.advance(2_000);
-    const all = world.said(about);
+    const all = world.reported(about);
     let from = 0;
-    for (const line of said) {
+    for (const line of reported) {
       const at = all.indexOf(line, from);
-      assert.ok(at >= 0, `not said: ${line}\nsaid:\n  ${all.join("\n  ")}`);
+      assert.ok(at >= 0, `not reported: ${line}\nsaid:\n  ${all.join("\n  ")}`);
       from = at + 1;
     }
     world.faults.clear();
@@ -25,7 +28,7 @@ test("an agent that cannot start says why", async () => {
   const world = new AgentWorld();
   world.faults.set("cgroup.create", "read-only file system");
   await assert.rejects(world.start(), /read-only file system/);
-  const all = world.said();
+  const all = world.reported();
   assert.ok(
     all.some((line) => line.startsWith("Warning KubeletSetupFailed: ")),
     all.join("\n"),

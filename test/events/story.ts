@@ -8,7 +8,7 @@ export interface Story {
   /** Whom it is about; the pod `web` by default. */
   readonly about?: string;
   /** Expected events, in this order; others may occur between. */
-  readonly said: readonly string[];
+  readonly reported: readonly string[];
 }
 
 export const NO_DNS =

@@ -1,5 +1,5 @@
 // A node of `nodelet up` that runs short of memory, as its user sees it with kubectl and `nodelet why`: who is evicted,
-// what is said, and that the node is as before afterwards. The pods come from the node's own API, since static ones stay.
+// what is reported, and that the node is as before afterwards. The pods come from the node's own API, since static ones stay.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";

@@ -36,7 +36,7 @@ test("names of targets are unique, and each file of the corpus is one's", () => 
     assert.ok(names.includes(file.replace(/\.txt$/, "")), file);
 });
 
-/** Decoders that do what they must not do, and what is said of it. */
+/** Decoders that do what they must not do, and what is reported of it. */
 const FAULTY: Readonly<Record<string, readonly [run: (text: string) => void, why: RegExp]>> = {
   "throws an error of the language": [(text) => void (text as never as Wrong).a.b, /TypeError/],
   "exhausts the stack": [() => recurse(0), /RangeError/],

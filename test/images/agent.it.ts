@@ -95,12 +95,12 @@ test("what the dry run names is what goes; users, rules and the sandbox image ke
   assert.equal(rules.get("nodelet.test/pause:1"), "pinned");
   assert.ok((report.disk?.capacityBytes ?? 0) > 0);
   const dry = await json<ImagesReport>("images", "gc", "--dry-run", "--free", "8Mi");
-  const said = dry.images.map(({ id }) => id);
-  assert.equal(said.length, 1);
+  const reported = dry.images.map(({ id }) => id);
+  assert.equal(reported.length, 1);
   const done = await json<CollectionAnswer>("images", "gc", "--free", "8Mi");
   assert.deepEqual(
     done.removed.map(({ id }) => id),
-    said,
+    reported,
   );
   const rest = await json<CollectionAnswer>("images", "gc", "--unused");
   assert.deepEqual([...done.removed, ...rest.removed].map(({ tags }) => tags[0]).sort(), [

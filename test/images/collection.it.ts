@@ -50,9 +50,13 @@ test("beyond the high threshold images go in the order of their use down to the 
     },
   });
   const report = await node.images.report({ kind: "periodic" }, node.signal);
-  const said = report.images.filter(({ fate }) => fate === "delete").map(({ tags }) => tags[0]);
+  const reported = report.images.filter(({ fate }) => fate === "delete").map(({ tags }) => tags[0]);
   await node.images.upkeep(true, node.signal);
-  assert.deepEqual(said, [name("c"), name("d")], "never used before used, older before younger");
+  assert.deepEqual(
+    reported,
+    [name("c"), name("d")],
+    "never used before used, older before younger",
+  );
   assert.deepEqual(await node.names(), [name("a"), name("b"), name("e")]);
   assert.ok((await node.usage()) <= full - 12, `usage is ${await node.usage()}%, it was ${full}%`);
   assert.deepEqual(
@@ -69,7 +73,7 @@ test("beyond the high threshold images go in the order of their use down to the 
   await empty();
 });
 
-test("what cannot be freed is said with the Go kubelet's text, and fails from the second time on", async () => {
+test("what cannot be freed is reported with the Go kubelet's text, and fails from the second time on", async () => {
   await node.add(name("a"), 20);
   await node.start(name("a"), "Never");
   const full = await node.usage();

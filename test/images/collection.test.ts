@@ -1,4 +1,4 @@
-// The collection as a whole: what a look sees, what a pass removes, what is said about it.
+// The collection as a whole: what a look sees, what a pass removes, what is reported about it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -290,14 +290,16 @@ test("the dry run is the deletion that follows, for random nodes and goals", asy
       world.fill(full);
       const before = names(world);
       const report = await world.run(world.images.report(goal, world.signal));
-      const said = report.images.filter(({ fate }) => fate === "delete").map(({ tags }) => tags[0]);
+      const reported = report.images
+        .filter(({ fate }) => fate === "delete")
+        .map(({ tags }) => tags[0]);
       await world.run(world.images.collect(goal, world.signal).catch(() => {}));
       const left = new Set(names(world));
       assert.deepEqual(
         before.filter((name) => !left.has(name)),
-        said.sort(),
+        reported.sort(),
       );
-      assert.deepEqual(world.decisions.map(({ name }) => name).sort(), said.sort());
+      assert.deepEqual(world.decisions.map(({ name }) => name).sort(), reported.sort());
     }),
     { numRuns: 60 },
   );

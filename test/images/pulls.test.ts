@@ -1,4 +1,4 @@
-// Pulls: what is said about them, when they are tried again, who waits for whom, whose credentials count.
+// Pulls: what is reported about them, when they are tried again, who waits for whom, whose credentials count.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ImageOutcome } from "../../src/api/image-outcome.ts";
@@ -26,13 +26,13 @@ test("a pull says how long it and the waiting before took, and how large the ima
   world.runtime.store.sizes.set(IMAGE, 42_000_000);
   const first = world.ensure(IMAGE);
   present(await first);
-  assert.deepEqual(world.said, [
+  assert.deepEqual(world.reported, [
     `Pulling Pulling image "${IMAGE}"`,
     `Pulled Successfully pulled image "${IMAGE}" in 1.234s (1.234s including waiting). Image size: 42000000 bytes.`,
   ]);
   present(await world.ensure(IMAGE));
   assert.equal(
-    world.said.at(-1),
+    world.reported.at(-1),
     `Pulled Container image "${IMAGE}" already present on machine and can be accessed by the pod`,
   );
   assert.match(
@@ -47,7 +47,7 @@ test("events name the image as the pod does, the runtime gets the default tag", 
   world.runtime.store.onPull = ({ image }) => void pulled.push(image);
   present(await world.ensure("nodelet.test/app"));
   assert.deepEqual(pulled, ["nodelet.test/app:latest"]);
-  assert.equal(world.said[0], 'Pulling Pulling image "nodelet.test/app"');
+  assert.equal(world.reported[0], 'Pulling Pulling image "nodelet.test/app"');
 });
 
 test("what no waiting mends is refused with the Go kubelet's reasons", async () => {
@@ -92,7 +92,7 @@ for (const [error, reason, message] of [
     };
     const answer = refused(await world.ensure(IMAGE));
     assert.deepEqual([answer.reason, answer.message], [reason, message]);
-    assert.equal(world.said.at(-1), `Failed Failed to pull image "${IMAGE}": ${error}`);
+    assert.equal(world.reported.at(-1), `Failed Failed to pull image "${IMAGE}": ${error}`);
     const next = refused(await world.ensure(IMAGE));
     assert.equal(next.reason, "ImagePullBackOff");
     assert.equal(next.message, `Back-off pulling image "${IMAGE}": ${reason}: ${message}`);
@@ -292,7 +292,7 @@ test("the pod's secrets are tried first, then the node's own; all errors are tol
   present(await world.ensure(IMAGE, { pod: podWith("uid-1", "one", "two", "three") }));
   assert.deepEqual(tried, ["one:wrong", "two:also wrong", "node:right"]);
   assert.equal(
-    world.said[1],
+    world.reported[1],
     "FailedToRetrieveImagePullSecret Unable to retrieve some image pull secrets (three); attempting to pull the image may not succeed.",
   );
   present(await world.ensure(IMAGE, { pod: podWith("uid-2") }));

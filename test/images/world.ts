@@ -139,8 +139,8 @@ export class ImageWorld {
     };
   }
 
-  /** What was said in events, `Reason message`. */
-  get said(): readonly string[] {
+  /** What was reported in events, `Reason message`. */
+  get reported(): readonly string[] {
     return this.events.map(({ reason, message }) => `${reason} ${message}`);
   }
 

@@ -129,7 +129,7 @@ export class ApiServer implements AsyncDisposable {
     return this.#apiserver?.running ?? false;
   }
 
-  /** What kube-apiserver has said. */
+  /** What kube-apiserver has reported. */
   log(): string {
     return readLog(this.#place, "apiserver");
   }

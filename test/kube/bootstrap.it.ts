@@ -107,8 +107,10 @@ test("certificates that soon end are renewed, of the client and of the port", { 
       assertKeysArePrivate(box);
       // Through the API server, which believes no other authority than the cluster's.
       await node.agent.until("the port shows what the cluster signed", async () => {
-        const said = await node.server.kubectl(["exec", "web", "--", "echo", "hi"]).catch(() => "");
-        return said === "hi\n";
+        const reported = await node.server
+          .kubectl(["exec", "web", "--", "echo", "hi"])
+          .catch(() => "");
+        return reported === "hi\n";
       });
       // The life of the first certificate is long over: what comes now comes with a later one.
       await node.server.kubectl(["delete", "pod", "web", "--wait=false"]);

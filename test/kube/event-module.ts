@@ -87,7 +87,7 @@ export class EventModule implements AsyncDisposable {
     );
   }
 
-  /** Lets virtual time pass once everything that was said is settled. */
+  /** Lets virtual time pass once everything that was reported is settled. */
   async pass(ms: number): Promise<void> {
     await this.settled();
     if (this.#clock instanceof SimClock) await this.#clock.advance(ms);

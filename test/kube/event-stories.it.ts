@@ -23,9 +23,9 @@ type Container = NonNullable<NonNullable<Pod["spec"]>["containers"]>[number];
 interface Story {
   readonly container: Partial<Container>;
   readonly volumes?: NonNullable<Pod["spec"]>["volumes"];
-  /** Type, reason and message of what the kubelet says, in the order in which each is first said. */
-  readonly said: readonly Saying[];
-  /** What else may be said when the machine takes its time. */
+  /** Type, reason and message of what the kubelet says, in the order in which each is first reported. */
+  readonly reported: readonly Saying[];
+  /** What else may be reported when the machine takes its time. */
   readonly maybe?: readonly Saying[];
 }
 
@@ -42,7 +42,7 @@ const STARTED = ["Normal", "Started", /^Container started$/] as const;
 const STORIES: Readonly<Record<string, Story>> = {
   crash: {
     container: { command: ["sh", "-c", "exit 3"] },
-    said: [
+    reported: [
       PRESENT,
       CREATED,
       STARTED,
@@ -66,7 +66,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     maybe: [
       ["Warning", "BackOff", /^Back-off restarting failed container main in pod probe_default/],
     ],
-    said: [
+    reported: [
       PRESENT,
       CREATED,
       STARTED,
@@ -76,7 +76,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   },
   image: {
     container: { image: "nodelet.invalid/none:1", command: [...STAY] },
-    said: [
+    reported: [
       ["Normal", "Pulling", /^Pulling image "nodelet\.invalid\/none:1"$/],
       ["Warning", "Failed", /^Failed to pull image "nodelet\.invalid\/none:1": /],
       ["Warning", "Failed", /^Error: ErrImagePull$/],
@@ -87,7 +87,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   mount: {
     container: { command: [...STAY], volumeMounts: [{ name: "data", mountPath: "/data" }] },
     volumes: [{ name: "data", hostPath: { path: "/etc/hostname", type: "Directory" } }],
-    said: [
+    reported: [
       [
         "Warning",
         "FailedMount",
@@ -129,7 +129,7 @@ for (const mode of ["Protected", "Reference"] as const)
           "--field-selector",
           `involvedObject.name=${name}`,
         ]);
-        for (const [type, reason] of story.said)
+        for (const [type, reason] of story.reported)
           assert.match(table, new RegExp(`^\\S+ +${type} +${reason} +pod/${name} +\\S`, "m"));
       }
     }),
@@ -157,11 +157,11 @@ async function startNode(box: Box, server: ApiServer, mode: EventMode): Promise<
   return log;
 }
 
-/** Waits until everything was said; gives the events of the pod in the order in which they were first said. */
+/** Waits until everything was reported; gives the events of the pod in the order in which they were first reported. */
 async function untilSaid(
   server: ApiServer,
   name: string,
-  { said, maybe = [] }: Story,
+  { reported, maybe = [] }: Story,
   log: () => string,
 ): Promise<readonly CoreEvent[]> {
   const deadline = performance.now() + TIMEOUT_MS;
@@ -172,24 +172,24 @@ async function untilSaid(
       (a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1,
     );
     const lines = events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
-    if (isAllSaid(events, said)) {
+    if (isAllSaid(events, reported)) {
       for (const event of events)
         assert.ok(
-          [...said, ...maybe].some((saying) => isSaid(event, saying)),
+          [...reported, ...maybe].some((saying) => isSaid(event, saying)),
           `${event.reason} is not of this story:\n${lines.join("\n")}`,
         );
       return events;
     }
     if (performance.now() > deadline)
-      throw new Error(`of ${name} is said:\n${lines.join("\n")}\n${log().slice(-4000)}`);
+      throw new Error(`of ${name} is reported:\n${lines.join("\n")}\n${log().slice(-4000)}`);
     await sleep(200);
   }
 }
 
 /** Whether all expected events occurred, each for the first time in this order. */
-function isAllSaid(events: readonly CoreEvent[], said: readonly Saying[]): boolean {
+function isAllSaid(events: readonly CoreEvent[], reported: readonly Saying[]): boolean {
   let from = 0;
-  return said.every((saying) => {
+  return reported.every((saying) => {
     const at = events.findIndex((event, i) => i >= from && isSaid(event, saying));
     from = at + 1;
     return at >= 0;
@@ -217,10 +217,10 @@ function assertFields(event: CoreEvent, name: string): void {
 }
 
 /** The rows of the table of events: `Type Reason Age From Message`. */
-function assertDescribed(description: string, { said }: Story): void {
+function assertDescribed(description: string, { reported }: Story): void {
   const table = description.slice(description.indexOf("\nEvents:"));
   assert.match(table, /^ +Type +Reason +Age +From +Message$/m);
-  for (const [type, reason, message] of said) {
+  for (const [type, reason, message] of reported) {
     const rows = table.split("\n").filter((line) => line.startsWith(`  ${type}  `));
     const texts = rows.flatMap((row) => {
       const [, of, text] =

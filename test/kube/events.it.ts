@@ -208,8 +208,8 @@ test("an event about the node, a past one, and one with annotations", { skip }, 
   const node = { kind: "Node", apiVersion: "v1", name: "n1" };
   events.recorder.pastEventf(node, { type: "Warning", reason: "Rebooted", at }, "boot %s", "id");
   const annotations = { "example.test/a": "b" };
-  const said = { type: "Normal", reason: "Noted", annotations } as const;
-  events.recorder.annotatedEventf(node, said, "with %d", 1);
+  const reported = { type: "Normal", reason: "Noted", annotations } as const;
+  events.recorder.annotatedEventf(node, reported, "with %d", 1);
   await eventModule.settled();
   const stored = (await storedEvents(server, "default")).filter(
     ({ source }) => source?.component === "kubelet",

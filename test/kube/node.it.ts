@@ -19,8 +19,8 @@ test("a pod of the API runs, is exec'd into, is deleted, and leaves nothing", { 
     assert.ok((found?.status?.images ?? []).length > 0);
     await node.server.must("POST", PODS, podOf("web"));
     const readyMs = await node.untilReady("web");
-    const said = await node.server.kubectl(["exec", "web", "--", "echo", "hello from inside"]);
-    assert.equal(said, "hello from inside\n");
+    const reported = await node.server.kubectl(["exec", "web", "--", "echo", "hello from inside"]);
+    assert.equal(reported, "hello from inside\n");
     const logs = await node.server.kubectl(["logs", "web"]);
     assert.equal(typeof logs, "string");
     const events = await node.get<{ items: readonly CoreEvent[] }>(

@@ -68,9 +68,9 @@ const k = (...args: readonly string[]) => kubectl.run(args);
 async function until(what: RegExp, ...args: readonly string[]): Promise<string> {
   const deadline = performance.now() + WAIT_MS;
   for (;;) {
-    const said = await k(...args).catch((error: Error) => error.message);
-    if (what.test(said)) return said;
-    assert.ok(performance.now() < deadline, `${args.join(" ")}: no ${what} in ${said}`);
+    const reported = await k(...args).catch((error: Error) => error.message);
+    if (what.test(reported)) return reported;
+    assert.ok(performance.now() < deadline, `${args.join(" ")}: no ${what} in ${reported}`);
     await sleep(200);
   }
 }
@@ -121,7 +121,7 @@ test("a claim gets a local volume, and its data survives the pod", { skip }, asy
   assert.match(await k("exec", "web", "--", "cat", "/data/index.html"), /^again$/m);
 });
 
-test("a port of the node is waited for, and who has it is said", { skip }, async () => {
+test("a port of the node is waited for, and who has it is reported", { skip }, async () => {
   await apply(pod("second", 18080));
   const why =
     /0\/1 nodes are available: 1 node\(s\) didn't have free ports for the requested pod ports \(18080\/TCP is held by pod default\/web\)\./;

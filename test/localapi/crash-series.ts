@@ -57,7 +57,7 @@ class Series {
   unanswered = 0;
   version = 0;
 
-  /** Compares what the API has with what it said it has. */
+  /** Compares what the API has with what it reported it has. */
   async check(client: KubeClient, round: number, signal: AbortSignal): Promise<void> {
     const list = await client.list(CONFIG_MAPS, { namespace: NAMESPACE }, signal);
     const found = new Map(

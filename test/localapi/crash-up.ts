@@ -19,12 +19,12 @@ export async function killUpAgainAndAgain(rounds: number): Promise<CrashFigures>
   await using node = await bareMachine();
   // Checks that the machine can be a node at all, and builds the program where it is not built yet.
   await node.run("up", "--check");
-  const said = await node.box.run([process.execPath, SERIES, `${rounds}`], {
+  const reported = await node.box.run([process.execPath, SERIES, `${rounds}`], {
     timeoutMs: 60_000 + rounds * ROUND_MS,
   });
   await readyNode(node);
   await node.run("down");
-  return JSON.parse(said.trim().split("\n").at(-1) ?? "") as CrashFigures;
+  return JSON.parse(reported.trim().split("\n").at(-1) ?? "") as CrashFigures;
 }
 
 /** The series ends as soon as the local API answers: the agent's socket and the node's state come after it. */

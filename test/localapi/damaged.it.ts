@@ -115,9 +115,9 @@ test("objects.db × each damage: the agent runs, says why, touches no pod, and s
       const began = performance.now();
       await agent.start();
       t.diagnostic(`${damage}: started in ${Math.round(performance.now() - began)} ms`);
-      const said = (await whyNode(box)).replaceAll(/\s+/g, " ");
-      assert.match(said, /not ready: LocalAPIReady:/, damage);
-      assert.match(said, why, damage);
+      const reported = (await whyNode(box)).replaceAll(/\s+/g, " ");
+      assert.match(reported, /not ready: LocalAPIReady:/, damage);
+      assert.match(reported, why, damage);
       assert.match(agent.log(), /state file is unsafe to use and was not changed/, damage);
       const late = `late-${Object.keys(DAMAGES).indexOf(damage)}`;
       agent.apply(`${late}.yaml`, manifest(late));
@@ -150,7 +150,7 @@ test("objects.db × each damage: the agent runs, says why, touches no pod, and s
     }
   }));
 
-test("a pod whose object is damaged runs on, the others are served, and it is said", () =>
+test("a pod whose object is damaged runs on, the others are served, and it is reported", () =>
   withBox({}, async (box) => {
     const agent = await start(box);
     const before = await tasks(box);

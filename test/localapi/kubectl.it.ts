@@ -121,7 +121,7 @@ async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   await kubectl.run(["run", "waiting", image, "--image-pull-policy=Never", "--restart=Never"]);
   const deadline = performance.now() + 30_000;
   while (!/FailedScheduling .*were unschedulable/.test(await kubectl.run(["get", "events"]))) {
-    assert.ok(performance.now() < deadline, "nobody said why the pod waits");
+    assert.ok(performance.now() < deadline, "nobody reported why the pod waits");
     await sleep(200);
   }
   await kubectl.run(["uncordon", name]);
@@ -154,7 +154,7 @@ async function debugged(kubectl: Kubectl): Promise<void> {
   assert.match(await kubectl.run(["exec", "web", "-c", "looker", "--", "hostname"]), /^web$/m);
 }
 
-/** Runs a command without end until it has said what is expected. */
+/** Runs a command without end until it has reported what is expected. */
 async function follow(kubectl: Kubectl, args: readonly string[], expected: RegExp): Promise<void> {
   const process = kubectl.spawn(args);
   let text = "";
@@ -164,7 +164,7 @@ async function follow(kubectl: Kubectl, args: readonly string[], expected: RegEx
     });
   const deadline = performance.now() + 30_000;
   while (!expected.test(text)) {
-    assert.ok(performance.now() < deadline, `kubectl ${args.join(" ")} said only: ${text}`);
+    assert.ok(performance.now() < deadline, `kubectl ${args.join(" ")} printed only: ${text}`);
     await sleep(50);
   }
   await process.kill("SIGKILL");
@@ -237,10 +237,10 @@ for (const program of PROGRAMS)
     const pod = pods.trim().split("/").at(-1) ?? "";
     const line = `exec env KUBECONFIG=${KUBECONFIG} HOME=/root ${path} exec -it ${pod} -- sh`;
     const shell = node.startOnTerminal(line);
-    await shell.said(/\/ [$#] /);
+    await shell.reported(/\/ [$#] /);
     shell.type("tty; echo sum $((40 + 2))\n");
-    await shell.said(/\/dev\/pts\/\d+/);
-    await shell.said(/sum 42/);
+    await shell.reported(/\/dev\/pts\/\d+/);
+    await shell.reported(/sum 42/);
     shell.type("exit 5\n");
     assert.equal((await shell.process.exited).code, 5);
   });

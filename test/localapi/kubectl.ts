@@ -33,7 +33,7 @@ export function programOf({ path }: (typeof PROGRAMS)[number]): string | undefin
   }
 }
 
-/** kubectl in a box with a local API, and all that was said. */
+/** kubectl in a box with a local API, and all that was reported. */
 export class Kubectl {
   readonly #node: NodeBox;
   readonly #program: string;
@@ -54,10 +54,10 @@ export class Kubectl {
       stdin,
       timeoutMs: 60_000,
     });
-    const said = `${result.stdout}${result.stderr}`;
-    this.transcript.push(`$ kubectl ${args.join(" ")}`, said.trimEnd());
-    assert.equal(result.code, code, `kubectl ${args.join(" ")}: ${said}`);
-    return said;
+    const reported = `${result.stdout}${result.stderr}`;
+    this.transcript.push(`$ kubectl ${args.join(" ")}`, reported.trimEnd());
+    assert.equal(result.code, code, `kubectl ${args.join(" ")}: ${reported}`);
+    return reported;
   }
 
   spawn(args: readonly string[]) {

@@ -95,11 +95,11 @@ test("pods that nodelet stop has stopped come back with their data", { skip }, a
 
   // On a terminal down shows what goes, and takes no for an answer.
   const asked = node.startOnTerminal("cd /run/tmp; exec nodelet down");
-  await asked.said(/Remove it\? \[y\/N, e to export the objects first\]/);
+  await asked.reported(/Remove it\? \[y\/N, e to export the objects first\]/);
   assert.match(asked.text, new RegExp(` ${PODS + 1} pods: default/hello-\\S+, default/p0,`));
   assert.match(asked.text, new RegExp(`own API: 1 Secret, ${PODS} Pods`));
   asked.type("e\n");
-  await asked.said(/The objects are in \S+\.yaml\.[\s\S]*Remove it\?/);
+  await asked.reported(/The objects are in \S+\.yaml\.[\s\S]*Remove it\?/);
   const [, file = ""] = /The objects are in (\S+\.yaml)\./.exec(asked.text) ?? [];
   assert.match(readFileSync(node.box.path(file), "utf8"), /kind: Secret\n[\s\S]*name: p0\n/);
   asked.type("\n");
@@ -144,7 +144,7 @@ test("who interrupts stop and down is told what is left, and nothing else goes",
     [["down", "--yes"], BOTH_STOPPING, /left:\n {2}pod default\/stubborn-\S+: did not/],
   ] as const) {
     const command = node.start(argv);
-    await command.said(waits);
+    await command.reported(waits);
     for (const other of [["up", "--detach"], ["stop"], ["down", "--yes"]]) {
       const { code, stderr } = await node.nodelet(other);
       assert.equal(code, 1);

@@ -194,9 +194,10 @@ test("the power is cut: pods are back, and nothing that was acknowledged is lost
   );
   await untilReady(PODS.length + 1);
   await machine.run("write-objects >/dev/null 2>&1 &");
-  for (let waited = 0; machine.said.length < 10 && waited < 300; waited += 1) await sleep(1_000);
+  for (let waited = 0; machine.reported.length < 10 && waited < 300; waited += 1)
+    await sleep(1_000);
   await machine.cutPower();
-  const acknowledged = machine.said;
+  const acknowledged = machine.reported;
   assert.ok(acknowledged.length >= 10, `${acknowledged.length} objects were acknowledged`);
   machine = await Machine.start(disk, work);
   await machine.booted(1, BOOT_MS);

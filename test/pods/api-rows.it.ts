@@ -31,9 +31,9 @@ test("a pod's image changed in place; a critical pod takes the place of another"
       const inside = insideOf(box, async () => (await node.pod("changes"))?.status);
       assert.equal(await inside("cat /who"), "another image");
       const list = await node.get<CoreEventList>("/api/v1/namespaces/default/events");
-      const said = "Container main definition changed, will be restarted";
+      const reported = "Container main definition changed, will be restarted";
       assert.ok(
-        list?.items.some(({ reason, message }) => reason === "Killing" && message === said),
+        list?.items.some(({ reason, message }) => reason === "Killing" && message === reported),
       );
 
       const [container] = podOf("asks-for-some").spec?.containers ?? [];

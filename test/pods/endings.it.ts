@@ -108,8 +108,8 @@ describe("a container that is stopped to be restarted", () => {
     const status = (await pods.pod("sick"))?.status;
     assert.equal(status?.phase, "Running");
     assert.equal(status?.containerStatuses?.[0]?.lastState?.terminated?.exitCode, 0);
-    const said = "Killing: Container main failed liveness probe, will be restarted";
-    assert.ok((await pods.events("sick")).includes(said));
+    const reported = "Killing: Container main failed liveness probe, will be restarted";
+    assert.ok((await pods.events("sick")).includes(reported));
     pods.remove("sick");
   });
 });
@@ -163,8 +163,8 @@ describe("pods that end", () => {
 
   test("the end of a line as long as lines get is the last word", async () => {
     await pods.until("last-line", (pod) => pod?.status?.phase === "Failed", "has failed");
-    const said = (await pods.container("last-line"))?.state?.terminated?.message ?? "";
-    assert.deepEqual([said.length, said.slice(-10)], [2048, "xxthe end\n"]);
+    const reported = (await pods.container("last-line"))?.state?.terminated?.message ?? "";
+    assert.deepEqual([reported.length, reported.slice(-10)], [2048, "xxthe end\n"]);
   });
 
   test("what cannot be started says why in the runtime's own words", async () => {

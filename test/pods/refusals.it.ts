@@ -1,4 +1,4 @@
-// What this runtime cannot do is said, not left out silently.
+// What this runtime cannot do is reported, not left out silently.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { staying, withNode } from "../volumes/world.ts";

@@ -71,9 +71,9 @@ test("a class that is not there is waited for", () =>
         metadata: { name: "static" },
         spec: { runtimeClassName: "late", containers },
       });
-      const said = 'Failed to create pod sandbox: runtimeclass.node.k8s.io "late" not found';
+      const reported = 'Failed to create pod sandbox: runtimeclass.node.k8s.io "late" not found';
       await node.agent.until("it says why", async () =>
-        (await messagesOf(node, "static-node-1")).includes(said),
+        (await messagesOf(node, "static-node-1")).includes(reported),
       );
       await make(node, CLASSES, late);
       await node.untilReady("static-node-1");

@@ -15,24 +15,24 @@ async function statusLine({ inside }: VolumeNode, key: string, container: string
   return line.split(":")[1]?.trim() ?? "";
 }
 
-/** Waits until a pod that is applied is refused or waits, and gives what is said about it. */
+/** Waits until a pod that is applied is refused or waits, and gives what is reported about it. */
 async function saidOf(node: VolumeNode, spec: Partial<PodSpec>): Promise<string> {
   const { agent } = node;
   const others = agent.statuses().size;
   agent.apply("refused.yaml", manifest("refused", spec));
-  let said = "";
+  let reported = "";
   await agent.until("it is refused", () => {
     for (const status of agent.statuses().values()) {
       const waiting = status.containerStatuses?.[0]?.state?.waiting;
-      if (status.phase === "Failed") said = `${status.reason}: ${status.message}`;
+      if (status.phase === "Failed") reported = `${status.reason}: ${status.message}`;
       else if (/Error/.test(waiting?.reason ?? ""))
-        said = `${waiting?.reason}: ${waiting?.message}`;
+        reported = `${waiting?.reason}: ${waiting?.message}`;
     }
-    return said !== "";
+    return reported !== "";
   });
   agent.remove("refused.yaml");
   await agent.until("it is gone", () => agent.statuses().size === others);
-  return said;
+  return reported;
 }
 
 test("users, groups, capabilities, privileges, read-only root, hidden and locked files of the kernel", () =>

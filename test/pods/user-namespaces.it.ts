@@ -98,13 +98,13 @@ test("procMount Unmasked shows what is hidden otherwise", () =>
     { box: NEWER },
   ));
 
-test("a runtime that knows no user namespaces is said so", () =>
+test("a runtime that knows no user namespaces is reported so", () =>
   withNode(async ({ agent }) => {
     agent.apply("pod.yaml", {
       metadata: { name: "pod" },
       spec: { hostUsers: false, containers: [staying()] },
     });
-    const said =
+    const reported =
       "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces";
-    await agent.until("it says why", () => agent.log().includes(said));
+    await agent.until("it says why", () => agent.log().includes(reported));
   }));

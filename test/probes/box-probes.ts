@@ -14,17 +14,17 @@ export class ProbedNode implements AsyncDisposable {
   readonly box: Box;
   readonly agent: BoxedAgent;
   readonly #targets: BoxProcess;
-  readonly #said: AsyncIterator<string>;
+  readonly #output: AsyncIterator<string>;
 
   private constructor(
     box: Box,
     agent: BoxedAgent,
-    targets: { readonly process: BoxProcess; readonly said: AsyncIterator<string> },
+    targets: { readonly process: BoxProcess; readonly reported: AsyncIterator<string> },
   ) {
     this.box = box;
     this.agent = agent;
     this.#targets = targets.process;
-    this.#said = targets.said;
+    this.#output = targets.reported;
   }
 
   static async start(options: AgentOptions = {}): Promise<ProbedNode> {
@@ -32,9 +32,9 @@ export class ProbedNode implements AsyncDisposable {
     try {
       const process_ = box.spawn([process.execPath, TARGETS, box.nodeAddress]);
       if (!process_.stdout) throw new Error("the targets have no output");
-      const said = createInterface(process_.stdout)[Symbol.asyncIterator]();
+      const reported = createInterface(process_.stdout)[Symbol.asyncIterator]();
       const agent = await BoxedAgent.start(box, options);
-      const node = new ProbedNode(box, agent, { process: process_, said });
+      const node = new ProbedNode(box, agent, { process: process_, reported });
       await node.#until("ready");
       return node;
     } catch (error) {
@@ -110,7 +110,7 @@ export class ProbedNode implements AsyncDisposable {
 
   async #until(wanted: string): Promise<void> {
     for (;;) {
-      const { done, value } = await this.#said.next();
+      const { done, value } = await this.#output.next();
       if (done) throw new Error("the targets have ended");
       if (value === wanted) return;
     }

@@ -75,7 +75,7 @@ for (const [kind, handler] of Object.entries(KINDS)) {
   });
 }
 
-/** What the agent said of containers that did not go on. */
+/** What the agent reported of containers that did not go on. */
 function troubles(names: readonly string[]): string {
   const isTold = (line: string) =>
     /Unhealthy|Killing|BackOff|Failed|runtime/.test(line) &&

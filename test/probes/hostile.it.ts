@@ -1,4 +1,4 @@
-// Targets that mean no good, on real containerd: what they cost, and what is said of them.
+// Targets that mean no good, on real containerd: what they cost, and what is reported of them.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -76,7 +76,7 @@ const TABLE: Readonly<Record<string, Expected>> = {
     result: "error",
     output: /^rpc error: code = ResourceExhausted /,
   },
-  // CVE-2022-31030: the command is ended with its time, and what it said until then is kept by nobody.
+  // CVE-2022-31030: the command is ended with its time, and what it reported until then is kept by nobody.
   "stdout-endless": {
     probe: () => ({ exec: { command: ["yes"] }, periodSeconds: 5 }),
     result: "failure",
@@ -121,7 +121,7 @@ test("whatever is at the other end: a verdict in time, and bounded memory", asyn
     60_000,
   );
   await node.agent.until(
-    "much was said on stdout",
+    "much was printed on stdout",
     async () => {
       const probes = await Promise.all(COSTLY.map((name) => node.probe(name, "readiness")));
       return probes.every(({ history }) => history.length > 0);

@@ -79,13 +79,13 @@ for (const [kind, handler] of Object.entries(KINDS)) {
       .decisions()
       .filter(({ kind: did, rule }) => did === "killContainer" && rule === "liveness probe failed");
     assert.equal(killed.filter(({ inputs }) => inputs["container"] === kind).length, 1);
-    const said = (await node.events()).filter(({ involvedObject: o }) =>
+    const reported = (await node.events()).filter(({ involvedObject: o }) =>
       o.name?.startsWith(`${kind}-`),
     );
-    const unhealthy = said.filter(({ reason }) => reason === "Unhealthy");
+    const unhealthy = reported.filter(({ reason }) => reason === "Unhealthy");
     assert.ok(unhealthy.length > 0 && unhealthy[0]?.message?.startsWith("Liveness probe failed: "));
     assert.equal(
-      said.find(({ reason }) => reason === "Killing")?.message,
+      reported.find(({ reason }) => reason === "Killing")?.message,
       `Container ${kind} failed liveness probe, will be restarted`,
     );
     await gone(kind);

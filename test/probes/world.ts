@@ -28,7 +28,7 @@ export interface Seen {
   readonly target: string;
 }
 
-/** What a probe said, and when. */
+/** What a probe reported, and when. */
 export type Verdict = Extract<PodNews, { readonly kind: "probed" }> & { readonly atMs: WallMs };
 
 export interface WorldOptions extends Partial<ProbesOptions> {

@@ -124,9 +124,9 @@ test("CVE-2025-31133, CVE-2026-53488, other flaws of runtimes: the log names tho
     if (known === undefined) assert.doesNotMatch(node.box.logs(), line);
     else {
       await node.until(() => line.test(node.box.logs()), `the log names ${known.version}`);
-      const [said = ""] = line.exec(node.box.logs()) ?? [];
+      const [reported = ""] = line.exec(node.box.logs()) ?? [];
       for (const name of [...known.names, known.version, known.fixedIn])
-        assert.ok(said.includes(name), said);
+        assert.ok(reported.includes(name), reported);
     }
   }
 });

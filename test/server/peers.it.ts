@@ -59,7 +59,7 @@ async function residentMib(): Promise<number> {
 /** Many unauthenticated peers in a process of their own. */
 class Crowd implements AsyncDisposable {
   readonly #process;
-  #said = "";
+  #output = "";
 
   constructor(kind: string, port: number, count: number) {
     const argv = [
@@ -72,12 +72,12 @@ class Crowd implements AsyncDisposable {
     ];
     this.#process = node.box.spawn(argv);
     this.#process.stdout?.on("data", (chunk: Buffer) => {
-      this.#said = `${this.#said}${chunk}`.slice(-1000);
+      this.#output = `${this.#output}${chunk}`.slice(-1000);
     });
   }
 
   get count(): { readonly open: number; readonly closed: number } {
-    const last = this.#said.split("\n").at(-2);
+    const last = this.#output.split("\n").at(-2);
     return last === undefined ? { open: 0, closed: 0 } : JSON.parse(last);
   }
 
@@ -93,7 +93,7 @@ class Crowd implements AsyncDisposable {
 
   /** Whether the crowd itself has seen no change for a second: a busy one that says nothing has not settled. */
   #isStill(): boolean {
-    const last = this.#said.split("\n").slice(-6, -1);
+    const last = this.#output.split("\n").slice(-6, -1);
     return last.length === 5 && new Set(last).size === 1 && this.count.open > 0;
   }
 

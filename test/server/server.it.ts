@@ -89,7 +89,7 @@ describe("ports", () => {
 
   test("the socket is for root, and openssl believes the certificate that was made", async () => {
     assert.equal(statSync(node.socketPath).mode & 0o777, 0o600);
-    const said = await node.box.run([
+    const reported = await node.box.run([
       "sh",
       "-c",
       `
@@ -99,12 +99,12 @@ describe("ports", () => {
       openssl verify -CAfile /run/ca.crt -purpose sslserver kubelet.crt
       openssl s_client -connect 198.51.100.10:10250 -CAfile /run/ca.crt -verify_return_error </dev/null 2>&1 | grep -E "Verification|Protocol *:|New, "`,
     ]);
-    assert.match(said, /-rw-------/);
-    assert.match(said, /Hostname node-1 does match certificate/);
-    assert.match(said, /IP 198\.51\.100\.10 does match certificate/);
-    assert.match(said, /kubelet\.crt: OK/);
-    assert.match(said, /Verification: OK/);
-    assert.match(said, /TLSv1\.3/);
+    assert.match(reported, /-rw-------/);
+    assert.match(reported, /Hostname node-1 does match certificate/);
+    assert.match(reported, /IP 198\.51\.100\.10 does match certificate/);
+    assert.match(reported, /kubelet\.crt: OK/);
+    assert.match(reported, /Verification: OK/);
+    assert.match(reported, /TLSv1\.3/);
   });
 
   test("overview tells of the real runtime", async () => {

@@ -66,7 +66,7 @@ test("selectors choose, and those that cannot be read are refused", async () => 
   assert.match(message, /^labelSelector: /);
 });
 
-test("what is not there is said in metrics-server's words, and nothing of it is on the network", async () => {
+test("what is not there is reported in metrics-server's words, and nothing of it is on the network", async () => {
   const missing = await get<{ readonly message: string }>(
     `${TOP}/namespaces/default/pods/none`,
     404,

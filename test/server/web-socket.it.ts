@@ -56,7 +56,7 @@ function until(webSocket: WebSocket, channel: number, expected: RegExp): Promise
       text += message.subarray(1).toString();
       if (expected.test(text)) resolve();
     });
-    webSocket.once("close", () => reject(new Error(`closed; it said: ${text}`)));
+    webSocket.once("close", () => reject(new Error(`closed; its output: ${text}`)));
   });
 }
 

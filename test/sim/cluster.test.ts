@@ -227,13 +227,13 @@ test("the API is away for an hour: pods keep running, and it learns what happene
     assert.equal(pod("web")?.status?.containerStatuses?.[0]?.restartCount, 0);
     assert.equal(conditionOf(node(), "Ready"), "True");
     await world.advance(60_000);
-    const said = api.objects
+    const stated = api.objects
       .list("events")
       .map(
         ({ involvedObject, reason }) =>
           `${(involvedObject as { name: string }).name} ${String(reason)}`,
       );
-    assert.ok(said.includes("late-sim Started"), `the API heard: ${said.join(", ")}`);
+    assert.ok(stated.includes("late-sim Started"), `the API heard: ${stated.join(", ")}`);
   }));
 
 test("an agent that starts while the API is away ends nothing, and goes on when it is back", () =>

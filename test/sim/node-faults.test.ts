@@ -17,27 +17,31 @@ const PODS = { collection: "pods", namespace: "default" };
 interface Row {
   readonly fault: FaultName;
   /** What the agent says meanwhile, in its log, its health checks or the node's Ready condition. */
-  readonly said: RegExp | undefined;
+  readonly reported: RegExp | undefined;
   /** Whether pods that are created meanwhile are started meanwhile. */
   readonly starts: boolean;
   readonly settleMs?: number;
 }
 
 const ROWS: readonly Row[] = [
-  { fault: "ENOSPC", said: /no space left on device/, starts: false },
-  { fault: "EMFILE", said: /EMFILE/, starts: false },
-  { fault: "EIO", said: /EIO/, starts: false },
-  { fault: "slow disk", said: /thread-pool: file operations take more than 10s/, starts: false },
-  { fault: "read-only remount", said: /EROFS/, starts: false },
+  { fault: "ENOSPC", reported: /no space left on device/, starts: false },
+  { fault: "EMFILE", reported: /EMFILE/, starts: false },
+  { fault: "EIO", reported: /EIO/, starts: false },
   {
-    fault: "containerd hanging",
-    said: /runtime-listing|waiting for the container runtime/,
+    fault: "slow disk",
+    reported: /thread-pool: file operations take more than 10s/,
     starts: false,
   },
-  { fault: "API server hanging", said: /lease/, starts: false },
-  { fault: "half-open connections", said: /lease/, starts: false, settleMs: WATCH_SETTLE_MS },
-  { fault: "1 % packet loss", said: undefined, starts: true },
-  { fault: "clock that jumps", said: undefined, starts: true },
+  { fault: "read-only remount", reported: /EROFS/, starts: false },
+  {
+    fault: "containerd hanging",
+    reported: /runtime-listing|waiting for the container runtime/,
+    starts: false,
+  },
+  { fault: "API server hanging", reported: /lease/, starts: false },
+  { fault: "half-open connections", reported: /lease/, starts: false, settleMs: WATCH_SETTLE_MS },
+  { fault: "1 % packet loss", reported: undefined, starts: true },
+  { fault: "clock that jumps", reported: undefined, starts: true },
 ];
 
 const SLEEP: Program = { kind: "sleep" };
@@ -70,7 +74,7 @@ class Story {
   readonly world = new World(7, {}, { cluster: true });
   readonly faults: NodeFaults;
   readonly #api: FakeApiServer;
-  readonly #said = new Set<string>();
+  readonly #output = new Set<string>();
   #failures = 0;
 
   constructor() {
@@ -98,8 +102,8 @@ class Story {
       await this.world.advance(Math.min(left, 10_000));
       this.#supervise();
       for (const { name, problem } of this.world.agent?.health.problems.get() ?? [])
-        this.#said.add(`${name}: ${problem}`);
-      for (const { why } of this.world.agent?.state.problems.get() ?? []) this.#said.add(why);
+        this.#output.add(`${name}: ${problem}`);
+      for (const { why } of this.world.agent?.state.problems.get() ?? []) this.#output.add(why);
     }
   }
 
@@ -114,8 +118,8 @@ class Story {
     this.world.startAgent();
   }
 
-  get said(): string {
-    return [...this.#said].join("\n");
+  get reported(): string {
+    return [...this.#output].join("\n");
   }
 
   /** Ids of the containers of a pod that run, with how often they were restarted. */
@@ -140,7 +144,7 @@ class Story {
   }
 }
 
-async function play({ fault, said, starts, settleMs = SETTLE_MS }: Row, killed: boolean) {
+async function play({ fault, reported, starts, settleMs = SETTLE_MS }: Row, killed: boolean) {
   const story = new Story();
   const { world, faults } = story;
   try {
@@ -173,7 +177,7 @@ async function play({ fault, said, starts, settleMs = SETTLE_MS }: Row, killed: 
     faults.end(fault);
     await story.advance(settleMs);
 
-    if (said) assert.match(`${story.said}\n${world.trace.join("\n")}`, said);
+    if (reported) assert.match(`${story.reported}\n${world.trace.join("\n")}`, reported);
     if (starts) assert.ok(meanwhile, "a pod that was created meanwhile was not started");
     assert.deepEqual(
       ["serves", "fixed-sim"].map((name) => story.running(name)),
@@ -201,5 +205,5 @@ async function play({ fault, said, starts, settleMs = SETTLE_MS }: Row, killed: 
 
 for (const row of ROWS)
   for (const killed of [false, true])
-    test(`${row.fault}${killed ? ", and the agent is killed meanwhile" : ""}: what runs goes on, nothing is lost or doubled, it is said, all is well after`, () =>
+    test(`${row.fault}${killed ? ", and the agent is killed meanwhile" : ""}: what runs goes on, nothing is lost or doubled, it is reported, all is well after`, () =>
       play(row, killed));

@@ -31,7 +31,7 @@ export type ThreadAnswer =
   | { readonly kind: "done"; readonly tally: Tally }
   | { readonly kind: "failed"; readonly text: string };
 
-/** Plays all seeds; resolves with the sums, rejects with what the first seed that failed said. */
+/** Plays all seeds; resolves with the sums, rejects with what the first seed that failed reported. */
 export async function playSeeds({ module, name, first, count, tally = {} }: Play): Promise<Tally> {
   const step = Math.min(availableParallelism(), Math.max(count, 1));
   const threads: Worker[] = [];

@@ -68,7 +68,7 @@ test("a pod with ids of its own: sandbox, containers and mounts are told of them
       assert.deepEqual([uidMappings, gidMappings], [ids, ids]);
   }));
 
-test("a handler that cannot give a pod ids of its own is said so, by its name", () =>
+test("a handler that cannot give a pod ids of its own is reported so, by its name", () =>
   withPod(
     { hostUsers: false, runtimeClassName: "vm", containers: [MAIN] },
     async (world) => {
@@ -77,9 +77,9 @@ test("a handler that cannot give a pod ids of its own is said so, by its name", 
         { kind: "RuntimeClass", metadata: { name: "vm" }, handler: "kata" },
       );
       await world.advance(20_000);
-      const said = JSON.stringify(world.api?.objects.list("events"));
+      const reported = JSON.stringify(world.api?.objects.list("events"));
       assert.match(
-        said,
+        reported,
         /can't set `spec.hostUsers: false`, RuntimeClass handler \\"kata\\" does not support user namespaces/,
       );
       assert.equal(world.runtime.sandboxes.size, 0);
@@ -101,9 +101,9 @@ test("a pod waits for its runtime class and starts with its handler", () => {
   return withPod(
     { runtimeClassName: "vm", overhead, containers: [{ ...MAIN, resources }] },
     async (world) => {
-      const said = () => JSON.stringify(world.api?.objects.list("events"));
+      const reported = () => JSON.stringify(world.api?.objects.list("events"));
       assert.match(
-        said(),
+        reported(),
         /Failed to create pod sandbox: runtimeclass\.node\.k8s\.io \\"vm\\" not found/,
       );
       assert.equal(statusOf(world)?.phase, "Pending");

@@ -243,7 +243,7 @@ class ResizeGame {
     const isTooLarge =
       wanted.cpuMilli > allocatable.cpuMilli || wanted.memoryBytes > allocatable.memoryBytes;
     if (isTooLarge !== (reason === "Infeasible"))
-      world.fail(`pod ${pod.metadata?.name} is said to be ${reason}`);
+      world.fail(`pod ${pod.metadata?.name} is reported to be ${reason}`);
     let [cpu, memory] = [wanted.cpuMilli, wanted.memoryBytes];
     for (const other of agent.pipeline.pods.list()) {
       if (other.uid === uid || other.life.kind !== "running") continue;
@@ -255,7 +255,7 @@ class ResizeGame {
       world.fail(`pod ${pod.metadata?.name} waits although it fits`);
   }
 
-  /** Another agent finds everything as it should be: no container is touched, nothing is said again. */
+  /** Another agent finds everything as it should be: no container is touched, nothing is reported again. */
   async checkRestartChangesNothing(): Promise<void> {
     const world = this.#world;
     const actions = () =>

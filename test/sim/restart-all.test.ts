@@ -113,10 +113,10 @@ test("an agent that is killed half way goes on where it was", async () => {
     }
     await world.advance(60_000);
     const counts = countsOf(world).map((text) => Number(text.split(" ")[1]));
-    const said = `seed ${seed}: ${countsOf(world).join()}\n${world.trace.slice(-30).join("\n")}`;
+    const reported = `seed ${seed}: ${countsOf(world).join()}\n${world.trace.slice(-30).join("\n")}`;
     // The source may still wait for its turn; nobody is ever ahead of a round.
     const [least, most] = [Math.min(...counts), Math.max(...counts)];
-    assert.ok(least >= 1 && most - least <= 1, said);
+    assert.ok(least >= 1 && most - least <= 1, reported);
     world.killAgent();
   }
 });

@@ -289,7 +289,7 @@ test("logind is away at first, and its connection is lost later: the lock is hel
     assert.ok(logind.wentDownAt !== undefined && !logind.wasForced);
   }));
 
-test("a delay that logind does not take is said in the Go kubelet's words", () =>
+test("a delay that logind does not take is reported in the Go kubelet's words", () =>
   shutdownIn(TWO_PERIODS, async ({ world, node }) => {
     world.host.logind.ignoresFiles = true;
     await world.advance(60_000);

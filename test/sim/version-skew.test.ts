@@ -8,7 +8,7 @@ const MAIN = { name: "main", image: "nodelet.test/nodelet-test:1" };
 /** A calm cluster with one pod on this node, half a minute later. */
 async function withApiPod(
   spec: object,
-  use: (world: World, said: (reason: string) => readonly string[]) => Promise<void> | void,
+  use: (world: World, reported: (reason: string) => readonly string[]) => Promise<void> | void,
 ): Promise<void> {
   const world = new World(11, {}, { cluster: true });
   const { api } = world;
@@ -26,12 +26,12 @@ async function withApiPod(
     },
   );
   await world.advance(30_000);
-  const said = (reason: string) =>
+  const reported = (reason: string) =>
     (api.objects.list("events") as readonly { reason?: string; note?: string; message?: string }[])
       .filter((event) => event.reason === reason)
       .map(({ message, note }) => message ?? note ?? "");
   try {
-    await use(world, said);
+    await use(world, reported);
   } finally {
     world.killAgent();
   }
@@ -43,13 +43,13 @@ const phaseOf = (world: World) =>
 test("fields of a later API are ignored with one warning", () =>
   withApiPod(
     { containers: [{ ...MAIN, colour: "blue", resources: { shade: 1 } }], behaviours: ["calm"] },
-    async (world, said) => {
+    async (world, reported) => {
       assert.equal(phaseOf(world)?.phase, "Running");
       const expected =
         'unknown fields "spec.containers[0].resources.shade", "spec.containers[0].colour", "spec.behaviours" are ignored: this agent knows Kubernetes 1.36';
-      assert.deepEqual(said("UnknownField"), [expected]);
+      assert.deepEqual(reported("UnknownField"), [expected]);
       await world.advance(60_000);
-      assert.deepEqual(said("UnknownField"), [expected]);
+      assert.deepEqual(reported("UnknownField"), [expected]);
     },
   ));
 
@@ -77,13 +77,16 @@ const CLAIM_EVENT =
 
 for (const [what, spec] of Object.entries(UNSERVED))
   test(`${what} leaves the pod waiting, with an event`, () =>
-    withApiPod(spec, (world, said) => {
+    withApiPod(spec, (world, reported) => {
       const { phase, containerStatuses } = phaseOf(world) ?? {};
       assert.equal(phase, "Pending");
       assert.deepEqual(containerStatuses?.[0]?.state, { waiting: { reason: "ContainerCreating" } });
       if ("resourceClaims" in spec)
-        assert.match(said("FailedPrepareDynamicResources")[0] ?? "", CLAIM_EVENT);
+        assert.match(reported("FailedPrepareDynamicResources")[0] ?? "", CLAIM_EVENT);
       else
-        assert.match(said("FailedMount")[0] ?? "", /failed for volume "share" : .*not supported/);
+        assert.match(
+          reported("FailedMount")[0] ?? "",
+          /failed for volume "share" : .*not supported/,
+        );
       assert.equal(world.runtime.containers.size, 0);
     }));

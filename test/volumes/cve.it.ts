@@ -17,9 +17,9 @@ async function refused(node: VolumeNode, spec: Partial<PodSpec>, text: RegExp): 
     metadata: { name: "pod" },
     spec: { containers: [staying()], ...spec },
   });
-  const said = () =>
+  const reported = () =>
     text.test(agent.log()) || text.test(JSON.stringify([...agent.statuses().values()]));
-  await agent.until(`it says ${text}`, said);
+  await agent.until(`it says ${text}`, reported);
   const running = [...agent.statuses().values()].some(({ containerStatuses = [] }) =>
     containerStatuses.some(({ state }) => state?.running),
   );

@@ -9,7 +9,7 @@ import { insideOf, staying } from "./world.ts";
 const skip = apiServerObstacle() ?? false;
 
 test(
-  "environments: envFrom, keys, optional ones, services, and what is said when one is missing",
+  "environments: envFrom, keys, optional ones, services, and what is reported when one is missing",
   { skip },
   () =>
     withNode(async (node, box) => {
@@ -64,7 +64,7 @@ test(
       ])
         assert.ok(env.has(line), `${line} is not in\n${[...env].join("\n")}`);
       assert.ok(![...env].some((line) => /^(GONE|bytes)=/.test(line)));
-      await node.agent.until("what is left out is said", async () =>
+      await node.agent.until("what is left out is reported", async () =>
         (await eventTexts(node)).some((line) =>
           line.startsWith(
             "InvalidEnvironmentVariableValues: Keys [bytes] from the EnvFrom secret default/store",

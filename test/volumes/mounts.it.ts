@@ -9,7 +9,7 @@ import { staying, withNode } from "./world.ts";
 const waitingOf = (node: Parameters<Parameters<typeof withNode>[0]>[0], name = "main") =>
   node.agent.status()?.containerStatuses?.find((status) => status.name === name)?.state?.waiting;
 
-test("hostPath types: made, checked, and what is said when they do not fit", () =>
+test("hostPath types: made, checked, and what is reported when they do not fit", () =>
   withNode(async ({ box, agent, inside, run }) => {
     await box.run(["sh", "-c", "mkdir -p /var/lib/here; echo x >/var/lib/here/file"]);
     const paths = [

@@ -46,9 +46,9 @@ class BoxedApi {
     const folder = mkdtempSync(join(box.folder, "api-"));
     box.spawnLogged("api", [process.execPath, SERVER, folder, String(PORT), NODE]);
     const deadline = performance.now() + START_MS;
-    const said = () => readFileSync(join(box.folder, "api.log"), "utf8");
-    while (!/^serving$/m.test(said())) {
-      if (performance.now() > deadline) throw new Error(`the API does not start\n${said()}`);
+    const reported = () => readFileSync(join(box.folder, "api.log"), "utf8");
+    while (!/^serving$/m.test(reported())) {
+      if (performance.now() > deadline) throw new Error(`the API does not start\n${reported()}`);
       await sleep(100);
     }
     return new BoxedApi(box, folder);
@@ -236,11 +236,11 @@ test("a denial is told by events, and not asked again", () =>
     const name = request.metadata?.name;
     const denied = condition("Denied", "UnsupportedKeyType", "use ED25519", Date.now() as WallMs);
     await api.answer(request, { conditions: [denied] });
-    const said = [
+    const reported = [
       `Warning Denied: PodCertificateRequest default/${name} was denied, reason="UnsupportedKeyType", message="use ED25519"`,
       'Warning FailedMount: MountVolume.SetUp failed for volume "p" : PodCertificateRequest was permanently denied: reason="UnsupportedKeyType" message="use ED25519"',
     ];
-    for (const text of said)
+    for (const text of reported)
       await agent.until(text, async () => (await api.events("pod")).includes(text));
     assert.equal((await api.pod("pod")).status?.phase, "Pending");
     assert.equal((await api.requestsOf("pod")).length, 1);

@@ -70,7 +70,7 @@ test("short keeps three digits", () => {
   for (const [value, expected] of vectors) assert.equal(short(value), expected);
 });
 
-test("parseBenchOptions: defaults, quick, and what is said beside it", () => {
+test("parseBenchOptions: defaults, quick, and what is reported beside it", () => {
   const plain = parseBenchOptions([]);
   assert.deepEqual(plain.subjects, [{ kind: "checkout", label: "nodelet" }]);
   assert.deepEqual([plain.rounds, plain.pods, plain.singles, plain.idleSeconds], [3, 50, 9, 30]);

@@ -35,17 +35,17 @@ const VERSION_TIMEOUT_MS = 20_000;
 
 /** Asks a program what it is. In a box: a program that knows no `--version` may do who knows what. */
 export async function askKubelet(box: Box, label: string, path: string): Promise<Kubelet> {
-  const said = await box.run([path, ...runWord(path), "--version"], {
+  const reported = await box.run([path, ...runWord(path), "--version"], {
     timeoutMs: VERSION_TIMEOUT_MS,
   });
-  return { label, path, ...readVersion(said) };
+  return { label, path, ...readVersion(reported) };
 }
 
 /** Understands `Kubernetes v1.36.2+nodelet.0.1.0` and the like; throws for anything else. */
-export function readVersion(said: string): Pick<Kubelet, "version" | "minor" | "isNodelet"> {
-  const [, version, minor] = /^Kubernetes (v1\.(\d+)\.\S+)$/m.exec(said) ?? [];
+export function readVersion(reported: string): Pick<Kubelet, "version" | "minor" | "isNodelet"> {
+  const [, version, minor] = /^Kubernetes (v1\.(\d+)\.\S+)$/m.exec(reported) ?? [];
   if (version === undefined || minor === undefined)
-    throw new Error(`this is no kubelet, it says of itself: ${said.trim().slice(0, 200)}`);
+    throw new Error(`this is no kubelet, it says of itself: ${reported.trim().slice(0, 200)}`);
   return { version, minor: Number(minor), isNodelet: version.includes("+nodelet") };
 }
 

@@ -13,7 +13,7 @@ const [api, machinery] = fetchPackages(
   { say: (text) => process.stderr.write(`${text}\n`) },
 ).map((folder) => join(folder, "usr/share/gocode/src/k8s.io"));
 
-/** Later files do not overwrite what earlier ones said. */
+/** Later files do not overwrite what earlier ones reported. */
 const FILES = [
   join(machinery, "apimachinery/pkg/apis/meta/v1/generated.proto"),
   ...["core", "certificates", "coordination", "node", "scheduling", "authentication"].map((group) =>

@@ -20,8 +20,8 @@ export function licenceTexts(folders, packages) {
         .filter((file) => LICENCE_FILE.test(file))
         .toSorted()
         .map((file) => readFileSync(join(ROOT, folder, file), "utf8").trim());
-      const said = texts.length > 0 ? texts : [NO_TEXT];
-      return `${RULE}${name} ${version}: ${license}\n${said.map((text) => `\n${text}\n`).join("")}`;
+      const reported = texts.length > 0 ? texts : [NO_TEXT];
+      return `${RULE}${name} ${version}: ${license}\n${reported.map((text) => `\n${text}\n`).join("")}`;
     })
     .reduce((all, text) => all + text, TITLE);
 }

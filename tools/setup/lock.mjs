@@ -52,10 +52,10 @@ function prepareFolder(path) {
 }
 
 function startWaiting(other) {
-  let said = false;
+  let reported = false;
   return () => {
-    if (!said) say(`waiting for ${other}`);
-    said = true;
+    if (!reported) say(`waiting for ${other}`);
+    reported = true;
   };
 }
 

@@ -88,7 +88,7 @@ export async function packagesStep(profile, importance) {
   for (const need of unmet.filter((one) => one.optional)) await tryInstall(need);
 }
 
-/** What is good to have: whatever stands in the way is said and no more. */
+/** What is good to have: whatever stands in the way is reported and no more. */
 async function tryInstall({ debian }) {
   try {
     const obstacle = whyNotInstall();
@@ -182,10 +182,10 @@ function lockHolder(text) {
 
 /** Says once that the lock is waited for, and repeats what failed because of it until time is up. */
 function lockWatch(lockSeconds) {
-  let said = false;
+  let reported = false;
   const tell = (text) => {
-    if (said || !LOCKED.test(text)) return;
-    said = true;
+    if (reported || !LOCKED.test(text)) return;
+    reported = true;
     say(`waiting for the package lock, held by ${lockHolder(text)} (up to ${lockSeconds} s)`);
   };
   const deadline = Date.now() + lockSeconds * 1000;

@@ -14,15 +14,15 @@ const MAX_OFF_LINES = 10;
 export function checkOwnCode(files: ReadonlyMap<string, string>): Violation[] {
   const rows = files.get(RECORD)?.split("\n") ?? [];
   return rows.flatMap((row, index) => {
-    const [, paths = "", said = ""] = ROW.exec(row) ?? [];
-    if (said === "") return [];
+    const [, paths = "", reported = ""] = ROW.exec(row) ?? [];
+    if (reported === "") return [];
     const counts = paths
       .split("`")
       .filter(isPath)
       .map((path) => [path, linesOf(path, files)] as const);
     const missing = counts.find(([, count]) => count === 0);
     const lines = counts.reduce((sum, [, count]) => sum + count, 0);
-    const stated = Number(said);
+    const stated = Number(reported);
     const off = Math.abs(lines - stated) > Math.max(MAX_OFF_LINES, stated / 10);
     if (!missing && !off) return [];
     const message = missing

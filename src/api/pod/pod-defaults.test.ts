@@ -151,7 +151,7 @@ test("defaultPod: pod-level resources", () => {
         requests: { cpu: "1", "hugepages-2Mi": "4Mi" },
       },
     ],
-    ["nothing said, nothing filled in", { limits: { cpu: "1" } }, {}, {}],
+    ["nothing reported, nothing filled in", { limits: { cpu: "1" } }, {}, {}],
     ["requests alone stay", {}, { requests: { memory: "1Gi" } }, { requests: { memory: "1Gi" } }],
   ];
   for (const [name, own, pod, expected] of table) {

@@ -5,7 +5,7 @@ import { formatProblem } from "../decode/field-problem.ts";
 import { parseYamlDocument } from "../text/yaml.ts";
 import { staticPodProblems } from "./static-pod-references.ts";
 
-function said(spec: string): readonly string[] {
+function reported(spec: string): readonly string[] {
   const text = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: ${spec}}`;
   const { pods, problems } = decodePodDocument(parseYamlDocument(text).value);
   assert.deepEqual(problems.map(formatProblem), []);
@@ -13,13 +13,13 @@ function said(spec: string): readonly string[] {
 }
 
 const withVolume = (source: string) =>
-  said(`{containers: [{name: c, image: i}], volumes: [{name: v, ${source}}]}`);
+  reported(`{containers: [{name: c, image: i}], volumes: [{name: v, ${source}}]}`);
 const refused = (path: string, what: string) =>
   `spec.${path}: Forbidden: static pods may not reference ${what}`;
 
 test("a pod that needs nothing of the API has no problem", () => {
   assert.deepEqual(
-    said(`{
+    reported(`{
       serviceAccountName: "",
       imagePullSecrets: [{}],
       containers: [{name: c, image: i, env: [
@@ -41,7 +41,7 @@ test("a pod that needs nothing of the API has no problem", () => {
 
 test("references of the pod and of its containers", () => {
   assert.deepEqual(
-    said(`{
+    reported(`{
       serviceAccountName: a,
       imagePullSecrets: [{name: a}, {}, {name: b}],
       resourceClaims: [{name: a, resourceClaimName: b}],
@@ -63,7 +63,7 @@ test("references of the pod and of its containers", () => {
       refused("ephemeralContainers[0].envFrom[0].secretRef", "secrets"),
     ].toSorted(),
   );
-  assert.deepEqual(said("{containers: [{name: c, image: i}], serviceAccount: old}"), [
+  assert.deepEqual(reported("{containers: [{name: c, image: i}], serviceAccount: old}"), [
     refused("serviceAccountName", "serviceaccounts"),
   ]);
 });

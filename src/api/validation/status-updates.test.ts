@@ -170,9 +170,9 @@ test("podStatusProblems: each other rule bites, and lets pass what keeps it", ()
   ];
   for (const [spec, before, now, expected] of vectors) {
     const problems = problemsOf(spec, before, now);
-    const said = `${JSON.stringify(now)}: ${problems}`;
-    if (expected) assert.match(problems.join(), expected, said);
-    else assert.deepEqual(problems, [], said);
+    const reported = `${JSON.stringify(now)}: ${problems}`;
+    if (expected) assert.match(problems.join(), expected, reported);
+    else assert.deepEqual(problems, [], reported);
   }
   const moved = podStatusProblems(podOf({ nodeName: "n2" }, {}), podOf({}, {}));
   assert.deepEqual(moved.map(formatProblem), [
@@ -233,8 +233,8 @@ test("nodeUpdateProblems: each rule bites, and lets pass what keeps it", () => {
   ];
   for (const [before, now, expected] of vectors) {
     const problems = nodeUpdateProblems(now, before).map(formatProblem);
-    const said = `${JSON.stringify(now)}: ${problems}`;
-    if (expected) assert.match(problems.join(), expected, said);
-    else assert.deepEqual(problems, [], said);
+    const reported = `${JSON.stringify(now)}: ${problems}`;
+    if (expected) assert.match(problems.join(), expected, reported);
+    else assert.deepEqual(problems, [], reported);
   }
 });

@@ -27,7 +27,7 @@ function problemsOf(document: unknown): readonly string[] {
   return [...problems, ...pods.flatMap((pod) => validatePod(defaultPod(pod)))].map(formatProblem);
 }
 
-/** Every row is fields in YAML, then what is said about them, each indented. */
+/** Every row is fields in YAML, then what is reported about them, each indented. */
 function rowsOf(text: string): { fields: string; problems: string[] }[] {
   const rows: { fields: string; problems: string[] }[] = [];
   for (const line of text.trimEnd().split("\n"))
@@ -61,7 +61,7 @@ const podWith = (spec: Partial<PodSpec>, metadata: Pod["metadata"] = {}): Pod =>
   spec: { containers: [{ name: "c", image: "i" }], ...spec },
 });
 
-const said = (pod: Pod, options?: PodValidationOptions): readonly string[] =>
+const reported = (pod: Pod, options?: PodValidationOptions): readonly string[] =>
   validatePod(defaultPod(pod), options).map(formatProblem);
 
 test("a pod nobody has defaulted lacks what defaulting sets", () => {
@@ -83,15 +83,15 @@ test("privileged containers can be disallowed", () => {
   const pod = podWith({
     containers: [{ name: "c", image: "i", securityContext: { privileged: true } }],
   });
-  assert.deepEqual(said(pod), []);
-  assert.deepEqual(said(pod, { allowPrivileged: false }), [
+  assert.deepEqual(reported(pod), []);
+  assert.deepEqual(reported(pod, { allowPrivileged: false }), [
     "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy",
   ]);
   const hostProcess = podWith({
     hostNetwork: true,
     securityContext: { windowsOptions: { hostProcess: true } },
   });
-  assert.deepEqual(said(hostProcess, { allowPrivileged: false }), [
+  assert.deepEqual(reported(hostProcess, { allowPrivileged: false }), [
     "spec: Forbidden: hostProcess containers are disallowed by cluster policy",
   ]);
 });
@@ -99,10 +99,12 @@ test("privileged containers can be disallowed", () => {
 test("ephemeral containers may only be added to a pod that exists", () => {
   const add = (container: Partial<Container> & { targetContainerName?: string }) =>
     podWith({ ephemeralContainers: [{ name: "e", image: "i", ...container }] });
-  assert.deepEqual(said(add({})), ["spec.ephemeralContainers: Forbidden: cannot be set on create"]);
-  assert.deepEqual(said(add({ targetContainerName: "c" }), { isNew: false }), []);
+  assert.deepEqual(reported(add({})), [
+    "spec.ephemeralContainers: Forbidden: cannot be set on create",
+  ]);
+  assert.deepEqual(reported(add({ targetContainerName: "c" }), { isNew: false }), []);
   assert.deepEqual(
-    said(add({ name: "c", targetContainerName: "x", lifecycle: {} }), { isNew: false }),
+    reported(add({ name: "c", targetContainerName: "x", lifecycle: {} }), { isNew: false }),
     [
       'spec.ephemeralContainers[0].name: Duplicate value: "c"',
       'spec.ephemeralContainers[0].targetContainerName: Not found: "x"',
@@ -121,16 +123,16 @@ test("a profile set twice must be the same", () => {
       },
       { annotations: { "seccomp.security.alpha.kubernetes.io/pod": annotation } },
     );
-  assert.deepEqual(said(pod("runtime/default", "RuntimeDefault")), []);
-  assert.deepEqual(said(pod("docker/default", "RuntimeDefault")), []);
-  assert.deepEqual(said(pod("localhost/a.json", "Localhost", "a.json")), []);
-  assert.deepEqual(said(pod("unconfined", "RuntimeDefault")), [
+  assert.deepEqual(reported(pod("runtime/default", "RuntimeDefault")), []);
+  assert.deepEqual(reported(pod("docker/default", "RuntimeDefault")), []);
+  assert.deepEqual(reported(pod("localhost/a.json", "Localhost", "a.json")), []);
+  assert.deepEqual(reported(pod("unconfined", "RuntimeDefault")), [
     "spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field must match",
   ]);
-  assert.deepEqual(said(pod("localhost/a.json", "Localhost", "b.json")), [
+  assert.deepEqual(reported(pod("localhost/a.json", "Localhost", "b.json")), [
     "spec.securityContext.seccompProfile.localhostProfile: Forbidden: seccomp profile in annotation and field must match",
   ]);
-  assert.deepEqual(said(pod("unconfined", "RuntimeDefault"), { isNew: false }), []);
+  assert.deepEqual(reported(pod("unconfined", "RuntimeDefault"), { isNew: false }), []);
   const container = podWith(
     {
       containers: [
@@ -139,15 +141,15 @@ test("a profile set twice must be the same", () => {
     },
     { annotations: { "container.apparmor.security.beta.kubernetes.io/c": "runtime/default" } },
   );
-  assert.deepEqual(said(container), [
+  assert.deepEqual(reported(container), [
     "spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match",
   ]);
 });
 
 test("annotations together have at most 256 kB", () => {
   const of = (length: number) => podWith({}, { annotations: { a: "x".repeat(length) } });
-  assert.deepEqual(said(of(262_143)), []);
-  assert.deepEqual(said(of(262_144)), [
+  assert.deepEqual(reported(of(262_143)), []);
+  assert.deepEqual(reported(of(262_144)), [
     "metadata.annotations: Too long: may not be more than 262144 bytes",
   ]);
 });

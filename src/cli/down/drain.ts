@@ -51,7 +51,7 @@ export interface StoppedPods {
 /**
  * Stops every pod and leaves its containers, folders and volumes for the next agent. The agent that does it has a
  * root folder of its own for that time, so that it finds none of them there to clean up, and what the pods'
- * statuses said last is not overwritten by their end.
+ * statuses reported last is not overwritten by their end.
  */
 export async function stopPods(request: DrainRequest): Promise<StoppedPods> {
   const { paths, host } = request;
@@ -117,15 +117,15 @@ async function untilStopped(
   { print, timeoutMs, interrupt }: DrainRequest,
 ): Promise<StoppedPods> {
   const { pods } = agent.pipeline;
-  const said = new Set<string>();
+  const stated = new Set<string>();
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const all = pods.list();
     const running = all.filter(({ life }) => life.kind !== "terminated");
     for (const { pod, life } of all) {
       const name = podDisplayName(pod);
-      if (life.kind !== "terminated" || said.has(name)) continue;
-      said.add(name);
+      if (life.kind !== "terminated" || stated.has(name)) continue;
+      stated.add(name);
       print(`${name}: stopped`);
     }
     const isOver = interrupt.aborted || performance.now() > deadline;
@@ -133,7 +133,7 @@ async function untilStopped(
     if (running.length === 0 && ready.length === 0) return { stopped: all.length, left: [] };
     if (isOver)
       return {
-        stopped: said.size,
+        stopped: stated.size,
         left: [
           ...running.map(({ pod }) => `pod ${podDisplayName(pod)}`),
           ...ready.map(({ id }) => `sandbox ${id}`),

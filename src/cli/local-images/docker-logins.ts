@@ -137,9 +137,9 @@ function runHelper(path: string, server: string, source: LoginSource): Promise<H
     const child = execFile(path, ["get"], options, (error, stdout, stderr) => {
       if (signal.aborted) return reject(signal.reason);
       if (error === null) return resolve({ kind: "reply", text: stdout });
-      const said = oneLine(stderr.trim() || stdout.trim());
-      if (NO_CREDENTIALS.test(said)) return resolve({ kind: "none" });
-      resolve({ kind: "failed", why: failureOf(error, said) });
+      const stated = oneLine(stderr.trim() || stdout.trim());
+      if (NO_CREDENTIALS.test(stated)) return resolve({ kind: "none" });
+      resolve({ kind: "failed", why: failureOf(error, stated) });
     });
     // One that does not read its input, or cannot be started, is reported by its end.
     child.stdin?.on("error", () => {});
@@ -147,11 +147,11 @@ function runHelper(path: string, server: string, source: LoginSource): Promise<H
   });
 }
 
-function failureOf(error: ExecFileException, said: string): string {
+function failureOf(error: ExecFileException, stated: string): string {
   if (error.killed) return `it did not reply within ${HELPER_MS / 1000} seconds`;
   if (error.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return "its reply is too long";
   if (typeof error.code === "string") return `it cannot be run (${error.code})`;
-  return said || `it exited with ${error.code ?? error.signal}`;
+  return stated || `it exited with ${error.code ?? error.signal}`;
 }
 
 /** Reads `{"ServerURL": …, "Username": …, "Secret": …}`. The reply itself is never quoted. */

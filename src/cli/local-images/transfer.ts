@@ -243,15 +243,15 @@ function startCtr(socket: string, words: readonly string[], signal: AbortSignal)
     });
   const argv = ["--address", socket, "--namespace", "k8s.io", ...words];
   const child = spawn(ctr, argv, { stdio: ["pipe", "pipe", "pipe"], signal });
-  let said = "";
+  let reported = "";
   child.stderr.on("data", (chunk: Buffer) => {
-    said = (said + chunk.toString("utf8")).slice(-TAIL_CHARACTERS);
+    reported = (reported + chunk.toString("utf8")).slice(-TAIL_CHARACTERS);
   });
   const ended = new Promise<void>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, killedBy) => {
       if (code === 0) return resolve();
-      const why = lastLine(said).replace(/^ctr: /, "") || `ctr ended with ${code ?? killedBy}`;
+      const why = lastLine(reported).replace(/^ctr: /, "") || `ctr ended with ${code ?? killedBy}`;
       reject(new CliError(`containerd refused: ${why}`));
     });
   });

@@ -79,7 +79,7 @@ test("nodelet plan --evict of files: JSON and YAML hold the same report", async 
   );
 });
 
-for (const [argv, code, said] of [
+for (const [argv, code, reported] of [
   [
     ["--evict", "-f", PODS],
     2,
@@ -100,5 +100,5 @@ for (const [argv, code, said] of [
   test(`nodelet plan refuses ${argv.join(" ").replaceAll(folder, "")}`, async () => {
     const { code: ended, err } = await plan(...argv);
     assert.equal(ended, code, err);
-    assert.match(err, said);
+    assert.match(err, reported);
   });

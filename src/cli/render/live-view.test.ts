@@ -119,11 +119,11 @@ test("`renderScreen` never exceeds the terminal", () => {
   });
   const notices = fc.array(fc.string({ unit: "grapheme" }), { maxLength: 6 });
   fc.assert(
-    fc.property(pods, notices, size, (given, said, terminal) => {
+    fc.property(pods, notices, size, (given, reported, terminal) => {
       const rows = given.map(({ name, restarts }) =>
         podRow(aPod({ name, containers: [running({ restartCount: restarts })] }), NOW),
       );
-      const lines = renderScreen(screen({ pods: rows, notices: said }), terminal, plainPaint);
+      const lines = renderScreen(screen({ pods: rows, notices: reported }), terminal, plainPaint);
       assert.ok(lines.length <= terminal.rows, `${lines.length} lines in ${terminal.rows} rows`);
       for (const line of lines) assert.ok(textWidth(line) <= terminal.columns, line);
     }),

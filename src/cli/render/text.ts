@@ -21,7 +21,7 @@ const INVISIBLE = /[\u00ad\u180e\u200b\u200c\u2060-\u2064\ufeff]/g;
 const PLAIN = /^[\x20-\x7e]*$/;
 
 /**
- * The text without characters that steer a terminal: what a container or a file said must not move the
+ * The text without characters that steer a terminal: what a container or a file reported must not move the
  * cursor, change colours or turn the direction of writing. Line breaks stay, tabs become a blank, invisible
  * characters are removed.
  */

@@ -54,7 +54,7 @@ const VECTORS: readonly (readonly [
   changes: Partial<MachineReport>,
   check: string,
   level: Check["level"],
-  said: RegExp,
+  reported: RegExp,
 ])[] = [
   ["a user", { uid: 1000 }, "user", "fail", /user id 1000 .*sudo/],
   [
@@ -205,11 +205,11 @@ const VECTORS: readonly (readonly [
   ],
 ];
 
-for (const [name, changes, check, level, said] of VECTORS)
+for (const [name, changes, check, level, reported] of VECTORS)
   test(`\`judgeMachine\` of a machine with ${name}`, () => {
     const found = judgeMachine(report(changes)).find((each) => each.name === check);
     assert.equal(found?.level, level);
-    assert.match(`${found?.found} ${found?.fix}`, said);
+    assert.match(`${found?.found} ${found?.fix}`, reported);
   });
 
 test("`judgeMachine` reports nothing more to a user without permission", () => {

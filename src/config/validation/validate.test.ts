@@ -45,21 +45,24 @@ test("validateConfig returns all problems at once", () => {
 });
 
 test("validateOnHost knows the machine", () => {
-  const said = (body: string, host: { cgroupVersion: 1 | 2; swapBytes: number }) =>
+  const reported = (body: string, host: { cgroupVersion: 1 | 2; swapBytes: number }) =>
     validateOnHost(configOf(body).config, host).map(formatConfigProblem);
-  assert.deepEqual(said("", { cgroupVersion: 2, swapBytes: 0 }), []);
-  assert.deepEqual(said("", { cgroupVersion: 1, swapBytes: 0 }), [
+  assert.deepEqual(reported("", { cgroupVersion: 2, swapBytes: 0 }), []);
+  assert.deepEqual(reported("", { cgroupVersion: 1, swapBytes: 0 }), [
     "failCgroupV1: Forbidden: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode (boot the machine with cgroup v2, or set failCgroupV1: false)",
   ]);
-  assert.deepEqual(said("failCgroupV1: false", { cgroupVersion: 1, swapBytes: 0 }), []);
+  assert.deepEqual(reported("failCgroupV1: false", { cgroupVersion: 1, swapBytes: 0 }), []);
   assert.deepEqual(
-    said("failCgroupV1: false\nsingleProcessOOMKill: false", { cgroupVersion: 1, swapBytes: 0 }),
+    reported("failCgroupV1: false\nsingleProcessOOMKill: false", {
+      cgroupVersion: 1,
+      swapBytes: 0,
+    }),
     [
       "singleProcessOOMKill: Forbidden: must not be explicitly set to false when using cgroup v1 (remove it)",
     ],
   );
-  assert.deepEqual(said("", { cgroupVersion: 2, swapBytes: 1 }), [
+  assert.deepEqual(reported("", { cgroupVersion: 2, swapBytes: 1 }), [
     "failSwapOn: Forbidden: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false (run swapoff -a, or set failSwapOn: false)",
   ]);
-  assert.deepEqual(said("failSwapOn: false", { cgroupVersion: 2, swapBytes: 1 }), []);
+  assert.deepEqual(reported("failSwapOn: false", { cgroupVersion: 2, swapBytes: 1 }), []);
 });

@@ -18,12 +18,12 @@ const ROWS: readonly (readonly [name: string, measured: string, states: string])
 for (const [name, measured, states] of ROWS)
   test(`nextState: ${name}`, () => {
     let state: CheckState = INITIAL_STATE;
-    let said = "";
+    let reported = "";
     for (const [i, mark] of [...measured].entries()) {
       state = nextState(state, mark === "x" ? "it is broken" : undefined, i as MonotonicMs);
-      said += state.kind === "failing" ? "F" : "p";
+      reported += state.kind === "failing" ? "F" : "p";
     }
-    assert.equal(said, states);
+    assert.equal(reported, states);
   });
 
 class HandClock implements Clock {
@@ -36,9 +36,9 @@ class HandClock implements Clock {
 
 function aRegistry() {
   const clock = new HandClock();
-  const said: string[] = [];
+  const reported: string[] = [];
   const say = (message: string, fields: Readonly<Record<string, unknown>> = {}) =>
-    said.push(`${message}: ${fields["check"]}`);
+    reported.push(`${message}: ${fields["check"]}`);
   const log: Log = { ...silentLog, warn: say, info: say };
   const metrics = new MetricsRegistry();
   const registry = new HealthRegistry({ clock, log, metrics });
@@ -48,11 +48,11 @@ function aRegistry() {
       registry.sample();
     }
   };
-  return { clock, said, metrics, registry, sample };
+  return { clock, reported, metrics, registry, sample };
 }
 
 test("HealthRegistry reports a problem once when it begins and once when it ends", () => {
-  const { said, metrics, registry, sample } = aRegistry();
+  const { reported, metrics, registry, sample } = aRegistry();
   let problem: string | undefined;
   registry.add({ name: "disk", severity: "warning", measure: () => ({ lagMs: 1500, problem }) });
   let changes = 0;
@@ -69,7 +69,7 @@ test("HealthRegistry reports a problem once when it begins and once when it ends
   assert.match(metrics.expose(), /^nodelet_health_lag_seconds\{check="disk"\} 1.5$/m);
   problem = undefined;
   sample(10);
-  assert.deepEqual(said, ["health check fails: disk", "health check recovered: disk"]);
+  assert.deepEqual(reported, ["health check fails: disk", "health check recovered: disk"]);
   assert.equal(changes, 2);
   assert.deepEqual(registry.list(), [{ name: "disk", severity: "warning", problem: undefined }]);
 });

@@ -197,7 +197,7 @@ const IMPERSONATED: readonly (readonly [string, Record<string, string>, User])[]
     { name: "jane", groups: ["system:authenticated"] },
   ],
   [
-    "a user who is said to be nobody",
+    "a user who is reported to be nobody",
     { "impersonate-user": "jane", "impersonate-group": "system:unauthenticated, a" },
     { name: "jane", groups: ["system:unauthenticated", "a"] },
   ],

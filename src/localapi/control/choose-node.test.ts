@@ -107,9 +107,9 @@ const VECTORS: readonly (readonly [string, Pod, Candidate["node"], readonly Pod[
 test("`choosePlacement` finds the node, or the reason against it", () => {
   for (const [what, wanted, on, pods, expected] of VECTORS) {
     const found = choosePlacement(wanted, [{ node: on, pods }]);
-    const said = found.kind === "node" ? found.name : found.why;
+    const reported = found.kind === "node" ? found.name : found.why;
     assert.equal(
-      said,
+      reported,
       expected === "n1" ? expected : `0/1 nodes are available: ${expected}.`,
       what,
     );

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { formatProblems } from "../../api/decode/field-problem.ts";
 import { logOptionProblems } from "./log-options.ts";
 
-const ROWS: readonly (readonly [query: string, said: string])[] = [
+const ROWS: readonly (readonly [query: string, reported: string])[] = [
   ["", ""],
   ["tailLines=0&limitBytes=1&sinceSeconds=1&stream=All", ""],
   ["limitBytes=many", ""],
@@ -21,9 +21,9 @@ const ROWS: readonly (readonly [query: string, said: string])[] = [
   ],
 ];
 
-for (const [query, said] of ROWS)
+for (const [query, reported] of ROWS)
   test(`options of a log: ${query || "none"}`, () => {
     const problems = logOptionProblems(new URLSearchParams(query));
     const text = problems.length === 0 ? "" : formatProblems(problems);
-    assert.ok(text.endsWith(said) && (text === "") === (said === ""), text);
+    assert.ok(text.endsWith(reported) && (text === "") === (reported === ""), text);
   });

@@ -7,13 +7,13 @@ const HEAP = { heapUsedBytes: 100 * MIB, heapLimitBytes: 512 * MIB };
 const RESIDENT = "the agent has 900 MiB of memory, and its cgroup a limit of 1024 MiB";
 const HEAP_FULL = "the heap of the agent has 470 MiB of at most 512 MiB";
 
-/** Measurements in MiB, resident and heap, and what is said of each. */
+/** Measurements in MiB, resident and heap, and what is reported of each. */
 const CASES: Readonly<
   Record<
     string,
     {
       readonly limitMib?: number;
-      readonly measured: readonly (readonly [resident: number, heap: number, said?: string])[];
+      readonly measured: readonly (readonly [resident: number, heap: number, reported?: string])[];
     }
   >
 > = {
@@ -50,10 +50,10 @@ const CASES: Readonly<
 for (const [name, { limitMib, measured }] of Object.entries(CASES))
   test(`MemoryCeiling: ${name}`, () => {
     const ceiling = new MemoryCeiling(limitMib === undefined ? undefined : limitMib * MIB);
-    for (const [resident, heap, said] of measured)
+    for (const [resident, heap, reported] of measured)
       assert.equal(
         ceiling.take({ ...HEAP, residentBytes: resident * MIB, heapUsedBytes: heap * MIB }),
-        said,
+        reported,
       );
   });
 

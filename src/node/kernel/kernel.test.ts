@@ -11,7 +11,7 @@ function machine(values: Readonly<Record<string, string>>) {
   const host = new FakeHost({ clock: new SimClock() });
   for (const [path, value] of Object.entries(values)) host.kernelFiles.set(path, value);
   const warnings: unknown[] = [];
-  const log = { ...silentLog, warn: (...said: unknown[]) => warnings.push(said) };
+  const log = { ...silentLog, warn: (...reported: unknown[]) => warnings.push(reported) };
   return { host, log, warnings };
 }
 

@@ -153,7 +153,7 @@ export class GrpcCall {
     }
   }
 
-  /** The server has said all that it will say. */
+  /** The server has sent all that it will send. */
   #conclude(): void {
     const error = errorOfReply({ headers: this.#headers, trailers: this.#trailers });
     if (error === undefined && !this.#reader.isAtEnd)

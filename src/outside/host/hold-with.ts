@@ -46,9 +46,9 @@ export function holdWith(
       child.kill();
       reject(signal.reason as Error);
     });
-    let said = "";
+    let reported = "";
     child.stderr.on("data", (chunk: Buffer) => {
-      said = (said + chunk.toString("utf8")).slice(-MAX_ERROR_CHARS);
+      reported = (reported + chunk.toString("utf8")).slice(-MAX_ERROR_CHARS);
     });
     // A program that has ended reads no input.
     child.stdin.on("error", () => {});
@@ -64,7 +64,7 @@ export function holdWith(
     });
     child.once("close", (code, by) => {
       forget();
-      const how = said.trim() || `${path} ended with ${by ?? `code ${code}`}`;
+      const how = reported.trim() || `${path} ended with ${by ?? `code ${code}`}`;
       reject(new OutsideError("io", `${action}: ${how}`));
     });
     child.stdin.write(HELD);

@@ -61,7 +61,7 @@ test("WatchedObjects watches once for several, until the last has left", async (
   await clock.advance(1_000);
   const told: unknown[] = [];
   const second = objects.follow(SECRETS, PLACE, (object) => told.push(object?.data));
-  assert.deepEqual(told, [{ value: "YQ==" }], "what is known is said at once");
+  assert.deepEqual(told, [{ value: "YQ==" }], "what is known is reported at once");
   assert.equal(objects.size, 1);
   first();
   first();

@@ -57,7 +57,7 @@ const STALLED = `
   const wide = "x".repeat(${Math.ceil((2 * MAX_WAITING_BYTES) / LINES)});
   let line = 0;
   const more = () => {
-    for (let i = 0; i < 100; i += 1) log.info("said", { line: line++, wide });
+    for (let i = 0; i < 100; i += 1) log.info("reported", { line: line++, wide });
     if (line < ${LINES}) setImmediate(more);
     else process.send("written");
   };
@@ -82,7 +82,7 @@ const parsed = (output: string): readonly Said[] =>
     .map((line) => JSON.parse(line) as Said);
 
 for (const [kind, run] of Object.entries(KINDS)) {
-  test(`a ${kind} that nobody reads stops no turn of the event loop, and what is dropped is said`, async () => {
+  test(`a ${kind} that nobody reads stops no turn of the event loop, and what is dropped is reported`, async () => {
     const { child, stderr } = run(STALLED);
     await new Promise((resolve, reject) => {
       child.once("message", resolve);
@@ -98,7 +98,7 @@ for (const [kind, run] of Object.entries(KINDS)) {
       assert.equal(level, "warn");
       dropped += lines ?? 0;
     }
-    const lines = seen.filter(({ msg }) => msg === "said").map(({ line }) => line ?? -1);
+    const lines = seen.filter(({ msg }) => msg === "reported").map(({ line }) => line ?? -1);
     assert.ok(dropped > 0 && dropped < LINES, `${dropped} lines were dropped`);
     const last = seen.filter(({ msg }) => msg === "last").length;
     assert.equal(lines.length + last + dropped, LINES + 1, "lines were lost without a word");
@@ -115,11 +115,11 @@ for (const [kind, run] of Object.entries(KINDS)) {
   ] as const)
     test(`nothing is lost ${how} through a ${kind}`, async () => {
       const { stderr } = run(`for (let line = 0; line < 5_000; line += 1)
-        log.info("said", { line, wide: "x".repeat(100) });\n${end}`);
+        log.info("reported", { line, wide: "x".repeat(100) });\n${end}`);
       const output = await text(stderr);
-      const said = output.split("\n").filter((line) => line.startsWith('{"level"'));
+      const reported = output.split("\n").filter((line) => line.startsWith('{"level"'));
       assert.deepEqual(
-        said.map((line) => (JSON.parse(line) as Said).line),
+        reported.map((line) => (JSON.parse(line) as Said).line),
         Array.from({ length: 5_000 }, (_, line) => line),
       );
     });

@@ -31,15 +31,15 @@ const VECTORS: readonly (readonly [string, LogFields, Readonly<Record<string, un
 
 for (const [name, fields, expected] of VECTORS)
   test(`createLog: ${name} that is wrong is written as err, in both formats`, () => {
-    const json = written({ format: "json", verbosity: 2 }, (log) => log.warn("said", fields));
+    const json = written({ format: "json", verbosity: 2 }, (log) => log.warn("reported", fields));
     const { level, ts, msg, ...rest } = JSON.parse(json) as Record<string, unknown>;
-    assert.deepEqual([level, msg, rest], ["warn", "said", expected]);
+    assert.deepEqual([level, msg, rest], ["warn", "reported", expected]);
     assert.equal(typeof ts, "number");
-    const text = written({ format: "text", verbosity: 2 }, (log) => log.warn("said", fields));
+    const text = written({ format: "text", verbosity: 2 }, (log) => log.warn("reported", fields));
     const pairs = Object.entries(expected).map(
       ([key, value]) => ` ${key}=${JSON.stringify(value)}`,
     );
-    assert.ok(text.endsWith(`nodelet] "said"${pairs.join("")}\n`), text);
+    assert.ok(text.endsWith(`nodelet] "reported"${pairs.join("")}\n`), text);
   });
 
 test("createLog: where errors come from is written from verbosity 4 on", () => {

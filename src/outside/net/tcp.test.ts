@@ -99,15 +99,15 @@ const WITHOUT_DESCRIPTORS = `
   const { tcpConnect } = await import(process.argv[1]);
   const { httpGet } = await import(process.argv[2]);
   const never = new AbortController().signal;
-  const said = [];
-  const ask = (call) => call().then(({ kind }) => said.push(kind), ({ code, message }) => said.push(code, message));
+  const reported = [];
+  const ask = (call) => call().then(({ kind }) => reported.push(kind), ({ code, message }) => reported.push(code, message));
   const exchange = { url: "http://127.0.0.1:9/", method: "GET", headers: [], timeoutMs: 5000, maxBodyBytes: 10, followSameHost: true };
   await ask(() => tcpConnect("127.0.0.1", 9, 5000, never));
   // Taking all of them would not do: Node itself closes files now and then.
   execFileSync("prlimit", ["--pid=" + process.pid, "--nofile=3"]);
   await ask(() => tcpConnect("127.0.0.1", 9, 5000, never));
   await ask(() => httpGet(exchange, never));
-  process.stdout.write(JSON.stringify(said));
+  process.stdout.write(JSON.stringify(reported));
 `;
 
 test("a process without descriptors says so, and nothing about the peer", () => {

@@ -62,7 +62,7 @@ interface Row {
   readonly others?: readonly Pod[];
   readonly settings?: Partial<ResizeSettings>;
   /** `kind rule: message`, or `fits`. */
-  readonly said: string;
+  readonly reported: string;
 }
 
 const ONE = { cpu: "1", memory: "1Gi" };
@@ -80,148 +80,156 @@ const whole = (requests: List): Pod => ({
 });
 
 const ROWS: readonly Row[] = [
-  { what: "resources are left", from: pod(ONE), to: pod(TWO), said: "fits" },
+  { what: "resources are left", from: pod(ONE), to: pod(TWO), reported: "fits" },
   {
     what: "exactly as much as is left",
     from: pod(ONE),
     to: pod(TWO),
     others: [pod(TWO)],
-    said: "fits",
+    reported: "fits",
   },
   {
     what: "not now: memory",
     from: pod(ONE),
     to: pod({ cpu: "1", memory: "3Gi" }),
     others: [pod(TWO)],
-    said: `deferred resources: Node didn't have enough resource: memory, requested: ${3 * GI}, used: ${2 * GI}, capacity: ${4 * GI}`,
+    reported: `deferred resources: Node didn't have enough resource: memory, requested: ${3 * GI}, used: ${2 * GI}, capacity: ${4 * GI}`,
   },
   {
     what: "not now: cpu",
     from: pod(ONE),
     to: pod({ cpu: "2500m", memory: "1Gi" }),
     others: [pod(TWO)],
-    said: "deferred resources: Node didn't have enough resource: cpu, requested: 2500, used: 2000, capacity: 4000",
+    reported:
+      "deferred resources: Node didn't have enough resource: cpu, requested: 2500, used: 2000, capacity: 4000",
   },
   {
     what: "never: memory is named before cpu",
     from: pod(ONE),
     to: pod({ cpu: "5", memory: "4500Mi" }),
-    said: "infeasible capacity: Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
+    reported:
+      "infeasible capacity: Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
   },
   {
     what: "never: cpu",
     from: pod(ONE),
     to: pod({ cpu: "5", memory: "1Gi" }),
-    said: "infeasible capacity: Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+    reported:
+      "infeasible capacity: Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
   },
   {
     what: "static pods",
     from: STATIC(pod(ONE)),
     to: STATIC(pod(TWO)),
-    said: "infeasible static pod: In-place resize of static-pods is not supported",
+    reported: "infeasible static pod: In-place resize of static-pods is not supported",
   },
   {
     what: "the gate",
     from: pod(ONE),
     to: pod(TWO),
     settings: { podScaling: false },
-    said: "infeasible feature gate: InPlacePodVerticalScaling is disabled",
+    reported: "infeasible feature gate: InPlacePodVerticalScaling is disabled",
   },
-  { what: "the pod as a whole", from: whole(ONE), to: whole(TWO), said: "fits" },
+  { what: "the pod as a whole", from: whole(ONE), to: whole(TWO), reported: "fits" },
   {
     what: "the pod as a whole is too large",
     from: whole(ONE),
     to: whole({ cpu: "9" }),
-    said: "infeasible capacity: Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000",
+    reported:
+      "infeasible capacity: Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000",
   },
   {
     what: "the gate of whole pods",
     from: whole(ONE),
     to: whole(TWO),
     settings: { podLevelScaling: false },
-    said: "infeasible pod-level feature gate: InPlacePodLevelResourcesVerticalScaling is disabled",
+    reported:
+      "infeasible pod-level feature gate: InPlacePodLevelResourcesVerticalScaling is disabled",
   },
   {
     what: "the gate of whole pods does not concern containers",
     from: pod(ONE),
     to: pod(TWO),
     settings: { podLevelScaling: false },
-    said: "fits",
+    reported: "fits",
   },
-  { what: "an init container", from: withInit("1"), to: withInit("2"), said: "fits" },
+  { what: "an init container", from: withInit("1"), to: withInit("2"), reported: "fits" },
   {
     what: "the gate of init containers",
     from: withInit("1"),
     to: withInit("2"),
     settings: { initContainerScaling: false },
-    said: "infeasible init container feature gate: InPlacePodVerticalScalingInitContainers is disabled",
+    reported:
+      "infeasible init container feature gate: InPlacePodVerticalScalingInitContainers is disabled",
   },
   {
     what: "the gate of init containers does not concern sidecars",
     from: withInit("1", "Always"),
     to: withInit("2", "Always"),
     settings: { initContainerScaling: false },
-    said: "fits",
+    reported: "fits",
   },
   {
     what: "a guaranteed pod beside the static CPU manager",
     from: pod(ONE, ONE),
     to: pod(TWO, TWO),
     settings: { cpuManagerPolicy: "static" },
-    said: 'infeasible static CPU manager: Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+    reported:
+      'infeasible static CPU manager: Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
   },
   {
     what: "a burstable pod beside the static CPU manager",
     from: pod(ONE, TWO),
     to: pod(ONE, { cpu: "3", memory: "3Gi" }),
     settings: { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" },
-    said: "fits",
+    reported: "fits",
   },
   {
     what: "only memory changes beside the static CPU manager",
     from: pod(ONE, ONE),
     to: pod({ cpu: "1000m", memory: "2Gi" }, { cpu: "1", memory: "2Gi" }),
     settings: { cpuManagerPolicy: "static" },
-    said: "fits",
+    reported: "fits",
   },
   {
     what: "a guaranteed pod beside the static memory manager",
     from: pod(ONE, ONE),
     to: pod(TWO, TWO),
     settings: { memoryManagerPolicy: "Static" },
-    said: 'infeasible static memory manager: Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+    reported:
+      'infeasible static memory manager: Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
   },
   {
     what: "swap",
     from: pod(ONE, TWO),
     to: pod({ cpu: "1", memory: "1500Mi" }, TWO),
     settings: { limitedSwap: true },
-    said: "infeasible swap: In-place resize of containers with swap is not supported.",
+    reported: "infeasible swap: In-place resize of containers with swap is not supported.",
   },
   {
     what: "swap, but the container restarts",
     from: pod(ONE, TWO, RESTARTS),
     to: pod({ cpu: "1", memory: "1500Mi" }, TWO, RESTARTS),
     settings: { limitedSwap: true },
-    said: "fits",
+    reported: "fits",
   },
   {
     what: "swap, but guaranteed",
     from: pod(ONE, ONE),
     to: pod(TWO, TWO),
     settings: { limitedSwap: true },
-    said: "fits",
+    reported: "fits",
   },
   {
     what: "swap, but only CPU changes",
     from: pod(ONE, TWO),
     to: pod({ cpu: "2", memory: "1Gi" }, TWO),
     settings: { limitedSwap: true },
-    said: "fits",
+    reported: "fits",
   },
 ];
 
-for (const { what, from, to, others = [], settings, said } of ROWS) {
+for (const { what, from, to, others = [], settings, reported } of ROWS) {
   test(`judgeResize: ${what}`, () => {
     const inputs: ResizeInputs = {
       desired: to,
@@ -233,7 +241,7 @@ for (const { what, from, to, others = [], settings, said } of ROWS) {
     const verdict = judgeResize(inputs);
     const text =
       verdict.kind === "fits" ? "fits" : `${verdict.kind} ${verdict.rule}: ${verdict.message}`;
-    assert.equal(text, said);
+    assert.equal(text, reported);
   });
 }
 

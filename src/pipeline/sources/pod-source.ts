@@ -4,7 +4,7 @@ import type { Pod } from "../../api/generated/types.ts";
 /** Receives the desired pods of a source. */
 export interface PodSink {
   /**
-   * This pod, with a UID of its own, shall run as its spec says; said again, its spec may have changed.
+   * This pod, with a UID of its own, shall run as its spec says; reported again, its spec may have changed.
    * With `metadata.deletionTimestamp` it shall end, and stay known until it is dropped.
    */
   setDesired(pod: Pod): void;

@@ -114,7 +114,7 @@ function shownStatuses(record: PodRecord, context: StatusContext): PodContainerS
 }
 
 /**
- * Our own conditions as we last said them, or as another agent has since, which had the node meanwhile; those
+ * Our own conditions as we last reported them, or as another agent has since, which had the node meanwhile; those
  * of others as the API has them, where it does.
  */
 function publishedConditions(

@@ -1,6 +1,6 @@
 /**
  * Statuses of pods. Owns: the status last derived of each pod, in memory and on disk. In: records. Out:
- * statuses to readers and sinks. Invariants: what a pod's status said before a restart is known after it;
+ * statuses to readers and sinks. Invariants: what a pod's status reported before a restart is known after it;
  * a terminal phase stays; nothing is written when nothing changed.
  */
 import { isSame } from "../../api/decode/strategic-diff.ts";

@@ -1,4 +1,4 @@
-// Machines that are odd or hostile: what is said, and what is left behind.
+// Machines that are odd or hostile: what is reported, and what is left behind.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { B, cgroupModule, G } from "../../../test/support/cgroup-module.ts";

@@ -162,7 +162,7 @@ test("planGrants never plans what others own, what is sick, or for two that run 
 
 type Requests = ReturnType<typeof deviceRequests>[number] | undefined;
 
-/** Whether two containers ever run at the same time, said once more and differently. */
+/** Whether two containers ever run at the same time, stated once more, in other words. */
 function runTogether(a: Requests, b: Requests): boolean {
   if (!a || !b) return false;
   const ends = (w: NonNullable<Requests>) =>

@@ -80,8 +80,8 @@ test("publish: a full queue drops the event, and returns that", async () => {
   const { broadcaster, clock } = world({ inboundLimit: 3 });
   const { seen, handler } = collect();
   broadcaster.watch("a", handler);
-  const said = numbers(0, 5).map((n) => broadcaster.publish(event(n)));
-  assert.deepEqual(said, ["queued", "queued", "queued", "full", "full"]);
+  const reported = numbers(0, 5).map((n) => broadcaster.publish(event(n)));
+  assert.deepEqual(reported, ["queued", "queued", "queued", "full", "full"]);
   await clock.advance(1);
   assert.deepEqual(seen, ["0", "1", "2"]);
   assert.equal(broadcaster.publish(event("5")), "queued");

@@ -1,5 +1,5 @@
 /**
- * Kubernetes events. Owns: what was said lately, in memory and on disk, and what waits for the API server.
+ * Kubernetes events. Owns: what was reported lately, in memory and on disk, and what waits for the API server.
  * In: events that modules record about objects. Out: events to the log, to watchers and to the API server, in
  * order. Invariants: recording never waits and never throws; memory and disk are bounded; every event that
  * is recorded is counted once, as sent, aggregated, kept or dropped.

@@ -15,11 +15,11 @@ function world(answer: () => Published = () => "queued") {
   const clock = new SimClock();
   const events: CoreEvent[] = [];
   const lost: string[] = [];
-  const said: string[] = [];
+  const reported: string[] = [];
   const recorder = new Recorder({
     clock,
     random: createSeededRandom(1),
-    log: { ...silentLog, error: (message) => said.push(message) },
+    log: { ...silentLog, error: (message) => reported.push(message) },
     source: { component: "kubelet", host: "n1" },
     publish: (event) => {
       events.push(event);
@@ -27,7 +27,7 @@ function world(answer: () => Published = () => "queued") {
     },
     onLost: (why) => lost.push(why),
   });
-  return { clock, recorder, events, lost, said };
+  return { clock, recorder, events, lost, reported };
 }
 
 test("event, eventf, annotatedEventf, pastEventf: what each one makes", async () => {
@@ -62,7 +62,7 @@ test("moment: names of combined events are unlike those of single ones", () => {
 });
 
 test("event: an invalid event is logged and counted, and nothing is thrown", () => {
-  const { clock, recorder, events, lost, said } = world();
+  const { clock, recorder, events, lost, reported } = world();
   // Input that untyped callers may pass.
   const wrong = { type: "Error", reason: "R", message: "m" } as unknown as {
     readonly type: "Normal";
@@ -81,16 +81,16 @@ test("event: an invalid event is logged and counted, and nothing is thrown", () 
   recorder.event(POD, undefined as unknown as typeof wrong);
   assert.deepEqual(events, []);
   assert.deepEqual(lost, ["type", "object", "object", "fault", "fault"]);
-  assert.ok(said.length >= 2);
+  assert.ok(reported.length >= 2);
   assert.equal(clock.pending, 0);
 });
 
 test("event: a burst of losses is counted one by one and logged at intervals", async () => {
-  const { clock, recorder, lost, said } = world(() => "full");
+  const { clock, recorder, lost, reported } = world(() => "full");
   for (let i = 0; i < 500; i += 1) recorder.event(POD, { ...KIND, message: "m" });
   assert.equal(lost.length, 500);
-  assert.equal(said.length, 1);
+  assert.equal(reported.length, 1);
   await clock.advance(10_000);
   recorder.event(POD, { ...KIND, message: "m" });
-  assert.equal(said.length, 2);
+  assert.equal(reported.length, 2);
 });

@@ -239,7 +239,7 @@ test("while an evicted pod ends nobody else goes; one that does not end is given
   assert.equal(victim("overdue"), "default/hog");
 });
 
-test("signals that could not be measured are said to be unknown, and nothing follows from them", () => {
+test("signals that could not be measured are reported to be unknown, and nothing follows from them", () => {
   const [plan] = play(HARD, [{ seconds: 0, left: {} }], [HOG]);
   assert.equal(plan?.views[0]?.state, "unknown");
   assert.equal(plan?.pressure, undefined);

@@ -61,10 +61,10 @@ test("Prober gives back every time it took to spread its turns", async () => {
 
 test("Prober continues after an attempt that failed unexpectedly, and logs it", async () => {
   const clock = new SimClock();
-  const said: string[] = [];
+  const reported: string[] = [];
   let probes = 0;
   const shared = sharedWith(clock, {
-    log: { ...silentLog, error: (message) => said.push(message) },
+    log: { ...silentLog, error: (message) => reported.push(message) },
     onProbe: () => {
       probes += 1;
       if (probes === 1) throw new Error("broken");
@@ -74,7 +74,7 @@ test("Prober continues after an attempt that failed unexpectedly, and logs it", 
   const prober = new Prober("liveness", watched(app), shared);
   await clock.advance(3500);
   assert.equal(probes, 4);
-  assert.deepEqual(said, ["probe attempt failed unexpectedly"]);
+  assert.deepEqual(reported, ["probe attempt failed unexpectedly"]);
   void prober.stop();
 });
 

@@ -92,7 +92,7 @@ test("Resolver reads the present file at most ten times a second, and reports a 
   let text: string | undefined = "nameserver 192.0.2.1";
   let reads = 0;
   let now = 0;
-  const said: string[] = [];
+  const reported: string[] = [];
   const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };
   const deps = {
     files: {
@@ -102,7 +102,7 @@ test("Resolver reads the present file at most ten times a second, and reports a 
       },
     },
     clock: { monotonic: () => now as MonotonicMs },
-    recordFailure: (message: string) => said.push(message),
+    recordFailure: (message: string) => reported.push(message),
   };
   const resolver = new Resolver({ ...options, resolvConf: "/r" }, deps);
   const readLater = () => {
@@ -121,7 +121,7 @@ test("Resolver reads the present file at most ten times a second, and reports a 
   assert.deepEqual((await readLater()).host, dns({}));
   const bad = `search ${long("a", 254)}`;
   for (text of [bad, bad, "", bad]) await readLater();
-  assert.equal(said.length, 2);
+  assert.equal(reported.length, 2);
   const none = new Resolver({ ...options, resolvConf: "" }, deps);
   assert.deepEqual((await none.read()).host, dns({ servers: ["127.0.0.1"], searches: ["."] }));
 });

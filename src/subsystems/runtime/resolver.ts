@@ -19,7 +19,7 @@ const FRESH_MS = 100;
 
 /**
  * The resolvers that pods can get. The node's file is read when a pod needs it, at most ten times a second: networks
- * come and go while the agent runs. What the file holds too much of is said once for each thing that is wrong.
+ * come and go while the agent runs. What the file holds too much of is reported once for each thing that is wrong.
  */
 export class Resolver {
   readonly #options: ResolverOptions;

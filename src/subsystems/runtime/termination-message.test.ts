@@ -12,7 +12,7 @@ const LOG = "/var/log/pods/ns_p_u/c/0.log";
 const failed = ContainerStatus.fromPartial({
   state: ContainerState.CONTAINER_EXITED,
   exitCode: 3,
-  message: "said by the runtime",
+  message: "reported by the runtime",
   logPath: LOG,
   mounts: [{ containerPath: "/dev/termination-log", hostPath: FILE }],
   annotations: {
@@ -37,37 +37,37 @@ const ROWS: readonly Row[] = [
   {
     name: "what the container wrote",
     read: (path) => (path === FILE ? "written" : refuse(path)),
-    message: "said by the runtime: written",
+    message: "reported by the runtime: written",
   },
   {
     name: "the log's end where nothing was written",
     read: (path) => (path === FILE ? "" : line("from the log")),
-    message: "said by the runtime: from the log\n",
+    message: "reported by the runtime: from the log\n",
   },
   {
     name: "no file and no log",
     read: () => undefined,
-    message: "said by the runtime",
+    message: "reported by the runtime",
   },
   {
-    name: "a file that cannot be read is said, and the log is not asked",
+    name: "a file that cannot be read is reported, and the log is not asked",
     read: (path) => (path === FILE ? refuse(path) : line("from the log")),
-    message: `said by the runtime: Error on reading termination log ${FILE}: read ${FILE}: not a regular file`,
+    message: `reported by the runtime: Error on reading termination log ${FILE}: read ${FILE}: not a regular file`,
   },
   {
-    name: "a log that cannot be read is said",
+    name: "a log that cannot be read is reported",
     read: (path) => (path === FILE ? "" : refuse(path)),
-    message: `said by the runtime: Error on reading termination message from logs: read ${LOG}: not a regular file`,
+    message: `reported by the runtime: Error on reading termination message from logs: read ${LOG}: not a regular file`,
   },
   {
-    name: "a file that hangs is said",
+    name: "a file that hangs is reported",
     read: (path) => (path === FILE ? hang() : line("from the log")),
-    message: `said by the runtime: Error on reading termination log ${FILE}: read ${FILE}: the file system did not answer within 5 s`,
+    message: `reported by the runtime: Error on reading termination log ${FILE}: read ${FILE}: the file system did not answer within 5 s`,
   },
   {
-    name: "a log that hangs is said",
+    name: "a log that hangs is reported",
     read: (path) => (path === FILE ? "" : hang()),
-    message: `said by the runtime: Error on reading termination message from logs: read ${LOG}: the file system did not answer within 5 s`,
+    message: `reported by the runtime: Error on reading termination message from logs: read ${LOG}: the file system did not answer within 5 s`,
   },
   {
     name: "nothing is read of a container that succeeded",

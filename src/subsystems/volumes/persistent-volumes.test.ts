@@ -72,7 +72,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     resource.plural === "persistentvolumes" ? pv.now : claim;
   const objects = { follow: () => () => {}, list: async () => [], get } as unknown as ObjectSource;
   const labels: { now: Record<string, string> | undefined } = { now: { zone: "a" } };
-  const said: string[] = [];
+  const stated: string[] = [];
   let metrics = new MetricsRegistry();
   host.kernelFiles.set("/sys/dev/block/8:0/size", "2048");
   const agent = () =>
@@ -87,8 +87,8 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
         diskUsage: (path) => host.diskUsage(path),
         readKernel: (path) => host.readKernel(path),
         nodeLabels: () => labels.now,
-        recordFailure: (_, message, reason) => said.push(`${reason}: ${message}`),
-        recordEvent: ({ reason, message }) => said.push(`${reason}: ${message}`),
+        recordFailure: (_, message, reason) => stated.push(`${reason}: ${message}`),
+        recordEvent: ({ reason, message }) => stated.push(`${reason}: ${message}`),
       },
     );
   let volumes = agent();
@@ -106,7 +106,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
   };
   return {
     host,
-    said,
+    stated,
     labels,
     pv,
     clock,
@@ -134,9 +134,9 @@ const volumeOf = (uid: string) => `/r/pods/${uid}/volumes/kubernetes.io~local-vo
 const read = (host: FakeHost, path: string) => host.files.readText(path, { maxBytes: 100 });
 
 test("a block device is formatted and mounted once, bound for each pod, unmounted after the last", async () => {
-  const { host, mounted, unmount, said } = await world({ local: { path: "/dev/sda" } });
+  const { host, mounted, unmount, stated } = await world({ local: { path: "/dev/sda" } });
   const [one, two] = [podWith("one", MOUNTING), podWith("two", MOUNTING)];
-  assert.ok((await mounted(one)) && (await mounted(two)), said.join());
+  assert.ok((await mounted(one)) && (await mounted(two)), stated.join());
   const all = [`${MOUNTS}/pv`, volumeOf("one"), volumeOf("two")];
   assert.deepEqual(host.volumes.mounted, all);
   await host.files.writeAtomic(`${volumeOf("one")}/f`, "kept", 0o600);
@@ -170,21 +170,21 @@ test("another agent takes over mounts, without checking device or node again", a
 });
 
 test("an agent that ended between mounting and binding leaves nothing", async () => {
-  const { host, mounted, unmount, restart, said, faulty } = await world({
+  const { host, mounted, unmount, restart, stated, faulty } = await world({
     local: { path: "/dev/sda" },
   });
   const pod = podWith("one", MOUNTING);
   faulty.add("bind");
   assert.equal(await mounted(pod), false);
   assert.deepEqual(host.volumes.mounted, [`${MOUNTS}/pv`]);
-  assert.equal(said[0], 'FailedMount: MountVolume.SetUp failed for volume "pv" : no bind');
+  assert.equal(stated[0], 'FailedMount: MountVolume.SetUp failed for volume "pv" : no bind');
   restart();
   await unmount(pod);
   assert.deepEqual(host.volumes.mounted, []);
 });
 
 test("a volume whose group could not be given is not left half done", async () => {
-  const { host, mounted, faulty, said } = await world({ local: { path: "/disk" } });
+  const { host, mounted, faulty, stated } = await world({ local: { path: "/disk" } });
   const pod = podWith("one", MOUNTING, { securityContext: { fsGroup: 7 } });
   faulty.add("giveToGroup");
   assert.equal(await mounted(pod), false);
@@ -195,17 +195,17 @@ test("a volume whose group could not be given is not left half done", async () =
   faulty.add("giveToGroup");
   assert.ok(await mounted(podWith("two", MOUNTING, { securityContext: { fsGroup: 8 } })));
   const words = "The requested fsGroup is 8, but the volume pv has GID 7.";
-  assert.equal(said.at(-1), `AlreadyMountedVolume: ${words} The volume may not be shareable.`);
+  assert.equal(stated.at(-1), `AlreadyMountedVolume: ${words} The volume may not be shareable.`);
 });
 
 test("a device for a block volume: node, link, words; another agent; nothing left", async () => {
-  const { host, mounted, unmount, said, devicesOf, restart } = await world({
+  const { host, mounted, unmount, stated, devicesOf, restart } = await world({
     volumeMode: "Block",
     local: { path: "/dev/sda" },
   });
   const [pod, reader] = [podWith("one", MAPPING), podWith("ro-two", MAPPING)];
-  assert.ok((await mounted(pod)) && (await mounted(reader)), said.join());
-  assert.deepEqual(said.slice(0, 2), [
+  assert.ok((await mounted(pod)) && (await mounted(reader)), stated.join());
+  assert.deepEqual(stated.slice(0, 2), [
     `SuccessfulMountVolume: MapVolume.MapPodDevice succeeded for volume "pv" globalMapPath "${NODES}/pv"`,
     'SuccessfulMountVolume: MapVolume.MapPodDevice succeeded for volume "pv" volumeMapPath "/r/pods/one/volumeDevices/kubernetes.io~local-volume"',
   ]);
@@ -220,7 +220,7 @@ test("a device for a block volume: node, link, words; another agent; nothing lef
   restart();
   assert.ok(await mounted(pod));
   assert.equal(host.files.deviceAt(`${NODES}/pv/one`), "8:0");
-  assert.equal(said.length, 4);
+  assert.equal(stated.length, 4);
   await unmount(pod);
   assert.deepEqual(host.volumes.held, [`${NODES}/pv/ro-two`]);
   assert.equal(await host.files.facts("/r/pods/one/volumeDevices"), undefined);
@@ -325,31 +325,31 @@ const REFUSED: readonly (readonly [
 
 for (const [what, spec, container, says] of REFUSED)
   test(`a claim on ${what} waits and says why`, async () => {
-    const { host, mounted, said, unmount } = await world(spec);
+    const { host, mounted, stated, unmount } = await world(spec);
     const pod = podWith("one", container);
     assert.equal(await mounted(pod), false);
-    assert.deepEqual([...new Set(said)], [says]);
+    assert.deepEqual([...new Set(stated)], [says]);
     await unmount(pod);
     assert.deepEqual(host.volumes.mounted, []);
   });
 
 test("a claim waits for the node's labels, and for the node to fit", async () => {
-  const { labels, mounted, said } = await world({ local, nodeAffinity: affinity("a") });
+  const { labels, mounted, stated } = await world({ local, nodeAffinity: affinity("a") });
   const pod = podWith("one", MOUNTING);
   labels.now = undefined;
   assert.equal(await mounted(pod), false);
-  assert.match(said[0] ?? "", /NodeAffinity check failed .* Node object has not been received/);
+  assert.match(stated[0] ?? "", /NodeAffinity check failed .* Node object has not been received/);
   labels.now = { zone: "a" };
   assert.ok(await mounted(pod));
 });
 
 test("what is on a device is never reformatted: not for reading, not as another file system", async () => {
-  const { host, mounted, said, pv, unmount } = await world({ local });
+  const { host, mounted, stated, pv, unmount } = await world({ local });
   const reader = podWith("ro-one", MOUNTING);
   assert.equal(await mounted(reader), false);
   const failed = `MountVolume.MountDevice failed for volume "pv" : local: failed to mount device /dev/sda at ${MOUNTS}/pv`;
   assert.equal(
-    said[0],
+    stated[0],
     `FailedMount: ${failed} (fstype: ext4), error cannot mount unformatted disk /dev/sda`,
   );
   assert.equal(await host.files.facts(`${MOUNTS}/pv`), undefined);
@@ -362,18 +362,18 @@ test("what is on a device is never reformatted: not for reading, not as another 
   const other = podWith("three", MOUNTING);
   assert.equal(await mounted(other), false);
   const cause = `${failed.slice(failed.indexOf("local:"))} (fstype: xfs), error mount failed: /dev/sda is no xfs`;
-  assert.deepEqual(said.slice(-2), [
+  assert.deepEqual(stated.slice(-2), [
     `FailedMountOnFilesystemMismatch: MountVolume failed for volume "pv" ${cause}`,
     `FailedMount: ${failed} (fstype: xfs), error mount failed: /dev/sda is no xfs`,
   ]);
 });
 
 test("another device under the name of a volume that is still mounted is not mistaken for it", async () => {
-  const { mounted, said, pv } = await world({ local });
+  const { mounted, stated, pv } = await world({ local });
   assert.ok(await mounted(podWith("one", MOUNTING)));
   pv.now = pvOf("pv", { local: { path: "/dev/sdb" } });
   assert.equal(await mounted(podWith("two", MOUNTING)), false);
-  assert.match(said.at(-1) ?? "", /shows another device/);
+  assert.match(stated.at(-1) ?? "", /shows another device/);
 });
 
 const OPTIONS: readonly (readonly [

@@ -58,7 +58,7 @@ test("planMounts expands sub paths by the environment", () => {
   assert.equal(one({ mountPropagation: "Bidirectional" }).propagation, "Bidirectional");
 });
 
-/** Mount, what the runtime can, and what is said. */
+/** Mount, what the runtime can, and what is reported. */
 const FAULTS: readonly (readonly [Partial<VolumeMount>, MountFeatures, string])[] = [
   [{ subPathExpr: "$(NONE)/$(EMPTY)/$(POD)" }, ALL, "missing value for EMPTY, NONE"],
   [{ subPathExpr: "$(UP)" }, ALL, "unable to provision SubPath `../../etc`: must not contain '..'"],

@@ -38,7 +38,7 @@ interface Entry {
   lastFault: { readonly message: string; readonly at: MonotonicMs } | undefined;
 }
 
-/** The same words are not said twice within this time: an object's first answer wakes everybody. */
+/** The same message is not reported twice within this time: an object's first answer wakes everybody. */
 const SAME_FAULT_MS = 400;
 
 /** Volumes of one pod that are made side by side. */

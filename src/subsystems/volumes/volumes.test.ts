@@ -326,18 +326,18 @@ test("claims: local volumes are bound, and every reason why not is reported", as
   const pod = podWith([CLAIM]);
   const work = volumes.mount(pod, signal);
   // Tries come after 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5 s, and the last at 123 s.
-  const said = async (text: string) => {
+  const stated = async (text: string) => {
     await clock.advance(25_000);
     assert.ok(faults.at(-1)?.includes(text), `${faults.at(-1)} says not ${text}`);
   };
-  await said('persistentvolumeclaims "data" not found');
+  await stated('persistentvolumeclaims "data" not found');
   server.objects.create(CLAIMS, { metadata: { name: "data" }, status: { phase: "Pending" } });
-  await said("error processing PVC default/data: PVC is not bound");
+  await stated("error processing PVC default/data: PVC is not bound");
   const uid = server.objects.get({ ...CLAIMS, name: "data" })?.metadata?.uid ?? "";
   const patch = (body: object) =>
     server.objects.patch({ ...CLAIMS, name: "data" }, false, { body, strategic: false });
   patch({ spec: { volumeName: "pv1" }, status: { phase: "Bound" } });
-  await said('persistentvolumes "pv1" not found');
+  await stated('persistentvolumes "pv1" not found');
   await host.files.makeDirectory("/disk/one", 0o755);
   server.objects.create(VOLUMES, {
     metadata: { name: "pv1" },

@@ -27,7 +27,7 @@ export class Machine {
   /** Boot ids in the order in which they announced themselves. */
   readonly boots: string[] = [];
   /** Lines that programs of the machine have written with `say`. */
-  readonly said: string[] = [];
+  readonly reported: string[] = [];
 
   private constructor(folder: string, child: ChildProcess, socket: Socket) {
     this.#folder = folder;
@@ -110,7 +110,7 @@ export class Machine {
   #take(line: string): void {
     const [first = "", second = "", ...others] = line.split(" ");
     if (first === "boot") this.boots.push(second);
-    else if (first === "say") this.said.push([second, ...others].join(" "));
+    else if (first === "say") this.reported.push([second, ...others].join(" "));
     else this.#answers.get(first)?.(second);
   }
 

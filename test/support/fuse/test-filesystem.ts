@@ -68,6 +68,6 @@ export class TestFilesystem {
 
   async #says(word: string): Promise<void> {
     const { value, done } = await this.#lines.next();
-    if (done || value !== word) throw new Error(`the file system said ${value}, not ${word}`);
+    if (done || value !== word) throw new Error(`the file system reported ${value}, not ${word}`);
   }
 }

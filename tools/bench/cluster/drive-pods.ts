@@ -47,7 +47,7 @@ const agent = new Agent({
   checkServerIdentity: () => undefined,
 });
 const watchAgent = new Agent({ ...agent.options, maxSockets: 2 });
-const said = new Set<string>();
+const reported = new Set<string>();
 
 createInterface(process.stdin)
   .on("line", (line) => take(JSON.parse(line)))
@@ -117,8 +117,8 @@ function call(method: string, path: string, body?: unknown): Promise<void> {
 function say(kind: Sighting["kind"], name: string): void {
   const at = Number(process.hrtime.bigint()) / 1e6;
   const key = `${kind} ${name}`;
-  if (said.has(key)) return;
-  said.add(key);
+  if (reported.has(key)) return;
+  reported.add(key);
   process.stdout.write(`${JSON.stringify({ kind, name, at } satisfies Sighting)}\n`);
 }
 

@@ -30,27 +30,31 @@ const lineOf = (label: string, more: Partial<ProbeReport>) =>
   );
 
 test("describeProbes says what each probe does now", () => {
-  const vectors: readonly (readonly [label: string, given: Partial<ProbeReport>, said: RegExp])[] =
+  const vectors: readonly (readonly [
+    label: string,
+    given: Partial<ProbeReport>,
+    reported: RegExp,
+  ])[] = [
+    ["Handler", {}, /tcpSocket, period 200 ms, timeout 1.5 s$/],
+    ["Result", {}, /none yet$/],
     [
-      ["Handler", {}, /tcpSocket, period 200 ms, timeout 1.5 s$/],
-      ["Result", {}, /none yet$/],
-      [
-        "Result",
-        { verdict: "success", run: { result: "failure", length: 1 } },
-        /success; last attempt: failure$/,
-      ],
-      ["Now", {}, /<none>$/],
-      ["Now", { doing: { kind: "looking" } }, /running$/],
-      ["Now", { doing: { kind: "probe" }, nextInMs: 100 }, /next attempt in 0.1 s$/],
-      ["Now", { doing: { kind: "wait", why: "no container" } }, /waiting: no container$/],
-      ["Now", { doing: { kind: "exit", why: "pod has ended" } }, /finished: pod has ended$/],
-      ["Duration", {}, /<none>$/],
-      [
-        "Duration",
-        { busyMs: 20, counts: { successful: 8, failed: 1, unknown: 1 } },
-        /2\.0 ms on average, 10\.0 ms per second$/,
-      ],
-    ];
-  for (const [label, given, said] of vectors) assert.match(lineOf(label, given) ?? "", said);
+      "Result",
+      { verdict: "success", run: { result: "failure", length: 1 } },
+      /success; last attempt: failure$/,
+    ],
+    ["Now", {}, /<none>$/],
+    ["Now", { doing: { kind: "looking" } }, /running$/],
+    ["Now", { doing: { kind: "probe" }, nextInMs: 100 }, /next attempt in 0.1 s$/],
+    ["Now", { doing: { kind: "wait", why: "no container" } }, /waiting: no container$/],
+    ["Now", { doing: { kind: "exit", why: "pod has ended" } }, /finished: pod has ended$/],
+    ["Duration", {}, /<none>$/],
+    [
+      "Duration",
+      { busyMs: 20, counts: { successful: 8, failed: 1, unknown: 1 } },
+      /2\.0 ms on average, 10\.0 ms per second$/,
+    ],
+  ];
+  for (const [label, given, reported] of vectors)
+    assert.match(lineOf(label, given) ?? "", reported);
   assert.equal(lineOf("Killed", {}), undefined);
 });

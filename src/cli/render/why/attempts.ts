@@ -114,8 +114,8 @@ const RESTART_CAUSES: Readonly<Record<string, string>> = {
 function killReason(rule: string, detail: string, container: string): string {
   const known = KILL_REASONS[rule];
   if (known !== undefined) return known;
-  const said = oneLine(detail).replace(/\.$/, "");
-  return said === "" || said === `Stopping container ${container}` ? rule : said;
+  const reported = oneLine(detail).replace(/\.$/, "");
+  return reported === "" || reported === `Stopping container ${container}` ? rule : reported;
 }
 
 function resized(containers: readonly string[]): string {

@@ -171,9 +171,9 @@ const FIXES: readonly Fix[] = [
 
 /** Fix for `reason: message`; `undefined` when none is known. */
 export function fixFor(reason: string, message: string, pod: FixFor): string | undefined {
-  const said = `${reason}: ${message}`;
+  const reported = `${reason}: ${message}`;
   for (const { pattern, text } of FIXES) {
-    const found = pattern.exec(said);
+    const found = pattern.exec(reported);
     if (found) return text(found, pod);
   }
   return undefined;

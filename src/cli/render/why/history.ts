@@ -99,8 +99,8 @@ const TOLD_BY_OUTCOMES: ReadonlySet<string> = new Set([
 function isToldBy(steps: readonly HistoryStep[], event: CoreEvent): boolean {
   const { reason = "", message = "", involvedObject } = event;
   const own = steps.filter(({ uid }) => uid === involvedObject.uid);
-  const said = oneLine(message).replace(/\.+$/, "");
-  if (said !== "" && own.some(({ text }) => text.includes(said))) return true;
+  const reported = oneLine(message).replace(/\.+$/, "");
+  if (reported !== "" && own.some(({ text }) => text.includes(reported))) return true;
   return TOLD_BY_OUTCOMES.has(reason) && own.some(({ hasOutcome }) => hasOutcome);
 }
 

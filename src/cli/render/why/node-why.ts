@@ -94,8 +94,8 @@ export function renderNodeWhy(
   problems: readonly StateProblem[],
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
-  const text = (indent: string, said: string) =>
-    wrapText(oneLine(said), Math.max(MIN_TEXT_COLUMNS, columns - indent.length)).map(
+  const text = (indent: string, reported: string) =>
+    wrapText(oneLine(reported), Math.max(MIN_TEXT_COLUMNS, columns - indent.length)).map(
       (line) => indent + line,
     );
   const failing = conditions.filter(({ status }) => status === "False");

@@ -69,12 +69,12 @@ function endProblem(
   { exitCode, reason, message }: End,
 ): PodProblem {
   if (reason === "OOMKilled") return { reason, message: `${container} was OOM-killed`, container };
-  const said = message ? `: ${message}` : "";
+  const reported = message ? `: ${message}` : "";
   if (reason === "StartError")
-    return { reason, message: `${container} failed to start${said}`, container };
+    return { reason, message: `${container} failed to start${reported}`, container };
   return {
     reason: standing,
-    message: `${container} exited with code ${exitCode}${said}`,
+    message: `${container} exited with code ${exitCode}${reported}`,
     container,
   };
 }

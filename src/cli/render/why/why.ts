@@ -209,8 +209,8 @@ function exitSentence({
   }
   const signal = SIGNALS[exitCode];
   const code = signal === undefined ? `code ${exitCode}` : `code ${exitCode} (${signal})`;
-  const said = message === undefined ? "" : `: ${message}`;
-  return sentence(`${container} exited with ${code}${said}`);
+  const stated = message === undefined ? "" : `: ${message}`;
+  return sentence(`${container} exited with ${code}${stated}`);
 }
 
 /** A word or two for a decision; kinds of other versions stand for themselves. */

@@ -23,11 +23,11 @@ function facts(changes: Partial<RuntimeFacts> = {}): RuntimeFacts {
 }
 
 test("`runtimeSettings` reads what containerd reports, and assumes nothing else", () => {
-  const said = description(
+  const reported = description(
     { SystemdCgroup: true },
     { sandboxImage: "registry.k8s.io/pause:3.6", restrictOOMScoreAdj: false },
   );
-  assert.deepEqual(runtimeSettings(said), {
+  assert.deepEqual(runtimeSettings(reported), {
     systemdCgroups: true,
     sandboxImage: "registry.k8s.io/pause:3.6",
     restrictsOomScore: false,

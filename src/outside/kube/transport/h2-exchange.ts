@@ -181,7 +181,7 @@ class Call {
     this.#stream.destroy();
   }
 
-  /** Whether both sides have said all: such a stream closes by itself, and a reset would be one more frame. */
+  /** Whether both sides have sent all: such a stream closes by itself, and a reset would be one more frame. */
   #isOver(): boolean {
     const { readableEnded, writableFinished, rstCode } = this.#stream;
     return readableEnded && writableFinished && rstCode === constants.NGHTTP2_NO_ERROR;

@@ -67,7 +67,7 @@ export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): R
   return kind === "init" && policy === "Always" ? "OnFailure" : policy;
 }
 
-/** Whether to start again, and which rule said so. */
+/** Whether to start again, and by which rule. */
 export interface RestartDecision {
   readonly restart: boolean;
   /** Name of the rule that decided. */

@@ -8,7 +8,7 @@ type ResizeAction = Extract<PodAction, { kind: "resizePod" }>;
 
 /**
  * Brings group and running containers to what the pod was given. A failure keeps nothing else from being
- * done, and is said once for as long as it stays the same (kuberuntime doPodResizeAction).
+ * done, and is reported once for as long as it stays the same (kuberuntime doPodResizeAction).
  */
 export async function resizePod({ containers }: ResizeAction, run: Run): Promise<StepResult> {
   const { pod, resize, retries } = run.record;

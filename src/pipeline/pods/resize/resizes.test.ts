@@ -27,7 +27,7 @@ class Resizing {
   readonly clock = new SimClock();
   readonly measured: string[] = [];
   readonly records = new Map<PodUid, PodRecord>();
-  readonly said: string[] = [];
+  readonly reported: string[] = [];
   readonly asked: string[] = [];
   verdict: ResizeVerdict = { kind: "fits" };
   fault: OutsideError | undefined;
@@ -48,8 +48,8 @@ class Resizing {
     };
     const ports = {
       resizes,
-      events: { record: (_, { reason }) => this.said.push(reason) },
-      decisions: { record: (_, { kind }) => this.said.push(kind), conclude: () => {} },
+      events: { record: (_, { reason }) => this.reported.push(reason) },
+      decisions: { record: (_, { kind }) => this.reported.push(kind), conclude: () => {} },
       measures: {
         ...({} as PodPorts["measures"]),
         resizeRequested: ({ uid }) => void this.measured.push(`requested ${uid}`),
@@ -92,7 +92,7 @@ class Resizing {
 
   async settle(): Promise<readonly string[]> {
     await this.clock.advance(1);
-    return this.said.splice(0);
+    return this.reported.splice(0);
   }
 }
 
@@ -132,7 +132,7 @@ test("a resize that does not fit is recorded once, and retried when resources ma
   await resizing.settle();
   assert.deepEqual(resizing.asked, [], "nothing has changed");
   resizing.tell("other", { kind: "terminate", cause: { kind: "deleted" } });
-  assert.deepEqual(await resizing.settle(), [], "the same words are not said again");
+  assert.deepEqual(await resizing.settle(), [], "the same words are not reported again");
   assert.deepEqual(resizing.asked, ["a", "b"]);
   resizing.verdict = { kind: "fits" };
   await resizing.clock.advance(3 * MINUTES_MS);

@@ -37,7 +37,7 @@ const at = (name: string) => (name.startsWith("/") ? name : join(base, name));
 const check = (name: string, type?: string) =>
   checkHostPath(files, { path: at(name), ...(type === undefined ? {} : { type }) });
 
-/** Name, type, and what it is said not to be; `undefined` when it fits. */
+/** Name, type, and what it is reported not to be; `undefined` when it fits. */
 const CHECKS: readonly (readonly [string, string | undefined, string | undefined])[] = [
   ["none", undefined, undefined],
   ["none", "", undefined],

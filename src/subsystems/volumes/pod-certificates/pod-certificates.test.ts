@@ -90,8 +90,8 @@ for (const [type, reason] of [
     const { clock, answer } = given;
     answer(request, { conditions: [condition(type, "Because", "it is so", clock.wall())] });
     await clock.advance(24 * HOUR_MS);
-    const said = `PodCertificateRequest was permanently ${type.toLowerCase()}: reason="Because" message="it is so"`;
-    assert.deepEqual([...new Set(given.faults)], [`${SETUP}${said}`]);
+    const stated = `PodCertificateRequest was permanently ${type.toLowerCase()}: reason="Because" message="it is so"`;
+    assert.deepEqual([...new Set(given.faults)], [`${SETUP}${stated}`]);
     const text = `PodCertificateRequest default/${request.metadata?.name} ${reason}, reason="Because", message="it is so"`;
     assert.deepEqual(given.events, [`Warning ${type}: ${text}`]);
     assert.equal(given.requests().length, 1);
