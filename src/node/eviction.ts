@@ -152,14 +152,13 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
         graceSeconds,
         ...(disrupted ? { disruption: message } : {}),
       }),
+    leavingPods: () =>
+      pods
+        .list()
+        .filter((record) => isEvicted(record) && !isCleanedUp(record))
+        .map(({ uid }) => uid),
     untilCleanedUp: (uids, signal) =>
-      untilChanged(pods, signal, () =>
-        uids.every((uid) => {
-          const record = pods.get(uid as PodUid);
-          // Its containers have to be gone, too: what they wrote takes space as long as they are there.
-          return !record || (isReleasable(record) && record.observed.containers.length === 0);
-        }),
-      ),
+      untilChanged(pods, signal, () => uids.every((uid) => isCleanedUp(pods.get(uid as PodUid)))),
     recordPodEvent: (pod, event) => events.ofPod(pod, event),
     recordNodeEvent: (event) => events.ofNode(event),
     recordDecision: (about, decision) =>
@@ -221,6 +220,16 @@ function endingOf({ life, sync }: PodRecord, now: number) {
   if (life.kind !== "terminating") return undefined;
   if (now > life.killBy + OVERDUE_MS) return "overdue";
   return life.cause.kind === "evicted" && life.cause.reason === REASON ? "evicted" : "deleted";
+}
+
+/** Its containers have to be gone, too: what they wrote takes space as long as they are there. */
+function isCleanedUp(record: PodRecord | undefined): boolean {
+  return !record || (isReleasable(record) && record.observed.containers.length === 0);
+}
+
+function isEvicted({ life }: PodRecord): boolean {
+  const cause = life.kind === "terminating" || life.kind === "terminated" ? life.cause : undefined;
+  return cause?.kind === "evicted" && cause.reason === REASON;
 }
 
 /** Asks kernel and runtime; what the runtime does not report is left out, and the layout is as it was. */

@@ -43,6 +43,8 @@ export class EvictionNode {
   /** The pods as the runtime measured their layers last, and when; without, it measures when asked. */
   layers: { readonly atMs: WallMs; readonly pods: readonly TestPod[] } | undefined;
   hasUnobservedPods = false;
+  /** Names of pods that were evicted in a previous run of the agent. */
+  leaving: readonly string[] = [];
   /** What happens while pods are measured. */
   whileMeasuring = () => {};
   /** Evicted pods stay for ever. */
@@ -76,6 +78,8 @@ export class EvictionNode {
           if (step === "images") this.imagesMi = 0;
         },
         evict: (order) => this.#end(order),
+        leavingPods: () =>
+          this.leaving.filter((name) => this.names.includes(name)).map((name) => `uid-${name}`),
         untilCleanedUp: (uids, signal) => this.#untilGone(uids, signal),
         recordPodEvent: ({ metadata }, { reason, message }) =>
           this.events.push(`${metadata?.name} ${reason}: ${message}`),

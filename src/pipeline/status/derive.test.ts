@@ -296,3 +296,17 @@ test("deriveStatus: no two addresses of one family, the node's family first", ()
   const { podIP, podIPs } = statusOf({ sandboxes: [aSandbox({ ips })] });
   assert.deepEqual([podIP, podIPs], ["10.1.0.5", [{ ip: "10.1.0.5" }, { ip: "fd01::5" }]]);
 });
+
+test("deriveStatus: DisruptionTarget stays while the end of a pod is not begun again after a restart", () => {
+  const disruption = "The node was low on resource: memory. ";
+  const cause = { kind: "evicted", reason: "Evicted", message: disruption, disruption } as const;
+  const before = statusOf({}, { life: { kind: "terminated", cause } });
+  const shown = ({ conditions }: PodStatus) =>
+    conditions?.filter(({ type }) => type === "DisruptionTarget");
+  assert.equal(shown(before)?.length, 1);
+  const desired = { source: "api" } as const;
+  for (const life of [{ kind: "waiting" }, { kind: "running" }] as const)
+    assert.deepEqual(shown(statusOf({}, { life, desired }, before)), shown(before), life.kind);
+  const running = { ...before, phase: "Running" };
+  assert.deepEqual(shown(statusOf({}, { ...evicted, desired }, running)), []);
+});

@@ -60,7 +60,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
       : undefined,
     published,
   });
-  const disruption = isTerminalPhase(phase) ? disruptionOf(record) : [];
+  const disruption = isTerminalPhase(phase) ? shownDisruption(record, previous) : [];
   const generation = observedGeneration(record, previous);
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -223,8 +223,28 @@ function degradedReason(
 function disruptionOf({ life }: PodRecord): readonly ConditionVerdict[] {
   const cause = "cause" in life ? life.cause : undefined;
   if (cause?.kind !== "evicted" || cause.disruption === undefined) return [];
-  const reason = "TerminationByKubelet";
-  return [{ type: "DisruptionTarget", status: "True", reason, message: cause.disruption }];
+  const message = cause.disruption;
+  return [{ type: "DisruptionTarget", status: "True", reason: BY_KUBELET, message }];
+}
+
+/** Reason of the condition DisruptionTarget where the node ends the pod (KEP-3329). */
+const BY_KUBELET = "TerminationByKubelet";
+
+/**
+ * That of the record, or of a pod that has ended the one of its last status: after a restart of the agent the record has
+ * it only when the end is begun again, and the API may have none yet.
+ */
+function shownDisruption(
+  record: PodRecord,
+  previous: PodStatus | undefined,
+): readonly ConditionVerdict[] {
+  const own = disruptionOf(record);
+  if (own.length > 0 || !isTerminalPhase(previous?.phase)) return own;
+  return (previous?.conditions ?? []).flatMap(({ type, status, reason, message }) =>
+    type === "DisruptionTarget" && status === "True" && reason === BY_KUBELET
+      ? [{ type, status, reason, message: message ?? "" }]
+      : [],
+  );
 }
 
 /** Times of conditions: the transition time moves only with the status. Conditions of others stay. */

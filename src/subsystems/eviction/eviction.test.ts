@@ -302,3 +302,29 @@ test("no pod goes before the runtime has listed all of them; what nobody uses do
   assert.equal(node.orders[0]?.uid, "uid-writer");
   await node.leave();
 });
+
+test("no second pod goes for one that was evicted before the agent was restarted", async () => {
+  const node = new EvictionNode();
+  node.pods = [...FIVE];
+  node.leaving = ["hog"];
+  node.memoryUsedMi = 500;
+  await node.clock.advance(15_000);
+  assert.deepEqual(node.orders, []);
+  node.pods = FIVE.filter(({ name }) => name !== "hog");
+  node.memoryUsedMi = 0;
+  await node.clock.advance(60_000);
+  assert.deepEqual(node.orders, []);
+  await node.leave();
+});
+
+test("one that was evicted before and does not end is waited for 30 s, once", async () => {
+  const node = new EvictionNode();
+  node.pods = [...FIVE];
+  node.leaving = ["hog"];
+  node.memoryUsedMi = 500;
+  await node.clock.advance(29_000);
+  assert.deepEqual(node.orders, []);
+  await node.clock.advance(12_000);
+  assert.ok(node.orders.length > 0);
+  await node.leave();
+});

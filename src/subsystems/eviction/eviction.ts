@@ -84,6 +84,8 @@ export class Eviction {
   #roundRequested = new AbortController();
   /** When the writable layers of the pods that were due were last measured; undefined where none was. */
   #layersAt: WallMs | undefined;
+  /** Whether pods that were evicted in the previous run have been waited for. */
+  #awaitedPrevious = false;
   /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
   #reclaimed: string | undefined;
   /** The signal that was last reported to the log, while the pressure lasts. */
@@ -112,15 +114,16 @@ export class Eviction {
     this.#roundRequested.abort();
   }
 
-  /** One round; resolves with the pods that were evicted. Throws `OutsideError`. */
+  /** One round; resolves with the pods to wait for: those that were evicted. Throws `OutsideError`. */
   async round(signal: AbortSignal): Promise<readonly string[]> {
-    const { measures, layout, available } = await this.#deps.ports.measureNode(signal);
+    const { ports } = this.#deps;
+    // Asked before anything is measured: what ends meanwhile, or is listed only then, is part of the measures.
+    const [hasUnobservedPods, leaving] = [ports.hasUnobservedPods(), ports.leavingPods()];
+    const { measures, layout, available } = await ports.measureNode(signal);
     const rules = { ...this.#settings, layout };
     const observations = observationsOf(measures);
     this.#dueStorage.begin(this.#deps.clock.wall(), available);
     const before = this.#state;
-    // Asked before the candidates are: measuring them takes a while, in which the runtime may report more.
-    const hasUnobservedPods = this.#deps.ports.hasUnobservedPods();
     const plan = await this.#plan(rules, observations, signal);
     this.#state = plan.state;
     this.#keep(observations);
@@ -131,7 +134,8 @@ export class Eviction {
     }
     if (plan.excesses.length > 0) return this.#evictExcesses(plan.excesses);
     if (!plan.pressure) return [];
-    return await this.#relieve(plan.pressure, { rules, plan, before, hasUnobservedPods, signal });
+    const round = { rules, plan, before, hasUnobservedPods, leaving, signal };
+    return await this.#relieve(plan.pressure, round);
   }
 
   /**
@@ -235,6 +239,13 @@ export class Eviction {
       if (isNews) log.info("no pod is evicted before the runtime has listed all of them");
       return [];
     }
+    // One that the agent evicted before it was restarted is as good as a victim of this round.
+    if (round.leaving.length > 0 && !this.#awaitedPrevious) {
+      this.#awaitedPrevious = true;
+      log.info("waiting for pods that were evicted before", { uids: round.leaving.join(", ") });
+      return round.leaving;
+    }
+    this.#awaitedPrevious = true;
     const { disk } = SIGNAL_FACTS[signal];
     const latest = disk ? await this.#rankAgain(disk, round) : pressure;
     if (!latest) return [];
@@ -379,6 +390,8 @@ interface Round {
   readonly before: EvictionState;
   /** Whether pods were missing when it began; see `EvictionPorts`. */
   readonly hasUnobservedPods: boolean;
+  /** Pods that were leaving when it began. */
+  readonly leaving: readonly string[];
   readonly signal: AbortSignal;
 }
 

@@ -59,6 +59,8 @@ export interface EvictionPorts {
   reclaim(step: ReclaimStep, signal: AbortSignal): Promise<void>;
   /** Begins to end a pod. */
   evict(request: EvictionRequest): void;
+  /** UIDs of pods that were evicted, also in a previous run, and still run or take space. */
+  leavingPods(): readonly string[];
   /** Resolves when nothing of these pods runs or takes space any more. */
   untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
   recordPodEvent(pod: Pod, event: EvictionEvent): void;
