@@ -36,7 +36,8 @@ async function recordChaos(seed: number): Promise<(maxLength: number) => string>
       const details = { graceSeconds: 1, revision: step, probed: random.next() < 0.5 };
       const text = manifest(name, template, details).replace(
         '"env":[',
-        `"env":[{"name":"TOKEN","value":"${SECRET}"},`,
+        // A value that is a word of the agent's own messages is taken out of these, too.
+        `"env":[{"name":"TOKEN","value":"${SECRET}"},{"name":"WORD","value":"Stopping"},`,
       );
       await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
     }

@@ -9,7 +9,7 @@ import {
 } from "./flight.ts";
 
 /** In place of what may be secret. */
-const REDACTED = "<redacted>";
+export const REDACTED = "<redacted>";
 /** Shorter values are found everywhere in texts, and hide nothing. */
 const MIN_SECRET_LENGTH = 6;
 /** Fields of an object whose values may be secret: credentials are passed to containers in all of these ways. */
