@@ -214,12 +214,13 @@ const NO_STORAGE: ReadonlyMap<string, PodStorage> = new Map();
  * Whether a pod ends already; `undefined` for pods that have nothing to give back, and for those that the runtime has reported
  * nothing of since the agent started: they can neither be measured nor ended.
  */
-function endingOf({ life, sync }: PodRecord, now: number) {
+function endingOf(record: PodRecord, now: number) {
+  const { life, sync } = record;
   if (sync.freshness === "unobserved") return undefined;
   if (life.kind === "running") return "no";
   if (life.kind !== "terminating") return undefined;
   if (now > life.killBy + OVERDUE_MS) return "overdue";
-  return life.cause.kind === "evicted" && life.cause.reason === REASON ? "evicted" : "deleted";
+  return isEvicted(record) ? "evicted" : "deleted";
 }
 
 /** Its containers have to be gone, too: what they wrote takes space as long as they are there. */
