@@ -169,6 +169,51 @@ test("an end that is announced while its pod is being observed is read once", as
   await Promise.allSettled(work);
 });
 
+test("a pod that is observed while the first listing goes on is not handed over as unobserved", async () => {
+  const clock = new SimClock();
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), {});
+  const uids = Array.from({ length: 9 }, (_, i) => `pod-${i}` as PodUid);
+  const containers = uids.map((uid) =>
+    Container.fromPartial({ id: `c-${uid}`, labels: { [POD_UID]: uid, [CONTAINER_NAME]: "main" } }),
+  );
+  // Each observation is late, and eight are made at once: those end before the ninth is late too.
+  const slow = {
+    ...runtime,
+    listSandboxes: async () => [],
+    listContainers: async () => containers,
+    containerStatus: async (id: string, signal: AbortSignal) => {
+      await clock.sleep(1_500, signal);
+      const labels = containers.find((container) => container.id === id)?.labels ?? {};
+      return ContainerStatus.fromPartial({ id, labels });
+    },
+  };
+  const observer = new Observer({ runtime: slow, images, clock, readTail: async () => undefined });
+  const last = new Map<PodUid, string>();
+  const watch = new RuntimeWatch({
+    runtime: slow,
+    clock,
+    log: silentLog,
+    metrics: new MetricsRegistry(),
+    observer,
+    news: {
+      publish: (news) => {
+        if (news.kind === "found") last.set(news.found.uid, news.found.kind);
+      },
+    },
+    pods: NO_FACTS,
+  });
+  const listing = watch.listOnce(new AbortController().signal);
+  await clock.advance(2_000);
+  const found = await listing;
+  assert.deepEqual(
+    found.map(({ uid, kind }) => `${uid} ${kind}`).sort(),
+    uids.map((uid) => `${uid} ${uid === "pod-8" ? "unobserved" : "observed"}`),
+  );
+  for (const { uid, kind } of found) last.set(uid, kind);
+  await clock.advance(1_000);
+  assert.deepEqual([...last.values()], Array(9).fill("observed"));
+});
+
 test("a slow observation does not override a faster one", async () => {
   const clock = new SimClock();
   const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), {});

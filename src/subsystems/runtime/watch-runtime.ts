@@ -97,6 +97,8 @@ export class RuntimeWatch {
   #listingProblem: string | undefined;
   readonly #streaming = new Cell(false);
   readonly #dirty = new Set<PodUid>();
+  /** The latest report of each pod until the first listing has been handed over; `undefined` from then on. */
+  #foundFirst: Map<PodUid, FoundPod> | undefined;
   #everything = true;
   readonly #wakeup = new Wakeup();
 
@@ -138,13 +140,16 @@ export class RuntimeWatch {
   }
 
   /**
-   * Lists everything once, so that the agent has looked before it acts. A pod that cannot be read, or not soon, is
-   * among what is found as such; it is reported later.
+   * Lists everything once, so that the agent has looked before it acts. A pod that cannot be read, or not before the
+   * listing ends, is among what is found as such; it is reported later. If it throws, call it again: what was
+   * observed until then is among what the next call returns.
    */
   async listOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
-    const found: FoundPod[] = [];
-    await this.#listAll((pod) => found.push(pod), signal);
-    return found;
+    const found = this.#foundFirst ?? new Map<PodUid, FoundPod>();
+    this.#foundFirst = found;
+    await this.#listAll((pod) => this.#report(pod), signal);
+    this.#foundFirst = undefined;
+    return [...found.values()];
   }
 
   /** Observes one pod for its caller; one that cannot be read is observed again later. */
@@ -259,8 +264,10 @@ export class RuntimeWatch {
     return this.#deps.pods.get(uid)?.busy === true;
   }
 
+  /** What is found late while the first listing goes on replaces what that has to hand over, and is not ahead of it. */
   #report(found: FoundPod): void {
-    this.#deps.news.publish({ kind: "found", found });
+    if (this.#foundFirst) this.#foundFirst.set(found.uid, found);
+    else this.#deps.news.publish({ kind: "found", found });
   }
 
   async #listAll(report: PodHandler, signal: AbortSignal): Promise<void> {
