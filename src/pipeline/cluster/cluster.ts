@@ -5,7 +5,7 @@
  * and what it missed is brought to it later.
  */
 import type { Node, Pod } from "../../api/generated/types.ts";
-import { podDisplayName, podFullName } from "../../api/pod/pod.ts";
+import { isMirrorPod, podDisplayName, podFullName } from "../../api/pod/pod.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading, until } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -99,7 +99,7 @@ export class ClusterPods {
       }),
       this.#api.subscribe((pod) => {
         this.#writer.apiChanged(pod);
-        this.#checkMirrors();
+        if (isMirrorPod(pod)) this.#checkMirrors();
       }),
     ];
     scope.defer("joined modules", () => {

@@ -4,6 +4,7 @@ import { isSame, STATUS_RULES, strategicDiff } from "../../api/decode/strategic-
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
 import { isOwnCondition, newerConditions } from "../status/pod-conditions.ts";
 
 /** Fields of a pod's status that the kubelet writes; all others belong to other writers. */
@@ -31,15 +32,23 @@ const OWN_FIELDS = [
 const isOurDisruption = ({ type, reason }: PodCondition): boolean =>
   type === "DisruptionTarget" && reason === "TerminationByKubelet";
 
-/** The part of a status that is ours, to detect changes by others. */
-export function ownPart(status: PodStatus | undefined): PodStatus {
-  const own = Object.fromEntries(
-    OWN_FIELDS.flatMap((field) => (status?.[field] === undefined ? [] : [[field, status[field]]])),
-  ) as PodStatus;
-  return own.conditions === undefined
-    ? own
-    : { ...own, conditions: own.conditions.filter(({ type }) => isOwnCondition(type)) };
-}
+const NO_STATUS: PodStatus = {};
+
+/** The part of a status that is ours, to detect changes by others; the same object for the same status. */
+export const ownPart = (status: PodStatus | undefined): PodStatus => ownPartOf(status ?? NO_STATUS);
+
+/** Statuses are replaced and never changed, and each is compared many times until the API has it. */
+const ownPartOf = derivedOnce((status: PodStatus): PodStatus => {
+  const own: Record<string, unknown> = {};
+  for (const field of OWN_FIELDS) {
+    const value = status[field];
+    if (value !== undefined) own[field] = value;
+  }
+  const { conditions } = status;
+  if (conditions !== undefined)
+    own["conditions"] = conditions.filter(({ type }) => isOwnCondition(type));
+  return own;
+});
 
 /**
  * The status for the API: the agent's fields over those of others. A terminal phase in the API is never
@@ -103,7 +112,11 @@ export function urgencyOf(
   own: PodStatus,
 ): (typeof URGENCY)[keyof typeof URGENCY] {
   if (isTerminalPhase(own.phase) && known?.phase !== own.phase) return URGENCY.ended;
-  const ready = (status: PodStatus | undefined) =>
-    status?.conditions?.find(({ type }) => type === "Ready")?.status ?? "False";
-  return ready(known) === ready(own) ? URGENCY.other : URGENCY.readiness;
+  return readinessOf(known) === readinessOf(own) ? URGENCY.other : URGENCY.readiness;
+}
+
+function readinessOf(status: PodStatus | undefined): string {
+  for (const condition of status?.conditions ?? [])
+    if (condition.type === "Ready") return condition.status;
+  return "False";
 }

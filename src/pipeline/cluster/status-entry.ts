@@ -3,6 +3,7 @@ import type { PodStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
+import { urgencyOf } from "./merge-status.ts";
 
 /** Pending status of one pod for the API. */
 export interface StatusEntry {
@@ -28,8 +29,27 @@ export interface StatusEntry {
   problem?: string;
   /** Our status as it was last brought there, and what the API made of it. */
   written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
+  /** Urgency of the status that is to be written, and what it was judged by. */
+  judged?: JudgedUrgency;
   /** Inputs of the last full pass that had nothing to do: while they are the same, there is nothing to do. */
   settled?: Compared;
+}
+
+/** How urgent it is to write `status` over `sent`. */
+export interface JudgedUrgency {
+  readonly status: PodStatus;
+  readonly sent: PodStatus | undefined;
+  readonly urgency: number;
+}
+
+/** Judged once for each status: a writer with much to do asks again at every step. */
+export function urgencyOfEntry(entry: StatusEntry): number {
+  const { status, judged } = entry;
+  const sent = entry.written?.sent;
+  if (judged?.status === status && judged.sent === sent) return judged.urgency;
+  const urgency = urgencyOf(sent, status);
+  entry.judged = { status, sent, urgency };
+  return urgency;
 }
 
 /** All that a full pass compares of one pod; objects are never changed, only replaced. */

@@ -21,9 +21,9 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
-import { ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
+import { ownPart, statusPatch, URGENCY } from "./merge-status.ts";
 import { type QueueMeasures, queueMeasures } from "./queue-measures.ts";
-import { type StatusEntry as Entry, isUnchanged } from "./status-entry.ts";
+import { type StatusEntry as Entry, isUnchanged, urgencyOfEntry } from "./status-entry.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
@@ -66,6 +66,8 @@ type Step =
 export class StatusWriter {
   readonly #deps: StatusWriterDeps;
   readonly #entries = new Map<PodUid, Entry>();
+  /** Those of `#entries` with something to write. */
+  readonly #dirty = new Set<Entry>();
   readonly #running = new Set<Promise<void>>();
   readonly #latency: ReturnType<MetricsRegistry["histogram"]>;
   readonly #unwritten: UnwrittenStatuses;
@@ -91,7 +93,7 @@ export class StatusWriter {
   /** The pod's status, or that it is gone for good. */
   set(uid: PodUid, now: PodWithStatus | undefined): void {
     if (!now) {
-      if (this.#entries.delete(uid)) this.#queue.forgotten(uid);
+      this.#forget(uid);
       return;
     }
     const entry = this.#entries.get(uid) ?? this.#newEntry(now);
@@ -139,6 +141,14 @@ export class StatusWriter {
     return entry ? [entry] : [];
   }
 
+  #forget(uid: PodUid): void {
+    const entry = this.#entries.get(uid);
+    if (!entry) return;
+    this.#entries.delete(uid);
+    this.#dirty.delete(entry);
+    this.#queue.forgotten(uid);
+  }
+
   #newEntry({ uid, pod, status }: PodWithStatus): Entry {
     const now = this.#deps.clock.monotonic();
     const entry: Entry = {
@@ -166,6 +176,7 @@ export class StatusWriter {
       this.#queue.added(entry.uid);
     }
     entry.dirty = true;
+    if (this.#entries.get(entry.uid) === entry) this.#dirty.add(entry);
     this.#wakeup.wake();
   }
 
@@ -181,31 +192,17 @@ export class StatusWriter {
   #next(): Entry | undefined {
     const now = this.#deps.clock.monotonic();
     let best: Entry | undefined;
-    for (const entry of this.#entries.values()) {
-      if (!entry.dirty || entry.busy || this.#dueAt(entry) > now) continue;
-      if (!best || isBefore(this.#rank(entry), this.#rank(best))) best = entry;
+    for (const entry of this.#dirty) {
+      if (entry.busy || dueAt(entry) > now) continue;
+      if (!best || isMoreUrgent(entry, best)) best = entry;
     }
     return best;
-  }
-
-  #dueAt(entry: Entry): MonotonicMs {
-    const { notBefore, joinUntil, finished } = entry;
-    const isUrgent = finished || this.#urgency(entry) !== URGENCY.other;
-    if (isUrgent || joinUntil <= notBefore) return notBefore;
-    return joinUntil;
-  }
-
-  #urgency({ written, status }: Entry): number {
-    return urgencyOf(written?.sent, status);
-  }
-
-  #rank(entry: Entry): readonly [number, number] {
-    return [this.#urgency(entry), entry.since];
   }
 
   #start(entry: Entry, signal: AbortSignal): void {
     entry.busy = true;
     entry.dirty = false;
+    this.#dirty.delete(entry);
     this.#queue.started(entry.uid);
     const running = this.#write(entry, signal).finally(() => {
       entry.busy = false;
@@ -327,11 +324,11 @@ export class StatusWriter {
 
   #dueInMs(): number {
     const now = this.#deps.clock.monotonic();
-    const fullPassMs = this.#untilFullPassMs();
-    let due = fullPassMs;
-    for (const entry of this.#entries.values())
-      if (entry.dirty && !entry.busy) due = Math.min(due, Math.max(0, this.#dueAt(entry) - now));
-    return this.#running.size < PARALLEL ? due : fullPassMs;
+    let due = this.#untilFullPassMs();
+    if (this.#running.size >= PARALLEL) return due;
+    for (const entry of this.#dirty)
+      if (!entry.busy) due = Math.min(due, Math.max(0, dueAt(entry) - now));
+    return due;
   }
 
   /** Counted from the last one: what is written in between does not put it off. */
@@ -370,8 +367,17 @@ export class StatusWriter {
   }
 }
 
-function isBefore(a: readonly [number, number], b: readonly [number, number]): boolean {
-  return a[0] !== b[0] ? a[0] < b[0] : a[1] < b[1];
+/** When the entry may be written. */
+function dueAt(entry: Entry): MonotonicMs {
+  const { notBefore, joinUntil, finished } = entry;
+  if (joinUntil <= notBefore || finished) return notBefore;
+  return urgencyOfEntry(entry) === URGENCY.other ? joinUntil : notBefore;
+}
+
+/** Whether `a` is to be written before `b`: of two that are as urgent the one that has waited longer. */
+function isMoreUrgent(a: Entry, b: Entry): boolean {
+  const [urgency, other] = [urgencyOfEntry(a), urgencyOfEntry(b)];
+  return urgency !== other ? urgency < other : a.since < b.since;
 }
 
 function placeOf({ metadata: { namespace, name } }: IdentifiedPod) {
