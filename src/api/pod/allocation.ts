@@ -3,6 +3,7 @@
  * Resources allocated to a pod, beside those that its spec requests. The two differ while a resize in place
  * is pending (KEP-1287); everything that runs a pod uses the allocation.
  */
+import { derivedOnce } from "../../kit/derived-once.ts";
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../generated/types.ts";
 import { compareQuantities, parseQuantity } from "../text/quantity.ts";
 
@@ -39,14 +40,14 @@ export function resizableContainers(pod: Pod): readonly Container[] {
   return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
 }
 
-/** The resources of the spec. */
-export function allocationOf(pod: Pod): PodAllocation {
+/** The resources of the spec; the same object for the same pod. */
+export const allocationOf = derivedOnce((pod: Pod): PodAllocation => {
   const containers: Record<string, ResourceRequirements> = {};
   for (const { name, resources } of resizableContainers(pod))
     containers[name] = resources ?? NOTHING;
   const own = pod.spec?.resources;
   return own === undefined ? { containers } : { pod: own, containers };
-}
+});
 
 /**
  * The pod with these resources in place of its own; the same object where they are equal. Containers that
@@ -54,7 +55,7 @@ export function allocationOf(pod: Pod): PodAllocation {
  */
 export function withAllocation<P extends Pod>(pod: P, allocation: PodAllocation): P {
   const { spec } = pod;
-  if (!spec) return pod;
+  if (!spec || allocation === allocationOf(pod)) return pod;
   const replaced = <C extends readonly Container[] | undefined>(list: C): C => {
     const next = list?.map((container) => given(container, allocation));
     return (next?.some((each, i) => each !== list?.[i]) ? next : list) as C;

@@ -1,5 +1,6 @@
 // pure
 
+import { derivedOnce } from "../../kit/derived-once.ts";
 import type { Pod } from "../generated/types.ts";
 import { milliOf, wholeOf } from "../text/quantity.ts";
 import {
@@ -101,9 +102,10 @@ export function everyContainerLimits(pod: Pod, name: string): boolean {
  * Requests and limits of the pod as a whole: containers and sidecars added up, the maximum with the
  * init containers, replaced by pod-level resources where set, plus overhead (on limits only where there
  * is a limit). Source: component-helpers `resource`, `ResourceConfigForPod`.
- * Throws `UsageError` on a value that is not a quantity.
+ * Throws `UsageError` on a value that is not a quantity. Derived once for each object: every admission adds up those of
+ * all pods.
  */
-export function podResources(pod: Pod): PodResources {
+export const podResources = derivedOnce((pod: Pod): PodResources => {
   const overhead = amountsOf(pod.spec?.overhead);
   const requests = aggregateContainers(pod, ({ resources }) => resources?.requests, NUMBERS);
   overrideWithPodLevel(requests, pod.spec?.resources?.requests);
@@ -121,4 +123,4 @@ export function podResources(pod: Pod): PodResources {
     cpuLimited: (podLimits.get("cpu") ?? 0) > 0 || everyContainerLimits(pod, "cpu"),
     memoryLimited: (podLimits.get("memory") ?? 0) > 0 || everyContainerLimits(pod, "memory"),
   };
-}
+});

@@ -43,7 +43,10 @@ export function createAdmission(deps: AdmissionDeps): Admit {
     const { ready } = deps.runtime.watch.health.get();
     if (!ready && requiresStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
     const nodeInfo = { ...deps.nodeInfo(), security: securityOf(deps) };
-    const holders = others.map((record) => ({ ...record, pod: heldBy(record, deps.ledger) }));
+    const holders = others.map((record) => {
+      const pod = heldBy(record, deps.ledger);
+      return pod === record.pod ? record : { ...record, pod };
+    });
     const refusal = judge({
       candidate: candidate.pod,
       others: holders.map(({ pod }) => pod),

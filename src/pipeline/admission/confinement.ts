@@ -21,10 +21,12 @@ export const UNASKED_RUNTIME: AdmissionVerdict = {
 
 const APPARMOR_SWITCH = "/sys/module/apparmor/parameters/enabled";
 
-/** Security features that kernel and runtime enforce now. */
+/** Security features that kernel and runtime enforce now; the kernel is asked where a rule wants to know. */
 export function securityOf({ outside: { host }, runtime }: ConfinementDeps): NodeSecurity {
   return {
-    appArmor: host.readKernel(APPARMOR_SWITCH)?.startsWith("Y") === true,
+    get appArmor() {
+      return host.readKernel(APPARMOR_SWITCH)?.startsWith("Y") === true;
+    },
     strictGroups: runtime.watch.health.get().features?.supplementalGroupsPolicy === true,
   };
 }

@@ -14,6 +14,7 @@ export function heldBy(
   ledger: AllocationLedger,
 ): IdentifiedPod {
   const given = ledger.asAllocated(pod);
+  if (given === pod && !resize.inProgress) return pod;
   const allocation = allocationOf(given);
   // The record may lack resources that were allocated a moment ago.
   const isChanging = resize.inProgress || !isSameAllocation(allocation, allocationOf(pod));

@@ -31,14 +31,14 @@ export const requiresStrictGroups = (pod: Pod): boolean =>
 /** Why the node cannot confine the pod as it wants to be; `undefined` when it can. */
 export function unenforceable(
   pod: Pod,
-  { appArmor, strictGroups }: NodeSecurity,
+  security: NodeSecurity,
 ): { readonly reason: string; readonly message: string } | undefined {
-  if (!appArmor && needsAppArmor(pod))
+  if (needsAppArmor(pod) && !security.appArmor)
     return {
       reason: "AppArmor",
       message: "Cannot enforce AppArmor: AppArmor is not enabled on the host",
     };
-  if (!strictGroups && requiresStrictGroups(pod))
+  if (requiresStrictGroups(pod) && !security.strictGroups)
     return {
       reason: "SupplementalGroupsPolicyNotSupported",
       message: "SupplementalGroupsPolicy=Strict is not supported in this node",
