@@ -14,7 +14,6 @@ import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
-import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
@@ -41,6 +40,7 @@ import { planSandboxGroup, type SandboxResources } from "./plan/plan-sandbox.ts"
 import { planTree } from "./plan/plan-tree.ts";
 import { type CgroupPlan, planWrites } from "./plan/writes.ts";
 import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
+import { QosPasses } from "./qos-passes.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
 import { applyResize, type CgroupResizeRequest, type ResizeOutcome } from "./resize.ts";
 import type { CgroupSettings } from "./settings.ts";
@@ -164,15 +164,18 @@ class CgroupRoom implements Cgroups {
   #settings: CgroupSettings;
   #access: CgroupAccess;
   #enforcement: NodeEnforcement = ENFORCED;
-  #latestPods: readonly IdentifiedPod[] = [];
-  readonly #qosPasses = new SerialQueue();
-  #qosQueued: Promise<void> | undefined;
+  readonly #qosPasses: QosPasses;
 
   constructor(deps: CgroupDeps, options: CgroupOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#settings = settingsFrom(options, deps.tree, deps.facts);
     this.#access = { tree: deps.tree };
+    this.#qosPasses = new QosPasses({
+      clock: deps.clock,
+      plan: (pods) => planQos(this.#settings, pods.map(podDemand)),
+      apply: (plans) => this.#applyAll(plans),
+    });
     this.#durations = deps.metrics?.histogram(METRICS.kubelet_cgroup_manager_duration_seconds);
     deps.metrics?.collected(METRICS.kubelet_cgroup_version, () => [{ value: deps.tree.version }]);
   }
@@ -276,12 +279,7 @@ class CgroupRoom implements Cgroups {
 
   updateQos(pods: readonly IdentifiedPod[]): Promise<void> {
     if (!this.#options.cgroupsPerQos) return Promise.resolve();
-    this.#latestPods = pods;
-    this.#qosQueued ??= this.#qosPasses.run(() => {
-      this.#qosQueued = undefined;
-      return this.#applyAll(planQos(this.#settings, this.#latestPods.map(podDemand)));
-    });
-    return this.#qosQueued;
+    return this.#qosPasses.update(pods);
   }
 
   async resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome> {

@@ -169,26 +169,37 @@ function folderIn(hierarchy: CgroupHierarchy, path: string): string {
   return [hierarchy.mountPoint, ...groupParts(path)].join("/");
 }
 
+/** Makes the group; those above it, which are mostly there, only where it cannot be made or used without. */
 function createIn(hierarchy: CgroupHierarchy, path: string, parts: readonly string[]): void {
-  let folder = hierarchy.mountPoint;
-  try {
-    for (const part of parts) {
-      const parent = folder;
-      folder = `${parent}/${part}`;
+  if (parts.length === 0) return;
+  const above = parts.slice(0, -1);
+  const parent = [hierarchy.mountPoint, ...above].join("/");
+  const folder = `${parent}/${parts.at(-1)}`;
+  const make = (canBeMissing: boolean): boolean => {
+    try {
       makeGroup(folder);
-      if (hierarchy.controllers.includes("cpuset")) inheritCpuset(parent, folder);
+      return !hierarchy.controllers.includes("cpuset") || inheritCpuset(parent, folder);
+    } catch (thrown) {
+      if (canBeMissing && isGone(thrown)) return false;
+      throw hostError(`create ${folder} of cgroup`, path, thrown);
     }
-  } catch (thrown) {
-    throw hostError(`create ${folder} of cgroup`, path, thrown);
-  }
+  };
+  const hasParents = above.length > 0;
+  if (make(hasParents) || !hasParents) return;
+  createIn(hierarchy, path, above);
+  make(false);
 }
 
-function inheritCpuset(parent: string, folder: string): void {
+/** Gives the group what its parent has; false when that has nothing either. */
+function inheritCpuset(parent: string, folder: string): boolean {
+  let isComplete = true;
   for (const file of CPUSET_FILES) {
     if (readControl(`${folder}/${file}`)?.trim() !== "") continue;
     const inherited = readControl(`${parent}/${file}`)?.trim();
     if (inherited) writeControl(`${folder}/${file}`, inherited);
+    else isComplete = false;
   }
+  return isComplete;
 }
 
 /** A frozen process takes its signals only when thawed. */
