@@ -33,6 +33,22 @@ function fileContents(at: Current) {
     assert.equal((await host.files.facts(`${folder}/a`))?.kind, "file");
   });
 
+  test("link replaces a link, and with whereThere leads only to what is there", async () => {
+    const { host, folder } = at();
+    const link = (target: string) =>
+      host.files.link(`${folder}/${target}`, `${folder}/l`, { whereThere: true });
+    await host.files.writeAtomic(`${folder}/a`, "a", 0o600);
+    await link("missing");
+    assert.equal(await host.files.facts(`${folder}/l`), undefined);
+    await link("a");
+    assert.equal(await host.files.readText(`${folder}/l`, ALL), "a");
+    await host.files.writeAtomic(`${folder}/b`, "b", 0o600);
+    await link("b");
+    assert.equal(await host.files.readText(`${folder}/l`, ALL), "b");
+    await link("missing");
+    assert.equal(await host.files.readText(`${folder}/l`, ALL), "b");
+  });
+
   test("writeAtomic into a missing folder is notFound, onto a folder precondition", async () => {
     const { host, folder } = at();
     await rejectsWith(host.files.writeAtomic(`${folder}/no/a`, "x", 0o600), "notFound", folder);

@@ -318,6 +318,15 @@ function otherFiles(at: Current) {
     assert.equal((await host.files.facts(`${folder}/hosts`))?.mode, 0o644);
   });
 
+  test("overwrite makes the folder when it is told to", async () => {
+    const { host, folder } = at();
+    const path = `${folder}/a/b/log`;
+    await rejectsWith(host.volumes.overwrite(path, "", 0o666), "notFound");
+    for (const text of ["", "again"]) await host.volumes.overwrite(path, text, 0o666, 0o750);
+    assert.equal(await host.files.readText(path, ALL), "again");
+    assert.equal((await host.files.facts(`${folder}/a/b`))?.mode, 0o750);
+  });
+
   test("giveToGroup wants a folder that is there", async () => {
     const { host, folder } = at();
     const options = { groupId: 1234, readOnly: false };

@@ -232,8 +232,9 @@ export class FakeFiles implements Files, FileTrees {
     });
   }
 
-  async link(target: string, path: string) {
+  async link(target: string, path: string, options?: { readonly whereThere?: boolean }) {
     this.#begin("link", path, () => {
+      if (options?.whereThere && !this.#find(target).node) return;
       if (this.#find(path).node?.kind === "directory") throw failure("precondition", "link", path);
       this.#put(path, { kind: "link", target, mode: 0o777, modifiedMs: this.#deps.wall() });
     });
@@ -253,8 +254,7 @@ export class FakeFiles implements Files, FileTrees {
 
   async rename(from: string, to: string) {
     this.#begin("rename", from, () => {
-      const { node } = this.#find(from);
-      const replaced = this.#find(to).node;
+      const [{ node }, { node: replaced }] = [this.#find(from), this.#find(to)];
       if (node === undefined) throw failure("notFound", "rename", from);
       if (replaced === node) return;
       const isFull = replaced?.kind === "directory" && replaced.entries.size > 0;

@@ -183,7 +183,10 @@ export class FakeVolumeFiles implements VolumeFiles {
     }
   }
 
-  async overwrite(path: string, text: string, mode: number) {
+  async overwrite(path: string, text: string, mode: number, folderMode?: number) {
+    const folder = path.slice(0, path.lastIndexOf("/"));
+    if (folderMode !== undefined && !(await this.#files.facts(folder)))
+      await this.#files.makeDirectory(folder, folderMode);
     await this.#files.writeAtomic(path, text, mode);
   }
 

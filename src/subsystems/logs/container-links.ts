@@ -66,14 +66,14 @@ export class ContainerLinks {
     const target = `${logs}/${containerLogFile(container.container, container.restartCount)}`;
     const path = `${this.#folder}/${linkName(container, containerId)}`;
     await this.#quietly("make", path, async () => {
-      if (!(await this.#files.facts(target))) return;
+      const link = () => this.#files.link(target, path, { whereThere: true });
       try {
-        await this.#files.link(target, path);
+        await link();
       } catch (error) {
         // The folder is there but for the first link, or when it was removed.
         if (!isOutside(error, "notFound")) throw error;
         await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
-        await this.#files.link(target, path);
+        await link();
       }
     });
   }

@@ -69,13 +69,12 @@ export async function terminationLogMount(
   attempt: AttemptWithFiles,
   containerPath: string,
   options: ContainerFileOptions,
-  { files, volumes }: ContainerFileDeps,
+  { volumes }: Pick<ContainerFileDeps, "volumes">,
 ): Promise<readonly DeepPartial<Mount>[]> {
   if (containerPath === "") return [];
   const hostPath = terminationLogPath(attempt, options);
-  await files.makeDirectory(hostPath.slice(0, hostPath.lastIndexOf("/")), FOLDER_MODE);
   // Not synced to the disk: after a crash of the machine nothing is left that would write to it.
-  await volumes.overwrite(hostPath, "", TERMINATION_LOG_MODE);
+  await volumes.overwrite(hostPath, "", TERMINATION_LOG_MODE, FOLDER_MODE);
   const propagation = MountPropagation.PROPAGATION_PRIVATE;
   return [{ containerPath, hostPath, propagation }];
 }

@@ -69,7 +69,10 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
     measureTrees: (paths, limits, signal) =>
       measureTrees(paths, { ...limits, mounts, onProgress }, signal),
     removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
-    link: (target, path) => guarded("link", path, () => link(target, path)),
+    link: (target, path, options) =>
+      guarded("link", path, async () => {
+        if (!options?.whereThere || (await facts(target))) await link(target, path);
+      }),
     listBeneath: (root, relativePath) =>
       guarded("list", `${root}/${relativePath}`, () => listBeneath(root, relativePath)),
     changeBeneath: (root, relativePath, changes) =>

@@ -120,6 +120,9 @@ export interface VolumeFiles {
   giveToGroup(folder: string, mount: GroupOwnership): Promise<void>;
   /** The text of a regular file in a volume, links followed within it; missing is `undefined`. */
   readBeneath(root: string, relativePath: string, maxBytes: number): Promise<string | undefined>;
-  /** Writes the text into the file itself, so that it is seen where the file is mounted. */
-  overwrite(path: string, text: string, mode: number): Promise<void>;
+  /**
+   * Writes the text into the file itself, so that it is seen where the file is mounted. With `folderMode` the folder is
+   * made when it is missing.
+   */
+  overwrite(path: string, text: string, mode: number, folderMode?: number): Promise<void>;
 }

@@ -12,6 +12,7 @@ import {
   rmdirSync,
   statfsSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -26,6 +27,7 @@ export type QuickFiles = Pick<
   PodFiles,
   | "facts"
   | "factsOfAll"
+  | "link"
   | "list"
   | "makeDirectory"
   | "makeDirectories"
@@ -46,6 +48,10 @@ export function createQuickFiles(): QuickFiles {
       guarded("list", path, () =>
         orMissing(() => namedEntries(readdirSync(path, { withFileTypes: true }))),
       ),
+    link: async (target, path, options) => {
+      if (options?.whereThere && !facts(target)) return;
+      guarded("link", path, () => link(target, path));
+    },
     makeDirectory: async (path, mode) => makeDirectory(path, mode),
     makeDirectories: async (folders) => {
       for (const { path, mode } of folders) makeDirectory(path, mode);
@@ -96,6 +102,17 @@ function remove(path: string): void {
   } catch (thrown) {
     if (errnoOf(thrown) !== "EISDIR") throw thrown;
     rmdirSync(path);
+  }
+}
+
+function link(target: string, path: string): void {
+  const temporary = nameBeside(path);
+  symlinkSync(target, temporary);
+  try {
+    renameSync(temporary, path);
+  } catch (thrown) {
+    removeQuietly(temporary);
+    throw thrown;
   }
 }
 

@@ -27,7 +27,7 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     removeTree: (path) => run("files.removeTree", [path], [path]),
     measureTrees: (paths, limits, signal) =>
       untilAborted(run("files.measureTrees", [paths, limits], paths), signal),
-    link: (target, path) => run("files.link", [target, path], [path]),
+    link: (target, path, options) => run("files.link", [target, path, options], [path]),
     rename: (from, to) => run("files.rename", [from, to], [from, to]),
     listBeneath: (root, relativePath) =>
       run("files.listBeneath", [root, relativePath], [`${root}/${relativePath}`]),
@@ -67,7 +67,8 @@ export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
     giveToGroup: (folder, options) => run("volumes.giveToGroup", [folder, options], [folder]),
     readBeneath: (root, relativePath, maxBytes) =>
       run("volumes.readBeneath", [root, relativePath, maxBytes], [root]),
-    overwrite: (path, text, mode) => run("volumes.overwrite", [path, text, mode], [path]),
+    overwrite: (path, text, mode, folderMode) =>
+      run("volumes.overwrite", [path, text, mode, folderMode], [path]),
   };
 }
 
