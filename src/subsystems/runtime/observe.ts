@@ -11,7 +11,13 @@ import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel, type Outcome } from "../../kit/in-parallel.ts";
 import { within } from "../../kit/within.ts";
-import type { Container, ImageService, PodSandbox, RuntimeService } from "../../outside/cri/cri.ts";
+import type {
+  Container,
+  ImageService,
+  PodSandbox,
+  PodSandboxStatus,
+  RuntimeService,
+} from "../../outside/cri/cri.ts";
 import type { FailedObservation } from "./degraded-pods.ts";
 import { POD_UID } from "./labels.ts";
 import { newestContainerFirst, newestSandboxFirst } from "./newest-first.ts";
@@ -75,6 +81,8 @@ export class Observer {
     string,
     { readonly state: number; readonly observed: ObservedSandbox }
   >();
+  /** Statuses of new sandboxes that were asked for already, to start containers, until they are observed. */
+  readonly #askedBefore = new Map<string, PodSandboxStatus>();
   readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
   /** The last report of each pod, as ids and states, with its time. */
@@ -124,6 +132,11 @@ export class Observer {
   /** Remembers whose a sandbox or container is before it was ever listed. */
   learn(containerId: string, uid: PodUid): void {
     this.#podOf.set(containerId, { uid, since: this.#deps.clock.monotonic() });
+  }
+
+  /** Takes the status of a sandbox that was asked for by others: it need not be asked for again. */
+  takeStatus(status: PodSandboxStatus): void {
+    if (status.network?.ip) this.#askedBefore.set(status.id, status);
   }
 
   /**
@@ -226,15 +239,25 @@ export class Observer {
   async #sandbox(listed: PodSandbox, signal: AbortSignal): Promise<ObservedSandbox | undefined> {
     const known = this.#sandboxes.get(listed.id);
     if (known?.state === listed.state) return known.observed;
-    const status = await this.#status(`sandbox ${shortId(listed.id)}`, signal, (own) =>
-      this.#deps.runtime.sandboxStatus(listed.id, own),
-    );
+    const status = await this.#sandboxStatus(listed, signal);
     if (!status) return undefined;
     const read = readSandbox(listed, status, this.#stopped.has(listed.id));
     // A sandbox that stops being ready has no address any more; the pod keeps the one it had.
     const observed = read.ips.length === 0 && known ? { ...read, ips: known.observed.ips } : read;
     this.#sandboxes.set(listed.id, { state: listed.state, observed });
     return observed;
+  }
+
+  #sandboxStatus(
+    { id, state }: PodSandbox,
+    signal: AbortSignal,
+  ): Promise<PodSandboxStatus | undefined> {
+    const before = this.#askedBefore.get(id);
+    this.#askedBefore.delete(id);
+    if (before?.state === state) return Promise.resolve(before);
+    return this.#status(`sandbox ${shortId(id)}`, signal, (own) =>
+      this.#deps.runtime.sandboxStatus(id, own),
+    );
   }
 
   async #container(listed: Container, signal: AbortSignal): Promise<ObservedContainer | undefined> {
@@ -297,6 +320,7 @@ export class Observer {
       this.#podOf.delete(id);
       this.#containers.delete(id);
       this.#sandboxes.delete(id);
+      this.#askedBefore.delete(id);
       this.#stopped.delete(id);
     }
   }

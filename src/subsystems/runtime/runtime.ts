@@ -225,7 +225,9 @@ export class Runtime {
 
   /** Addresses of a sandbox, primary first. */
   async addresses(sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
-    const { network } = await this.#sandboxStatus(sandboxId, signal);
+    const status = await this.#sandboxStatus(sandboxId, signal);
+    this.#observer.takeStatus(status);
+    const { network } = status;
     const more = (network?.additionalIps ?? []).map(({ ip }) => ip);
     return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
   }
