@@ -127,6 +127,7 @@ class Call {
   async readAll(headers: Head): Promise<ApiReply> {
     const parts: Buffer[] = [];
     let bytes = 0;
+    let isComplete = false;
     await new Promise<void>((resolve, reject) => {
       this.#fail = reject;
       if (this.#failure) reject(this.#failure);
@@ -137,11 +138,14 @@ class Call {
       });
       this.#stream.once("end", () => {
         // The end of a stream that was reset is the end of what came through.
-        if (this.#stream.rstCode === constants.NGHTTP2_NO_ERROR) resolve();
+        isComplete = this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
+        if (isComplete) resolve();
       });
-      this.#stream.once("close", () =>
-        reject(this.#failure ?? new OutsideError("unavailable", "the answer was cut off")),
-      );
+      this.#stream.once("close", () => {
+        // Every stream closes in the end, and an error is dear.
+        if (!isComplete)
+          reject(this.#failure ?? new OutsideError("unavailable", "the answer was cut off"));
+      });
     });
     const packed = Buffer.concat(parts, bytes);
     const body = headers["content-encoding"] === "gzip" ? await unpacked(packed) : packed;
@@ -202,12 +206,12 @@ class Call {
 
   #broke(error: Error | undefined): void {
     const { rstCode } = this.#stream;
+    if (error === undefined && rstCode === constants.NGHTTP2_NO_ERROR && this.#answered) return;
     const message = error?.message ?? `the stream was closed with code ${rstCode}`;
     const failure =
       !this.#answered && wasNotTaken(this.#stream)
         ? new NotTakenError(message, error)
         : new OutsideError("unavailable", message, { cause: error });
-    if (error === undefined && rstCode === constants.NGHTTP2_NO_ERROR && this.#answered) return;
     this.#failure ??= failure;
     this.#fail(this.#failure);
   }
