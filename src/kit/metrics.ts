@@ -252,6 +252,8 @@ class SeriesMap<E> {
   }
 
   #keyOf(labels: Labels): string {
+    // Most metrics have one label or none: no text is made for them.
+    if (this.#names && this.#names.length <= 1) return labels[this.#names[0] ?? ""] ?? "";
     let key = "";
     if (this.#names) for (const name of this.#names) key += `${labels[name]}\u0000`;
     else for (const name of Object.keys(labels).sort()) key += `${name}\u0000${labels[name]}\u0000`;

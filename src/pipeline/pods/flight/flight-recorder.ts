@@ -1,3 +1,4 @@
+import { isSame } from "../../../api/decode/strategic-diff.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import type { PodPlan } from "../plan/actions.ts";
@@ -87,9 +88,12 @@ export class FlightRecorder {
 
 /** Whether an observation has shown nothing new: it only is more recent. */
 function isSameState(before: PodRecord, after: PodRecord): boolean {
-  const { asOf: _, ...seenBefore } = before.observed;
-  const { asOf: __, ...seenAfter } = after.observed;
-  return isEqual(seenBefore, seenAfter) && isEqual(decidedState(before), decidedState(after));
+  const [seen, sees] = [before.observed, after.observed];
+  return (
+    isSame(seen.sandboxes, sees.sandboxes) &&
+    isSame(seen.containers, sees.containers) &&
+    isSame(decidedState(before), decidedState(after))
+  );
 }
 
 /** Whether a plan leaves all as it is. */
@@ -97,11 +101,7 @@ function isNothing({ actions, ends, waits, standing }: PodPlan, { lastPlan }: Po
   return (
     actions.length === 0 &&
     !ends &&
-    isEqual(waits, lastPlan.waits) &&
-    isEqual(standing, lastPlan.standing)
+    isSame(waits, lastPlan.waits) &&
+    isSame(standing, lastPlan.standing)
   );
-}
-
-function isEqual(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
