@@ -15,7 +15,7 @@ export interface ServiceParts {
   readonly cluster: Cluster | undefined;
 }
 
-const isOfLease = ({ name }: { readonly name: string }) => name === "lease";
+const isNamed = (name: string) => (check: { readonly name: string }) => check.name === name;
 
 /** What a restart of the agent could do for its lease. */
 function leaseOf(
@@ -53,8 +53,9 @@ export function assembleService(
           ageMs: clock.monotonic() - (watch.lastListing.get() ?? began),
           isRuntimeReady: watch.health.get().ready,
         },
+        isOverloaded: problems.some(isNamed("event-loop")),
         ...(cluster
-          ? { lease: { hasExpired: problems.some(isOfLease), ...leaseOf(cluster, clock) } }
+          ? { lease: { hasExpired: problems.some(isNamed("lease")), ...leaseOf(cluster, clock) } }
           : {}),
       };
     },

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { judgeWatchdog, type WatchedAgent } from "./judge-watchdog.ts";
 
-const WELL: WatchedAgent = { unhealthy: [], listing: { ageMs: 1_000, isRuntimeReady: true } };
+const WELL: WatchedAgent = {
+  unhealthy: [],
+  listing: { ageMs: 1_000, isRuntimeReady: true },
+  isOverloaded: false,
+};
 const LATE = 181_000;
 
 for (const [what, agent, expected] of [
@@ -22,6 +26,11 @@ for (const [what, agent, expected] of [
     "the lease has expired while the API server answers other requests",
     { ...WELL, lease: { hasExpired: true, isRefused: false, answerAgeMs: 59_000 } },
     "the API server answers other requests, and the node's lease has expired",
+  ],
+  [
+    "the lease has expired while the agent is overloaded",
+    { ...WELL, isOverloaded: true, lease: { hasExpired: true, isRefused: false, answerAgeMs: 10 } },
+    undefined,
   ],
   [
     "the API server answers nothing, as when it hangs or is overloaded",

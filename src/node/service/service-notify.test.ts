@@ -8,7 +8,11 @@ import { TaskScope } from "../../kit/scope.ts";
 import type { WatchedAgent } from "./judge-watchdog.ts";
 import { startServiceNotify } from "./service-notify.ts";
 
-const WELL: WatchedAgent = { unhealthy: [], listing: { ageMs: 0, isRuntimeReady: true } };
+const WELL: WatchedAgent = {
+  unhealthy: [],
+  listing: { ageMs: 0, isRuntimeReady: true },
+  isOverloaded: false,
+};
 
 function start(watchdogMs: number | undefined, failure?: OutsideError) {
   const clock = new SimClock();
