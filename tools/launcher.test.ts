@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { agentNodeFlags, NODE_FLAGS } from "../src/cli/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags, NODE_FLAGS } from "../src/cli/node-flags.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../bin/nodelet");
 const folders: string[] = [];
@@ -16,7 +16,8 @@ after(() => {
 /** Says how it was started, as one line of JSON. */
 const PROGRAM = `console.log(JSON.stringify({
   args: process.argv.slice(2), flags: process.execArgv, as: process.env.NODELET_INVOKED_AS,
-  arenas: process.env.MALLOC_ARENA_MAX, trim: process.env.MALLOC_TRIM_THRESHOLD_, node: process.env.FAKE_NODE,
+  arenas: process.env.MALLOC_ARENA_MAX, trim: process.env.MALLOC_TRIM_THRESHOLD_,
+  mapped: process.env.MALLOC_MMAP_THRESHOLD_, node: process.env.FAKE_NODE,
 }));`;
 
 interface Start {
@@ -25,6 +26,7 @@ interface Start {
   readonly as: string;
   readonly arenas?: string;
   readonly trim?: string;
+  readonly mapped?: string;
   readonly node?: string;
 }
 
@@ -82,10 +84,17 @@ test("the agent gets a small heap, under its own name and under the kubelet's", 
     ["bin/kubelet", [], "kubelet"],
   ];
   for (const [path, args, name] of table) {
-    const { flags, arenas, trim, as, args: got } = start(join(root, path), args, OURS);
+    const { flags, arenas, trim, mapped, as, args: got } = start(join(root, path), args, OURS);
     assert.deepEqual(
-      { flags, arenas, trim, as, got },
-      { flags: AGENT_FLAGS, arenas: "1", trim: "1048576", as: name, got: args },
+      { flags, arenas, trim, mapped, as, got },
+      {
+        flags: AGENT_FLAGS,
+        arenas: AGENT_MALLOC.MALLOC_ARENA_MAX,
+        trim: AGENT_MALLOC.MALLOC_TRIM_THRESHOLD_,
+        mapped: AGENT_MALLOC.MALLOC_MMAP_THRESHOLD_,
+        as: name,
+        got: args,
+      },
     );
   }
 });

@@ -5,9 +5,7 @@
 import { createRequire } from "node:module";
 import { getAsset } from "node:sea";
 import { compileFunction } from "node:vm";
-
-/** As bin/nodelet sets it: native memory in one arena that goes back to the system. */
-const AGENT_MEMORY = { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576" };
+import { AGENT_MALLOC } from "./node-flags.ts";
 
 /** The first argument by which an agent starts its file workers (outside/host/worker/worker-process.ts). */
 const FILE_WORKER_COMMAND = "__file-worker";
@@ -34,6 +32,6 @@ export function withAgentMemory(argv: readonly string[]): void {
   if (argv[0] !== "run" || process.env["MALLOC_ARENA_MAX"] !== undefined) return;
   process.execve?.(process.execPath, [process.execPath, ...argv], {
     ...process.env,
-    ...AGENT_MEMORY,
+    ...AGENT_MALLOC,
   });
 }

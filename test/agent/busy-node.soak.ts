@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { agentNodeFlags } from "../../src/cli/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
 import { ClusterNode, conditionOf, NODE, PODS } from "../kube/cluster-node.ts";
@@ -38,7 +38,6 @@ const MAX_MIB_AN_HOUR = 1;
 const SLACK = 12;
 const CONFIG = "crashLoopBackOff: {maxContainerRestartPeriod: 20s}\ncontainerLogMaxSize: 64Ki";
 /** As `bin/nodelet run` sets it: memory counts as users have it. */
-const MALLOC = { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576" };
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
 /** The agent at one moment. */
@@ -132,7 +131,7 @@ test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip },
       clientCaFile: server.caFile,
       flags: [`--hostname-override=${NODE}`, `--kubeconfig=${await server.nodeKubeconfig(NODE)}`],
       nodeFlags: agentNodeFlags(undefined),
-      env: MALLOC,
+      env: AGENT_MALLOC,
     });
     const node = new ClusterNode(agent, server);
     await node.untilNodeReady();

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { agentNodeFlags } from "../../src/cli/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { answerOf } from "../server/http.ts";
@@ -23,7 +23,6 @@ const WARM_UP_MS = 5 * 60_000;
 /** How often the soak says how far it is. */
 const PROGRESS_MS = 60_000;
 /** With the flags of `agentNodeFlags`, as `bin/nodelet run` sets it: memory counts as users have it. */
-const MALLOC = { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576" };
 
 /** Memory in MiB. */
 interface Memory {
@@ -44,7 +43,7 @@ test(`a busy node with hostile pods stays Ready for ${MINUTES} minutes`, (t) =>
     const agent = await BoxedAgent.start(box, {
       config: "maxPods: 110",
       nodeFlags: agentNodeFlags(undefined),
-      env: MALLOC,
+      env: AGENT_MALLOC,
     });
     await box.run(["mkdir", "-p", DEAD]);
     const dead = await mount(box, DEAD);

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import type { Container } from "../../src/api/generated/types.ts";
 import type { ProbesReply } from "../../src/cli/client/shapes.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
@@ -181,14 +182,8 @@ async function startPod(agent: BoxedAgent, name: string, pods: number): Promise<
 test(`${CLIENTS} clients, ${EXECS} execs, ${FOLLOWERS} followers: bounded memory, probes and pods on time`, (t) =>
   withBox({}, async (box) => {
     // As the installed command starts it (bin/nodelet).
-    const nodeFlags = [
-      "--max-old-space-size=512",
-      "--max-semi-space-size=2",
-      "--optimize-for-size",
-    ];
-    const env = { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576" };
-    const more = ["--single-threaded-gc", "--memory-reducer-gc-count=1"];
-    const agent = await BoxedAgent.start(box, { nodeFlags: [...nodeFlags, ...more], env });
+    const nodeFlags = agentNodeFlags(undefined);
+    const agent = await BoxedAgent.start(box, { nodeFlags, env: AGENT_MALLOC });
     const chatty: Container = {
       name: "main",
       image: TEST_IMAGE,

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Container, Pod, PodList } from "../../src/api/generated/types.ts";
-import { agentNodeFlags } from "../../src/cli/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Box, type BoxOptions, startBox } from "../box/box.ts";
@@ -59,7 +59,7 @@ export class ServedNode implements AsyncDisposable {
       box.spawnLogged(
         "agent",
         [process.execPath, ...agentNodeFlags(undefined), MAIN, "run", ...flags],
-        { env: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576", ...env } },
+        { env: { ...AGENT_MALLOC, ...env } },
       );
       const node = new ServedNode(box, clients, await box.forward(10250));
       await node.until(

@@ -15,7 +15,7 @@ import type { WallMs } from "../../../kit/clock.ts";
 import { lastExitLine, lastExitPath } from "../../../node/last-exit.ts";
 import { CliError } from "../../cli-error.ts";
 import { EXIT_USAGE } from "../../exit-codes.ts";
-import { agentNodeFlags } from "../../node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../node-flags.ts";
 import {
   API_FOLDER_VARIABLE,
   API_KUBECONFIG_VARIABLE,
@@ -222,8 +222,7 @@ function agentEnvironment(paths: UpPaths): Record<string, string> {
   return {
     PATH: searchPath(),
     HOME: "/root",
-    MALLOC_ARENA_MAX: "1",
-    MALLOC_TRIM_THRESHOLD_: "1048576",
+    ...AGENT_MALLOC,
     NODELET_INVOKED_AS: "nodelet",
     [SOCKET_VARIABLE]: paths.agentSocket,
     [API_FOLDER_VARIABLE]: paths.api,
