@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
+import { isLazyModule, lazyModules } from "./lazy-modules.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const PROGRAM = join(ROOT, "src/main.ts");
@@ -68,6 +69,8 @@ function programOptions() {
       "import.meta.filename": "__filename",
       "process.env.NODELET_BUILD_VERSION": JSON.stringify(version),
     },
+    // Of an agent without a cluster nobody wants anything compressed.
+    plugins: [lazyModules(["node:zlib"])],
     banner: { js: 'const __nodeletUrl=require("node:url").pathToFileURL(__filename).href;' },
     metafile: true,
   };
@@ -93,8 +96,18 @@ export async function bundledInputs() {
     build({ ...options, write: false, metafile: true, sourcemap: false }),
   );
   const results = await Promise.all(programs);
-  return [...new Set(results.flatMap(({ metafile }) => Object.keys(metafile.inputs)))].toSorted();
+  const inputs = new Set(results.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
+  return [...inputs].filter((path) => !isLazyModule(path)).toSorted();
 }
+
+/** Modules that a file worker needs for few requests, or for none: temporary names, programs that mount, compressed logs. */
+const RARE_IN_WORKERS = [
+  "node:child_process",
+  "node:crypto",
+  "node:stream",
+  "node:stream/promises",
+  "node:zlib",
+];
 
 /** The program of file workers, small because it is started whenever one is replaced. */
 async function buildFileWorker(say) {
@@ -105,6 +118,7 @@ async function buildFileWorker(say) {
     format: "cjs",
     minifyWhitespace: true,
     minifySyntax: true,
+    plugins: [lazyModules(RARE_IN_WORKERS)],
     define: { "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
   });
   say("build: dist/file-worker.cjs");

@@ -28,7 +28,8 @@ const CPU_INTERVAL_MICROS = 1_000;
 const HEAP_INTERVAL_BYTES = 32 * 1024;
 const NANOS_PER_MICRO = 1_000;
 const MS_PER_SECOND = 1_000;
-const compress = promisify(gzip);
+/** Node's module is loaded by the first profile. */
+const compress = (profile: Uint8Array): Promise<Buffer> => promisify(gzip)(profile);
 
 /** The profiler of this process. The inspector is loaded by the first profile. */
 export function createProfiler(): Profiler {

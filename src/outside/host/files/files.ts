@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { constants, type Dirent, type Stats } from "node:fs";
 import {
   chmod,
@@ -24,6 +23,7 @@ import { AppendFiles } from "./append-files.ts";
 import { O_PATH } from "./beneath.ts";
 import { changeBeneath, listBeneath } from "./change-beneath.ts";
 import { measureTrees } from "./measure-tree.ts";
+import { randomHex } from "./random-name.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type DirectoryWatchDeps, watchDirectory } from "./watch-directory.ts";
 
@@ -214,7 +214,7 @@ async function readBounded(handle: FileHandle, path: string, maxBytes: number): 
 
 /** An unused name beside `path`. */
 export function nameBeside(path: string): string {
-  return join(dirname(path), `.tmp-${randomBytes(8).toString("hex")}`);
+  return join(dirname(path), `.tmp-${randomHex(8)}`);
 }
 
 async function writeAtomic(

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import {
   chmod,
@@ -16,6 +15,7 @@ import {
 import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
+import { randomHex } from "./random-name.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { GroupOwnership, PayloadFile } from "./volume-files.ts";
 import { groupMode } from "./volume-group.ts";
@@ -168,7 +168,7 @@ async function makeStamped(
   group: GroupOwnership | undefined,
 ): Promise<string> {
   const stamp = new Date().toISOString().slice(0, 19).replace(/[-T:]/g, "_");
-  const name = `..${stamp}.${randomBytes(5).toString("hex")}`;
+  const name = `..${stamp}.${randomHex(5)}`;
   try {
     await makeFolder(volume, name, group);
     await using stamped = await openFolderIn(volume, name);
@@ -216,7 +216,7 @@ async function writeFile(
 /** Makes `name` a link to `target` in one step, whatever was there before. */
 async function pointTo(volume: FileHandle, target: string, name: string): Promise<void> {
   if ((await linkTarget(volume, name)) === target) return;
-  const temporary = nameIn(volume, `..tmp-${randomBytes(6).toString("hex")}`);
+  const temporary = nameIn(volume, `..tmp-${randomHex(6)}`);
   await symlink(target, temporary);
   try {
     await rename(temporary, nameIn(volume, name));

@@ -12,8 +12,6 @@ import type { ApiReply } from "./transport.ts";
 /** Largest answer that is read, before and after unpacking. */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 
-const unpack = promisify(gunzip);
-
 /** The server did not process the request: it may be sent again, whatever its method. */
 export class NotTakenError extends OutsideError {
   constructor(message: string, cause?: unknown) {
@@ -219,7 +217,7 @@ class Call {
 
 async function unpacked(packed: Buffer): Promise<Buffer> {
   try {
-    return await unpack(packed, { maxOutputLength: MAX_REPLY_BYTES });
+    return await promisify(gunzip)(packed, { maxOutputLength: MAX_REPLY_BYTES });
   } catch (error) {
     throw new OutsideError("invalid", `the answer cannot be unpacked: ${messageOf(error)}`, {
       cause: error,
