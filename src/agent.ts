@@ -88,10 +88,11 @@ async function assembleAgent(start: AgentStart): Promise<RunningAgent> {
   const health = assembleHealth(base, subsystems);
   const cluster = assembleCluster(base, api, { subsystems, health });
   const pipeline = await assemblePipeline(base, { subsystems, health, cluster });
-  await assembleNode(base, { subsystems, pipeline });
   assembleShutdown(base, { subsystems, pipeline, health, cluster });
   const eviction = assembleEviction(base, { subsystems, pipeline });
   const served = await assembleServer(base, { subsystems, health, cluster, pipeline, eviction });
+  // After the server: the first turn of these loops starts programs and reads the kernel's log, which nobody waits for.
+  await assembleNode(base, { subsystems, pipeline });
   assembleService(base, { subsystems, pipeline, health, cluster });
   const { options, scope, metrics, probeMetrics, state, facts, capacity, runtimeVersion } = base;
   return {

@@ -70,11 +70,14 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
   const startedAt = outside.clock.wall();
   const facts = await outside.host.facts();
   prepareKernel(options.config, outside);
-  await limitOpenFiles(options.config.maxOpenFiles, outside, scope.signal);
   const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);
-  await shareRootFolder(options.rootFolder, outside);
-  const capacity = await measureCapacity(options, outside, facts);
-  const runtimeVersion = await awaitRuntime(outside, scope.signal);
+  // A program, the file worker and the runtime: none of them needs what another one answers.
+  const [capacity, runtimeVersion] = await Promise.all([
+    measureCapacity(options, outside, facts),
+    awaitRuntime(outside, scope.signal),
+    shareRootFolder(options.rootFolder, outside),
+    limitOpenFiles(options.config.maxOpenFiles, outside, scope.signal),
+  ]);
   const node = new Cell<Node | undefined>(undefined);
   const addresses = openAddresses(options, outside, scope);
   return {

@@ -21,7 +21,12 @@ import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { TaskScope } from "../kit/scope.ts";
 import { openState } from "../node/open-state.ts";
-import { connectMachine, connectOutside } from "../outside/connect.ts";
+import {
+  type ConnectOptions,
+  connectMachine,
+  connectOutside,
+  startFileWorker,
+} from "../outside/connect.ts";
 import type { Files } from "../outside/host/host.ts";
 import { createLog, type LogOptions } from "../outside/log/log.ts";
 import { isTracing, openTracer } from "../outside/tracing/tracing.ts";
@@ -52,6 +57,8 @@ export async function runAgent(argv: readonly string[], command: string): Promis
   if (help) return print(renderFlagHelp(command));
   if (version === "true") return print(`Kubernetes ${kubeletVersion()}\n`);
   if (version === "raw") return print(`${rawKubeletVersion()}\n`);
+  // It starts on another processor while this one reads the configuration.
+  const fileWorker = startFileWorker();
   const { host } = connectMachine(silentLog);
   const loaded = await loadConfig(argv, host.files, { cwd: process.cwd() });
   const { config, flags } = loaded;
@@ -67,7 +74,7 @@ export async function runAgent(argv: readonly string[], command: string): Promis
   const foreign = validateNodeAddresses(deriveNodeIps(flags.nodeIP) ?? [], found);
   const problems = [...unfit, ...foreign];
   if (problems.length > 0) return refuse(command, problems);
-  return await serve(loaded, nodeName.name);
+  return await serve(loaded, nodeName.name, { fileWorker });
 }
 
 function deadContainersOf({
@@ -80,8 +87,11 @@ function deadContainersOf({
   };
 }
 
+/** What was started before the configuration was read. */
+type Ahead = Pick<ConnectOptions, "fileWorker">;
+
 /** Runs the agent until it is stopped. */
-async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
+async function serve(loaded: LoadedConfig, nodeName: string, ahead: Ahead): Promise<number> {
   const { config, flags } = loaded;
   const log = await openLog(loaded);
   if (process.getuid?.() === 0) await tightenNodeFiles(loaded, log);
@@ -95,6 +105,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
       userAgent: userAgent(),
       verbosity: log.verbosity,
       ...(tracer ? { tracer } : {}),
+      ...ahead,
     },
     log,
   );

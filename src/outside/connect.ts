@@ -8,7 +8,7 @@ import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
 import { runProgram } from "./host/run-program.ts";
-import { createFileWorkers } from "./host/worker/file-workers.ts";
+import { createFileWorkers, type startFileWorker } from "./host/worker/file-workers.ts";
 import { connectKube } from "./kube/connect-kube.ts";
 import type { ApiTransport, Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
@@ -16,6 +16,8 @@ import type { Outside } from "./outside.ts";
 import { connectServing, type Serving } from "./serving.ts";
 import { connectServiceNotifier } from "./systemd/service-notifier.ts";
 import { tracedTransport } from "./tracing/traced-transport.ts";
+
+export { startFileWorker } from "./host/worker/file-workers.ts";
 
 /** Options of the real outside: endpoints of the runtime, deadlines, log, tracing. */
 export interface ConnectOptions {
@@ -31,6 +33,8 @@ export interface ConnectOptions {
   readonly verbosity?: Cell<number>;
   /** Records what takes how long; default nothing. */
   readonly tracer?: Tracer;
+  /** A file worker that was started ahead (`startFileWorker`); default one at the first request. */
+  readonly fileWorker?: ReturnType<typeof startFileWorker>;
 }
 
 /** The real outside: this machine, its runtime, its network. */
@@ -51,8 +55,9 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     timeoutMs: options.runtimeTimeoutMs,
     tracer,
   });
-  const fileWorkers = createFileWorkers({ clock, log: log.child("files") });
-  fileWorkers.warm();
+  const { fileWorker: first } = options;
+  const own = { clock, log: log.child("files") };
+  const fileWorkers = createFileWorkers(first ? { ...own, first } : own);
   const serving = connectServing(fileWorkers.openFolder, options.verbosity);
   const random = createSystemRandom();
   const serviceNotifier = connectServiceNotifier({

@@ -19,6 +19,7 @@ import {
 } from "./remote-files.ts";
 import { openFolderThrough } from "./remote-folder.ts";
 import { UnansweredPlaces } from "./unanswered-places.ts";
+import { WorkerProcess } from "./worker-process.ts";
 
 /** Everything that workers do. */
 export interface FileWorkers {
@@ -26,15 +27,22 @@ export interface FileWorkers {
   readonly volumes: VolumeFiles;
   readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
   readonly openFolder: OpenFolderBeneath;
-  /** Starts the first worker, so that the first request need not wait for it. */
-  warm(): void;
   facts(): FileWorkerFacts;
   /** Ends all of them; what is under way fails. */
   close(): void;
 }
 
-/** Workers of this agent; the first is started by the first request. */
-export function createFileWorkers(deps: { readonly clock: Clock; readonly log: Log }): FileWorkers {
+/** A worker that is started ahead of everything else, for `createFileWorkers`; it ends with this process. */
+export function startFileWorker(): WorkerProcess {
+  return new WorkerProcess("in turn");
+}
+
+/** Workers of this agent; the first is started by the first request, where none was started ahead. */
+export function createFileWorkers(deps: {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly first?: WorkerProcess;
+}): FileWorkers {
   const places = new UnansweredPlaces(deps);
   const pool = new WorkerPool(deps, places);
   const handles = new HandleWorker(deps.clock, places);
@@ -44,7 +52,6 @@ export function createFileWorkers(deps: { readonly clock: Clock; readonly log: L
     volumes: createRemoteVolumes(run),
     diskUsage: createDiskUsage(run),
     openFolder: openFolderThrough(handles),
-    warm: () => pool.warm(),
     facts: () => ({
       ...pool.facts(),
       stuck: places.stuck,

@@ -38,6 +38,8 @@ const MAX_WAITING = 10_000;
 export interface PoolDeps {
   readonly clock: Clock;
   readonly log: Log;
+  /** A worker that was started ahead; default none. */
+  readonly first?: WorkerProcess;
 }
 
 interface Job {
@@ -85,11 +87,7 @@ export class WorkerPool {
   constructor(deps: PoolDeps, places: UnansweredPlaces) {
     this.#deps = deps;
     this.#places = places;
-  }
-
-  /** Starts the first worker, so that the first request need not wait for it. */
-  warm(): void {
-    if (this.#slots.size === 0 && !this.#closed) this.#start();
+    if (deps.first) this.#add(deps.first);
   }
 
   /** Workers that run, and how long the oldest request has waited for one. */
@@ -213,11 +211,11 @@ export class WorkerPool {
   }
 
   #start(): Slot {
-    const slot: Slot = {
-      process: new WorkerProcess("in turn"),
-      work: undefined,
-      cancelIdle: () => {},
-    };
+    return this.#add(new WorkerProcess("in turn"));
+  }
+
+  #add(process: WorkerProcess): Slot {
+    const slot: Slot = { process, work: undefined, cancelIdle: () => {} };
     this.#slots.add(slot);
     // One that ends by itself is not given work again; what it had fails with the reason.
     void slot.process.exited.then(() => {
