@@ -154,6 +154,7 @@ function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): 
   const { clock, log, host, net } = outside;
   return new Sources(options.sources, {
     files: host.files,
+    podFiles: host.podFiles,
     net,
     clock,
     scope,

@@ -32,7 +32,7 @@ export interface OomWatchDeps {
  */
 const MIN_PAUSE_MS = 1_000;
 /** The log is read after this time even when no pod has changed. */
-const MAX_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 10_000;
 
 const NOTHING: OomMessages = { open: undefined, complete: false, done: [] };
 

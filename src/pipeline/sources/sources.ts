@@ -15,7 +15,7 @@ import { UsageError } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { Files, PodFiles } from "../../outside/host/host.ts";
 import type { Net } from "../../outside/net/net.ts";
 import { followFiles } from "./file-source.ts";
 import { followHttp } from "./http-source.ts";
@@ -50,6 +50,7 @@ export interface SourcesOptions {
 /** Dependencies and callbacks of sources. */
 export interface SourcesDeps {
   readonly files: Files;
+  readonly podFiles: Pick<PodFiles, "factsOfAll">;
   readonly net: Net;
   readonly clock: Clock;
   readonly log: Log;
@@ -127,13 +128,13 @@ export class Sources {
 
   start(): void {
     const { file, http, nodeName, rules } = this.#options;
-    const { scope, files, net, clock, log } = this.#deps;
+    const { scope, files, podFiles, net, clock, log } = this.#deps;
     const readManifest = manifestReader(nodeName, () => this.#now(), rules);
     if (file) {
       const onChange = this.#taker("file");
       const onRead = () => this.#readAt.set("file", clock.monotonic());
       scope.spawn("manifest files", "restart", (signal) =>
-        followFiles(file, { files, clock, log, readManifest, onChange, onRead }, signal),
+        followFiles(file, { files, podFiles, clock, log, readManifest, onChange, onRead }, signal),
       );
     }
     if (http) {
