@@ -7,6 +7,7 @@ import { CACHE_DIR } from "../debian-suite.mjs";
 import { KINDS, ROOT } from "./files.mjs";
 
 const REPORTER = join(ROOT, "tools/testing/json-reporter.cjs");
+const TRACKING = join(ROOT, "tools/testing/light-tracking.cjs");
 /** Loads the files of its arguments. */
 const ENTRY = join(ROOT, "tools/testing/load-files.mjs");
 const KEPT_OUTPUT_CHARACTERS = 200_000;
@@ -116,7 +117,8 @@ function yieldProcessor(pid) {
 
 function nodeArguments(namePattern) {
   const reporter = [`--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout"];
-  return namePattern ? [...reporter, `--test-name-pattern=${namePattern}`] : reporter;
+  const every = ["--require", TRACKING, ...reporter];
+  return namePattern ? [...every, `--test-name-pattern=${namePattern}`] : every;
 }
 
 function count(event, result) {
