@@ -40,6 +40,11 @@ export class FakeCgroups implements CgroupTree {
     return [...this.#groups.keys()].sort();
   }
 
+  /** Whether there is a group. */
+  has(path: string): boolean {
+    return this.#groups.has(path);
+  }
+
   /** Puts a process into a group, out of any other. */
   addProcess(path: string, pid: number): void {
     const group = this.#groups.get(path);

@@ -41,6 +41,7 @@ export function holdsMount(node: Node): boolean {
 
 /** The path without `.`, `..` and empty names. */
 export function normal(path: string): string {
+  if (!/\/(?:[./]|$)/.test(path) && path.startsWith("/")) return path;
   const parts: string[] = [];
   for (const part of path.split("/")) {
     if (part === "..") parts.pop();

@@ -1,5 +1,4 @@
-// Many seeds of a scenario in threads, one for each core: there the hooks by which the test runner follows
-// every promise are not in the way, which cost more than the simulation itself.
+// Seeds of a scenario: many of them in threads, few of them here, as each thread has to load and compile the agent again.
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 
@@ -16,6 +15,9 @@ export interface Play {
   readonly tally?: Tally;
 }
 
+/** Up to so many seeds no thread is worth its start, which costs as much as five of them. */
+const MAX_SEEDS_HERE = 60;
+
 /** Seeds of a thread: every `step`th from `first`, below `end`. */
 export interface ThreadOptions {
   readonly module: string;
@@ -26,6 +28,8 @@ export interface ThreadOptions {
   readonly tally: Tally;
 }
 
+type Scenario = (seed: number, tally: Tally) => Promise<void>;
+
 /** What a thread answers. */
 export type ThreadAnswer =
   | { readonly kind: "done"; readonly tally: Tally }
@@ -33,7 +37,12 @@ export type ThreadAnswer =
 
 /** Plays all seeds; resolves with the sums, rejects with what the first seed that failed reported. */
 export async function playSeeds({ module, name, first, count, tally = {} }: Play): Promise<Tally> {
-  const step = Math.min(availableParallelism(), Math.max(count, 1));
+  if (count <= MAX_SEEDS_HERE) {
+    const sums = { ...tally };
+    await playEach({ module: module.href, name, first, end: first + count, step: 1, tally: sums });
+    return sums;
+  }
+  const step = availableParallelism();
   const threads: Worker[] = [];
   const answers = Array.from({ length: step }, (_, i) => {
     const options: ThreadOptions = {
@@ -55,6 +64,14 @@ export async function playSeeds({ module, name, first, count, tally = {} }: Play
   } finally {
     await Promise.allSettled(threads.map((thread) => thread.terminate()));
   }
+}
+
+/** Plays the seeds of one thread, adding to its tally. */
+export async function playEach(options: ThreadOptions): Promise<void> {
+  const { module, name, first, end, step, tally } = options;
+  const play = ((await import(module)) as Readonly<Record<string, Scenario>>)[name];
+  if (!play) throw new Error(`${module} has no ${name}`);
+  for (let seed = first; seed < end; seed += step) await play(seed, tally);
 }
 
 function answerOf(thread: Worker): Promise<Tally> {

@@ -246,7 +246,7 @@ export class World {
       if (other !== undefined) this.fail(`two attempts run at once: ${other} and ${id} (${key})`);
       running.set(key, id);
       const parent = sandbox?.config.linux?.cgroupParent ?? "";
-      if (!this.host.cgroups.paths.includes(parent))
+      if (!this.host.cgroups.has(parent))
         this.fail(`container ${id} runs outside of its pod's cgroup ${parent}`);
     }
   }

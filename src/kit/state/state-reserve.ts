@@ -105,7 +105,8 @@ export class StateReserve {
   /** Not zeros: file systems that compress would reserve no space for them. */
   #content(): Uint8Array {
     const random = createSeededRandom(1);
-    const block = Uint8Array.from({ length: BLOCK_BYTES }, () => Math.floor(random.next() * 256));
+    const block = new Uint8Array(BLOCK_BYTES);
+    for (let at = 0; at < BLOCK_BYTES; at += 1) block[at] = Math.floor(random.next() * 256);
     const content = new Uint8Array(RESERVE_BYTES);
     for (let at = 0; at < RESERVE_BYTES; at += BLOCK_BYTES) content.set(block, at);
     return content;
