@@ -50,7 +50,7 @@ function plan(args) {
 function stepsOfChange(changed) {
   console.log(`${changed.length} changed files`);
   const unit = testFiles()
-    .filter(({ kind }) => kind === "unit")
+    .filter(({ path, kind }) => kind === "unit" || (kind === "long" && changed.includes(path)))
     .map(({ path }) => path);
   const close = closeTests(changed, unit, importsOf(sourceFiles()));
   const known = new Map();
@@ -62,7 +62,7 @@ function stepsOfChange(changed) {
     ...allTypes,
     structure,
     ...(affordable.length > 0
-      ? [tests(`unit tests of ${affordable.length} files`, "unit", ...affordable)]
+      ? [tests(`unit tests of ${affordable.length} files`, "unit,long", ...affordable)]
       : []),
   ];
 }

@@ -1,5 +1,5 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
-//   node tools/run-tests.mjs [--only tidy,unit,histories,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
+//   node tools/run-tests.mjs [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
 // The last line is always `N passed, N failed, N skipped`. A skip for a reason that testing/accepted-skips.mjs
 // does not list is a failure.
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { judgeSkips } from "./testing/accepted-skips.mjs";
-import { batches } from "./testing/batches.mjs";
+import { batches, simulationBatches } from "./testing/batches.mjs";
 import { KINDS, ROOT, testFiles } from "./testing/files.mjs";
 import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
@@ -23,7 +23,7 @@ const JOBS_PER_CORE = 2;
 const MORE_JOBS_ALONE = 1;
 
 const USAGE =
-  "usage: node tools/run-tests.mjs [--only tidy,unit,histories,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
+  "usage: node tools/run-tests.mjs [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
 async function main() {
   const { values, positionals } = parseArgs({
@@ -61,9 +61,10 @@ async function main() {
   const provisions = provide(waiting, report, leave.signal);
   const background = files.filter(({ kind }) => KINDS[kind].background);
   const together = files.filter(({ kind }) => KINDS[kind].parallel && !KINDS[kind].background);
-  const groups = values.name === undefined ? batches(together) : eachAlone(together);
-  await runAll(groups, { ...common, jobs: jobs(JOBS_PER_CORE * cores) });
-  const simulations = runAll(eachAlone(background), { ...common, jobs: jobs(cores) });
+  const grouped = (files, group) => (values.name === undefined ? group(files) : eachAlone(files));
+  await runAll(grouped(together, batches), { ...common, jobs: jobs(JOBS_PER_CORE * cores) });
+  const inTurn = grouped(background, (files) => simulationBatches(files, cores));
+  const simulations = runAll(inTurn, { ...common, jobs: jobs(cores) });
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
   const boxed = {
     ...common,

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { after, test } from "node:test";
-import { batches, obstacleToSharing } from "./batches.mjs";
+import { batches, obstacleToSharing, simulationBatches } from "./batches.mjs";
 import { runTogether } from "./run-file.mjs";
 
 const TEST = 'import { test } from "node:test";\n';
@@ -13,16 +13,27 @@ const ROWS: readonly (readonly [string, Readonly<Record<string, string>>, string
   ['import assert from "node:assert/strict";', {}, undefined],
   ['import { readFileSync } from "node:fs";', {}, undefined],
   ['import { rmSync } from "node:fs";', {}, undefined],
-  ['import { isIP } from "node:net";', {}, undefined],
-  ['import { isIP, connect } from "node:net";', {}, "t.ts uses connect of node:net"],
-  ['import * as net from "node:net";', {}, "t.ts uses * as net of node:net"],
-  ['import { spawn } from "node:child_process";', {}, "t.ts loads node:child_process"],
+  ['import { connect } from "node:net";', {}, undefined],
+  ['import { spawn } from "node:child_process";', {}, undefined],
+  ['import { register } from "node:module";', {}, "t.ts loads node:module"],
   ['import { load } from "js-yaml";', {}, undefined],
-  ['import { Client } from "@grpc/grpc-js";', {}, "t.ts loads @grpc/grpc-js"],
+  ['import { trace } from "@opentelemetry/api";', {}, "t.ts loads @opentelemetry/api"],
   ['import { after } from "node:test";', {}, undefined],
   ['import { mock } from "node:test";', {}, "t.ts uses mock of node:test"],
-  ['import type { Socket } from "node:net";', {}, undefined],
+  ['import type { Module } from "node:module";', {}, undefined],
   ["process.env.TZ = 'UTC';", {}, "t.ts uses process.env"],
+  ['process.env["TZ"] = "UTC";', {}, "t.ts uses process.env"],
+  ['process.env["TZ"] ??= "UTC";', {}, "t.ts uses process.env"],
+  ['delete process.env["TZ"];', {}, "t.ts uses delete process.env"],
+  ["Object.assign(process.env, others);", {}, "t.ts uses process.env"],
+  ['const isSet = process.env["TZ"] === "UTC";', {}, undefined],
+  ["process.exit(1);", {}, "t.ts uses process.exit"],
+  ['import "./src/a.ts";', { "src/a.ts": "process.exit(1);" }, undefined],
+  ['import "./src/a.ts";', { "src/a.ts": "process.umask(0);" }, "src/a.ts uses process.umask"],
+  ["process.kill(child.pid);", {}, undefined],
+  ["const { client } = process.connection;", {}, undefined],
+  ['readdirSync("/proc/self/fd");', {}, 't.ts uses /proc/self/fd"'],
+  ["readdirSync(`/proc/self/fd/12`);", {}, undefined],
   ["// process.env is left alone", {}, undefined],
   [
     'import { stop } from "./own-process.ts";',
@@ -37,7 +48,7 @@ const ROWS: readonly (readonly [string, Readonly<Record<string, string>>, string
   ['import "./a.ts";', { "a.ts": TEST }, "a.ts adds tests to the file"],
   [
     'import type { A } from "./a.ts";',
-    { "a.ts": 'import { createServer } from "node:net";' },
+    { "a.ts": 'import { register } from "node:module";' },
     undefined,
   ],
 ];
@@ -51,7 +62,7 @@ for (const [line, others, expected] of ROWS)
     );
   });
 
-test("batches: unit tests that only compute share processes, all others have their own", () => {
+test("batches: unit tests without an obstacle share processes, all others have their own", () => {
   const plain = Array.from({ length: 50 }, (_, i) => ({
     path: `plain-${i}.test.ts`,
     kind: "unit",
@@ -59,7 +70,7 @@ test("batches: unit tests that only compute share processes, all others have the
   const own = { path: "own.test.ts", kind: "unit" };
   const tidy = { path: "tools/tidy.test.ts", kind: "tidy" };
   const groups = batches([tidy, own, ...plain], (path) =>
-    path === own.path ? 'import "node:tls";' : TEST,
+    path === own.path ? 'import "node:module";' : TEST,
   );
   assert.deepEqual(
     groups.map((group) => group.length),
@@ -67,6 +78,15 @@ test("batches: unit tests that only compute share processes, all others have the
   );
   assert.deepEqual(groups.slice(0, 2), [[tidy], [own]]);
   assert.deepEqual(new Set(groups.flat()), new Set([tidy, own, ...plain]));
+});
+
+test("simulationBatches: files of the simulation are dealt to a process for each core", () => {
+  const file = (path: string, kind: string) => ({ path, kind });
+  const [a, b, c] = [file("a.test.ts", "sim"), file("b.test.ts", "sim"), file("c.test.ts", "sim")];
+  const bite = file("bite.test.ts", "histories");
+  assert.deepEqual(simulationBatches([bite, a, b, c], 2), [[bite], [a, c], [b]]);
+  assert.deepEqual(simulationBatches([a], 2), [[a]]);
+  assert.deepEqual(simulationBatches([], 2), []);
 });
 
 const ROOT = join(import.meta.dirname, "../..");

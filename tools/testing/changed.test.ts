@@ -39,10 +39,10 @@ test("affordableTests: all that changed, the nearest of the others", () => {
 });
 
 test("affordableTests: a long one only when it changed itself", () => {
-  const long = "test/cli/processes.test.ts";
-  const near = "test/cli/help.test.ts";
+  const long = "test/server/metrics.test.ts";
+  const near = "test/server/routes.test.ts";
   const run = (path: string) => affordableTests([path], [long, near], () => false).run;
-  assert.deepEqual(run("test/cli/nodes.ts"), [near]);
+  assert.deepEqual(run("test/server/world.ts"), [near]);
   assert.deepEqual(run(long), [long, near]);
 });
 

@@ -13,6 +13,7 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
  */
 export const KINDS = {
   tidy: { limitSeconds: 120, parallel: true },
+  long: { limitSeconds: 180, parallel: true },
   unit: { limitSeconds: 180, parallel: true },
   histories: { limitSeconds: 2400, parallel: true, background: true },
   sim: { limitSeconds: 2400, parallel: true, background: true },
@@ -20,10 +21,17 @@ export const KINDS = {
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };
 
-/** Unit tests of about 5 seconds and more: they start first, so that none of them runs alone at the end. */
-export const LONG_TESTS = [
+/**
+ * Tests that take as much processor time as hundreds of others, since they mount file systems that hang or start the
+ * program again and again: only a whole run has them, or a change of themselves.
+ */
+const WHOLE_RUN_ONLY = [
   "src/outside/host/worker/file-workers.test.ts",
   "test/cli/processes.test.ts",
+];
+
+/** Unit tests of about 5 seconds and more: they start first, so that none of them runs alone at the end. */
+export const LONG_TESTS = [
   "test/server/metrics.test.ts",
   "test/fuzz/fuzz.test.ts",
   "test/events/burst.test.ts",
@@ -65,7 +73,8 @@ function kindOf(path) {
   if (!path.endsWith(".test.ts")) return undefined;
   if (HISTORIES.test(path)) return "histories";
   if (path.startsWith("test/sim/")) return "sim";
-  return path === "tools/tidy.test.ts" ? "tidy" : "unit";
+  if (path === "tools/tidy.test.ts") return "tidy";
+  return WHOLE_RUN_ONLY.includes(path) ? "long" : "unit";
 }
 
 function walk(folder) {
