@@ -57,11 +57,15 @@ export function manifest(name: string, priority: number): string {
   });
 }
 
+/** Seconds for the pods of one priority: eight of them end within 40 s where nothing else is to be done beside the emulation. */
+const SHUTDOWN_SECONDS = 120;
+
 /** The package's own configuration, and a time for pods when the machine goes down. */
 function configuration(): string {
   const shipped = readFileSync(join(ROOT, "tools/package/debian/etc/nodelet/config.yaml"), "utf8");
   const periods = TIERS.map(
-    ({ priority }) => `  - {priority: ${priority}, shutdownGracePeriodSeconds: 40}`,
+    ({ priority }) =>
+      `  - {priority: ${priority}, shutdownGracePeriodSeconds: ${SHUTDOWN_SECONDS}}`,
   );
   return [shipped, "shutdownGracePeriodByPodPriority:", ...periods, ""].join("\n");
 }

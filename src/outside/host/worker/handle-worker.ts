@@ -1,5 +1,6 @@
 import type { Clock } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
+import { limitOperation } from "./operation-limit.ts";
 import { OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import type { UnansweredPlaces } from "./unanswered-places.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -47,7 +48,8 @@ export class HandleWorker {
     if (refused) throw refused;
     const began = this.#clock.monotonic();
     let timedOut: OutsideError | undefined;
-    const cancel = this.#clock.alarm(OPERATION_LIMITS_MS[operation], () => {
+    const limited = { clock: this.#clock, process, limitMs: OPERATION_LIMITS_MS[operation] };
+    const cancel = limitOperation(limited, () => {
       timedOut = this.#places.timedOut(operation, [path], began, process);
       process.kill(new OutsideError("unavailable", "the file worker was replaced"));
     });

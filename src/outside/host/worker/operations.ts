@@ -3,7 +3,7 @@
 import type { VolumeFiles } from "../files/volume-files.ts";
 import type { PodFiles } from "../host.ts";
 
-/** How long an operation may take without any progress before its worker is given up, in milliseconds. */
+/** How long an operation may take without any progress before its worker is given up (`limitOperation`), in milliseconds. */
 export const OPERATION_LIMITS_MS = {
   "files.readText": 10_000,
   "files.readTail": 10_000,

@@ -2,6 +2,7 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { mountTable } from "../mounts/mounts.ts";
+import { limitOperation } from "./operation-limit.ts";
 import { COLLECTIVE, OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import { isWithin, type Place, placeOf } from "./unanswered.ts";
 import { UNDOING, type UnansweredPlaces } from "./unanswered-places.ts";
@@ -257,7 +258,8 @@ export class WorkerPool {
     };
     cancelLate = this.#afterReads(LATE_MS, checkLate);
     const limitMs = OPERATION_LIMITS_MS[work.job.operation];
-    const cancelLimit = clock.alarm(limitMs, () => this.#giveUp(slot, work));
+    const limited = { clock, process: slot.process, limitMs };
+    const cancelLimit = limitOperation(limited, () => this.#giveUp(slot, work));
     work.cancelAlarms = () => {
       cancelLate();
       cancelLimit();

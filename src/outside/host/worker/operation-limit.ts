@@ -1,0 +1,39 @@
+import type { Clock } from "../../../kit/clock.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+/**
+ * How many times its limit an operation may take while its worker is not blocked. On a machine without enough CPU a worker
+ * that is replaced is followed by one that has to start as well, and nothing gets done.
+ */
+export const LIMITS_WITHOUT_CPU = 6;
+
+/** An operation that was sent to a worker. */
+export interface LimitedOperation {
+  readonly clock: Pick<Clock, "alarm">;
+  readonly process: Pick<WorkerProcess, "isBlocked">;
+  /** How long it may take, in milliseconds. */
+  readonly limitMs: number;
+}
+
+/**
+ * Calls `giveUp` when an operation has run into its limit: its worker waits in a system call, or has not answered for
+ * `LIMITS_WITHOUT_CPU` times as long. What has arrived by then is read first, since this process may have been late itself.
+ * The result cancels it.
+ */
+export function limitOperation(operation: LimitedOperation, giveUp: () => void): () => void {
+  const { clock, process, limitMs } = operation;
+  let limits = 0;
+  let cancel = () => {};
+  const judge = () => {
+    limits += 1;
+    if (limits >= LIMITS_WITHOUT_CPU || process.isBlocked()) giveUp();
+    else arm();
+  };
+  const arm = () => {
+    cancel = clock.alarm(limitMs, () => {
+      cancel = clock.alarm(0, judge);
+    });
+  };
+  arm();
+  return () => cancel();
+}
