@@ -125,10 +125,7 @@ export class H2Transport implements ApiTransport {
     const { clock } = this.#deps;
     const left = () => Math.max(1, deadline - clock.monotonic());
     for (let sent = 1; ; sent += 1) {
-      const message = "no connection to the API server in time";
-      const limit = { clock, ms: left(), message };
-      // The connection is made for other callers too: it goes on.
-      const session = await within(limit, signal, () => this.#availableSession());
+      const session = this.#freeSession() ?? (await this.#newSession(left(), signal));
       try {
         return await send(session, left());
       } catch (error) {
@@ -140,10 +137,23 @@ export class H2Transport implements ApiTransport {
     }
   }
 
+  #freeSession(): H2Session | undefined {
+    if (this.#closed) throw new OutsideError("unavailable", "the client is closed");
+    for (const session of this.#sessions) if (session.freeStreams > 0) return session;
+    return undefined;
+  }
+
+  /** Waits for a connection that takes streams. It is made for other callers too, and goes on after the wait. */
+  #newSession(ms: number, signal: AbortSignal): Promise<H2Session> {
+    const message = "no connection to the API server in time";
+    const limit = { clock: this.#deps.clock, ms, message };
+    return within(limit, signal, () => this.#availableSession());
+  }
+
   async #availableSession(): Promise<H2Session> {
     for (;;) {
-      if (this.#closed) throw new OutsideError("unavailable", "the client is closed");
-      for (const session of this.#sessions) if (session.freeStreams > 0) return session;
+      const session = this.#freeSession();
+      if (session) return session;
       this.#dialing ??= this.#dial().finally(() => {
         this.#dialing = undefined;
       });
