@@ -121,9 +121,10 @@ class ClusterRun {
 
   async #start(kubelet: Kubelet): Promise<KubeletProcess> {
     const { box, server } = this.#parts;
-    // Beside the logs of the control plane their folder would change all the time, and some kubelets watch it.
-    const folder = join(box.folder, "kubernetes");
-    mkdirSync(folder);
+    // Beside the logs of the control plane their folder or the one above it would change all the time, and some kubelets
+    // watch both.
+    const folder = join(box.folder, "etc", "kubernetes");
+    mkdirSync(folder, { recursive: true });
     const [kubeconfig, caFile] = [join(folder, "kubelet.conf"), join(folder, "ca.crt")];
     copyFileSync(await server.nodeKubeconfig(NODE), kubeconfig);
     copyFileSync(server.caFile, caFile);
