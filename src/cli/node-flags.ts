@@ -30,7 +30,7 @@ const FIRST_COLLECTION_MIB = 24;
 
 /**
  * How Node is started for an agent, which runs for months: a heap with a limit that is collected early, by
- * one thread, and once when the agent comes to rest. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
+ * one thread, and once when the agent comes to rest; one thread that compiles what runs often. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
  */
 export function agentNodeFlags(nodeOptions: string | undefined): readonly string[] {
   const limit = HEAP_OPTION.exec(nodeOptions ?? "")?.[0]
@@ -43,6 +43,7 @@ export function agentNodeFlags(nodeOptions: string | undefined): readonly string
     "--max-semi-space-size=2",
     "--optimize-for-size",
     "--single-threaded-gc",
+    "--v8-pool-size=1",
     "--memory-reducer-gc-count=1",
   ];
 }

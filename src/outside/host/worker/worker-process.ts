@@ -22,7 +22,7 @@ const NODE_FLAGS = [
   "--disable-sigusr1",
   "--max-semi-space-size=1",
   "--max-old-space-size=128",
-  "--v8-pool-size=0",
+  "--v8-pool-size=1",
   "--no-opt",
   "--no-maglev",
   "--no-sparkplug",
