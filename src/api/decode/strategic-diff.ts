@@ -66,11 +66,16 @@ function diffList(
 /** Whether two JSON values are equal; undefined counts as missing. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
-  if (Array.isArray(a) && Array.isArray(b))
-    return a.length === b.length && a.every((item, i) => isSame(item, b[i]));
+  if (Array.isArray(a) && Array.isArray(b)) return isSameList(a, b);
   if (!isTree(a) || !isTree(b)) return false;
-  // Statuses are compared often: nothing is made for it that has to be collected.
-  for (const key of Object.keys(a)) if (!isSame(a[key], b[key])) return false;
-  for (const key of Object.keys(b)) if (a[key] === undefined && b[key] !== undefined) return false;
+  // Statuses are compared often: nothing is made for it that has to be collected, and no list of keys.
+  for (const key in a) if (!isSame(a[key], b[key])) return false;
+  for (const key in b) if (a[key] === undefined && b[key] !== undefined) return false;
+  return true;
+}
+
+function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i += 1) if (!isSame(a[i], b[i])) return false;
   return true;
 }

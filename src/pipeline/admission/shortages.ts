@@ -40,13 +40,12 @@ export function shortages(
   };
   ask("pods", 1, others.length, nodeInfo.pods);
   const capacity = amountsByName(nodeInfo.allocatable);
-  const used = new Map<string, number>();
-  for (const pod of others)
-    for (const [name, amount] of amountsByName(podResources(pod).requests))
-      used.set(name, (used.get(name) ?? 0) + amount);
   for (const [name, amount] of amountsByName(podResources(candidate).requests)) {
     const has = capacity.get(name);
-    if (amount > 0 && has !== undefined) ask(name, amount, used.get(name) ?? 0, has);
+    if (amount <= 0 || has === undefined) continue;
+    let used = 0;
+    for (const pod of others) used += amountsByName(podResources(pod).requests).get(name) ?? 0;
+    ask(name, amount, used, has);
   }
   return found;
 }

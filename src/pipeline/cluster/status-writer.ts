@@ -376,7 +376,8 @@ function dueAt(entry: Entry): MonotonicMs {
 
 /** Whether `a` is to be written before `b`: of two that are as urgent the one that has waited longer. */
 function isMoreUrgent(a: Entry, b: Entry): boolean {
-  const [urgency, other] = [urgencyOfEntry(a), urgencyOfEntry(b)];
+  const urgency = urgencyOfEntry(a);
+  const other = urgencyOfEntry(b);
   return urgency !== other ? urgency < other : a.since < b.since;
 }
 

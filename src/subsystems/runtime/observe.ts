@@ -314,15 +314,16 @@ export class Observer {
   /** Drops what is known of ids in scope that are no longer listed. */
   #forget(inScope: (uid: PodUid) => boolean, lists: Lists): void {
     const listed = new Set([...lists.sandboxes, ...lists.containers].map(({ id }) => id));
-    for (const [id, { uid, since }] of this.#podOf) {
+    // Goes through the ids of all pods for each that is observed: no pair is made for any of them.
+    this.#podOf.forEach(({ uid, since }, id) => {
       // Containers that were created after the listing began cannot be in it.
-      if (listed.has(id) || since >= lists.asOf || !inScope(uid)) continue;
+      if (listed.has(id) || since >= lists.asOf || !inScope(uid)) return;
       this.#podOf.delete(id);
       this.#containers.delete(id);
       this.#sandboxes.delete(id);
       this.#askedBefore.delete(id);
       this.#stopped.delete(id);
-    }
+    });
   }
 }
 
