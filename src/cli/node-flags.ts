@@ -23,12 +23,6 @@ export const AGENT_MALLOC = {
 const HEAP_OPTION = /(?:^|\s)--max[-_]old[-_]space[-_]size[= ]\d+/;
 
 /**
- * Old space that is filled before it is collected for the first time. By itself V8 does so at 10 to 15 MiB and again with every two or three
- * more: several full collections while the agent starts and takes up its first pods, in which almost nothing is garbage.
- */
-const FIRST_COLLECTION_MIB = 24;
-
-/**
  * How Node is started for an agent, which runs for months: a heap with a limit that is collected early, by
  * one thread, and once when the agent comes to rest; one thread that compiles what runs often. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
  */
@@ -39,7 +33,6 @@ export function agentNodeFlags(nodeOptions: string | undefined): readonly string
   return [
     ...NODE_FLAGS,
     limit ?? `--max-old-space-size=${AGENT_HEAP_MIB}`,
-    `--initial-old-space-size=${FIRST_COLLECTION_MIB}`,
     "--max-semi-space-size=2",
     "--optimize-for-size",
     "--single-threaded-gc",
