@@ -70,7 +70,8 @@ export const NODE_STORIES: readonly Story[] = [
         ],
       ],
     },
-    live: (world) => world.clock.advance(5_000),
+    // The log is read after ten seconds when no pod changes.
+    live: (world) => world.clock.advance(11_000),
     reported: ["Warning SystemOOM: System OOM encountered, victim process: hog, pid: 4711"],
   },
 ];
