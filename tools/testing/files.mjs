@@ -22,19 +22,19 @@ export const KINDS = {
 };
 
 /**
- * Tests that take as much processor time as hundreds of others, since they mount file systems that hang or start the
- * program again and again: only a whole run has them, or a change of themselves.
+ * Tests that take as much processor time as hundreds of others, since they mount file systems that hang, start the
+ * program again and again, or make thousands of inputs or events: only a whole run has them, or a change of themselves.
  */
 const WHOLE_RUN_ONLY = [
   "src/outside/host/worker/file-workers.test.ts",
   "test/cli/processes.test.ts",
+  "test/events/burst.test.ts",
+  "test/fuzz/fuzz.test.ts",
 ];
 
 /** Unit tests of about 5 seconds and more: they start first, so that none of them runs alone at the end. */
 export const LONG_TESTS = [
   "test/server/metrics.test.ts",
-  "test/fuzz/fuzz.test.ts",
-  "test/events/burst.test.ts",
   "test/server/peer-limits.test.ts",
   "test/contracts/host-contract.test.ts",
   "test/server/access.test.ts",
