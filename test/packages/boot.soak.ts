@@ -180,7 +180,9 @@ test("systemctl reboot: pods are ended by priority, and are back with their data
     );
   const story = await machine.run("nodelet why --node");
   console.log(story);
-  const all = new RegExp(`${PODS.length} pods ended for the shutdown in \\d+ s, none was cut off`);
+  const all = new RegExp(
+    `${PODS.length} pods ended for the shutdown in (\\d+ min )?\\d+ s, none was cut off`,
+  );
   assert.match(story, all);
 });
 
