@@ -49,9 +49,9 @@ function reachOf(test, imports) {
 }
 
 /** Tests with a process of their own that a change runs at most: half a second of processor time each. */
-const MAX_OWN_PROCESSES = 6;
+const MAX_OWN_PROCESSES = 4;
 /** Tests that share processes: a tenth of a second each. */
-const MAX_SHARING = 40;
+const MAX_SHARING = 30;
 
 /**
  * The tests of a change that can be afforded: those that changed, and of the others, but for the long ones, those that
