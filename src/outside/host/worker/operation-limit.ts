@@ -15,10 +15,21 @@ export interface LimitedOperation {
   readonly limitMs: number;
 }
 
+/** Calls `then` after a time, once what has arrived by then is read: this process may have been late itself. The result cancels it. */
+export function afterReads(
+  clock: Pick<Clock, "alarm">,
+  afterMs: number,
+  then: () => void,
+): () => void {
+  let cancel = clock.alarm(afterMs, () => {
+    cancel = clock.alarm(0, then);
+  });
+  return () => cancel();
+}
+
 /**
  * Calls `giveUp` when an operation has run into its limit: its worker waits in a system call, or has not answered for
- * `LIMITS_WITHOUT_CPU` times as long. What has arrived by then is read first, since this process may have been late itself.
- * The result cancels it.
+ * `LIMITS_WITHOUT_CPU` times as long. The result cancels it.
  */
 export function limitOperation(operation: LimitedOperation, giveUp: () => void): () => void {
   const { clock, process, limitMs } = operation;
@@ -30,9 +41,7 @@ export function limitOperation(operation: LimitedOperation, giveUp: () => void):
     else arm();
   };
   const arm = () => {
-    cancel = clock.alarm(limitMs, () => {
-      cancel = clock.alarm(0, judge);
-    });
+    cancel = afterReads(clock, limitMs, judge);
   };
   arm();
   return () => cancel();

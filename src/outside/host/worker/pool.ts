@@ -2,7 +2,7 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { mountTable } from "../mounts/mounts.ts";
-import { limitOperation } from "./operation-limit.ts";
+import { afterReads, limitOperation } from "./operation-limit.ts";
 import { COLLECTIVE, OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import { isWithin, type Place, placeOf } from "./unanswered.ts";
 import { UNDOING, type UnansweredPlaces } from "./unanswered-places.ts";
@@ -196,19 +196,10 @@ export class WorkerPool {
 
   #growLater(): void {
     if (this.#waiting.length === 0 || this.#cancelGrow) return;
-    this.#cancelGrow = this.#afterReads(GROW_AFTER_MS, () => {
+    this.#cancelGrow = afterReads(this.#deps.clock, GROW_AFTER_MS, () => {
       this.#cancelGrow = undefined;
       this.#dispatch(true);
     });
-  }
-
-  /** Calls `then` after a time, once what has arrived by then is read: this process may have been late itself. */
-  #afterReads(afterMs: number, then: () => void): () => void {
-    const { clock } = this.#deps;
-    let cancel = clock.alarm(afterMs, () => {
-      cancel = clock.alarm(0, then);
-    });
-    return () => cancel();
   }
 
   #start(): Slot {
@@ -253,10 +244,10 @@ export class WorkerPool {
       const isBlocked = slot.process.isBlocked();
       if (isBlocked) work.pace = { kind: "late", at: suspectedPlace(work.job) };
       else if (isReady) work.pace = { kind: "walking" };
-      if (!isBlocked) cancelLate = this.#afterReads(LATE_MS, checkLate);
+      if (!isBlocked) cancelLate = afterReads(clock, LATE_MS, checkLate);
       this.#dispatch();
     };
-    cancelLate = this.#afterReads(LATE_MS, checkLate);
+    cancelLate = afterReads(clock, LATE_MS, checkLate);
     const limitMs = OPERATION_LIMITS_MS[work.job.operation];
     const limited = { clock, process: slot.process, limitMs };
     const cancelLimit = limitOperation(limited, () => this.#giveUp(slot, work));
