@@ -33,10 +33,10 @@ function fileContents(at: Current) {
     assert.equal((await host.files.facts(`${folder}/a`))?.kind, "file");
   });
 
-  test("link replaces a link, and with whereThere leads only to what is there", async () => {
+  test("link replaces a link, with ifTargetExists only by one whose target exists", async () => {
     const { host, folder } = at();
     const link = (target: string) =>
-      host.files.link(`${folder}/${target}`, `${folder}/l`, { whereThere: true });
+      host.files.link(`${folder}/${target}`, `${folder}/l`, { ifTargetExists: true });
     await host.files.writeAtomic(`${folder}/a`, "a", 0o600);
     await link("missing");
     assert.equal(await host.files.facts(`${folder}/l`), undefined);

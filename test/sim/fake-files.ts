@@ -232,9 +232,9 @@ export class FakeFiles implements Files, FileTrees {
     });
   }
 
-  async link(target: string, path: string, options?: { readonly whereThere?: boolean }) {
+  async link(target: string, path: string, options?: { readonly ifTargetExists?: boolean }) {
     this.#begin("link", path, () => {
-      if (options?.whereThere && !this.#find(target).node) return;
+      if (options?.ifTargetExists && !this.#find(target).node) return;
       if (this.#find(path).node?.kind === "directory") throw failure("precondition", "link", path);
       this.#put(path, { kind: "link", target, mode: 0o777, modifiedMs: this.#deps.wall() });
     });

@@ -108,8 +108,12 @@ export interface Files {
   factsOfAll(paths: readonly string[]): Promise<readonly (FileFacts | undefined)[]>;
   /** Removes a file, link or empty folder. */
   remove(path: string): Promise<void>;
-  /** Makes or replaces a symbolic link; with `whereThere` only to what is there, which an absolute `target` names. */
-  link(target: string, path: string, options?: { readonly whereThere?: boolean }): Promise<void>;
+  /** Makes or replaces a symbolic link; with `ifTargetExists` nothing where an absolute `target` does not exist. */
+  link(
+    target: string,
+    path: string,
+    options?: { readonly ifTargetExists?: boolean },
+  ): Promise<void>;
   /** Replaces what `to` names; a missing `from` is an `OutsideError` "notFound". */
   rename(from: string, to: string): Promise<void>;
   /**

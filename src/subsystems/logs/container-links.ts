@@ -66,7 +66,7 @@ export class ContainerLinks {
     const target = `${logs}/${containerLogFile(container.container, container.restartCount)}`;
     const path = `${this.#folder}/${linkName(container, containerId)}`;
     await this.#quietly("make", path, async () => {
-      const link = () => this.#files.link(target, path, { whereThere: true });
+      const link = () => this.#files.link(target, path, { ifTargetExists: true });
       try {
         await link();
       } catch (error) {

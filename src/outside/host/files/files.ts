@@ -71,7 +71,7 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
     removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
     link: (target, path, options) =>
       guarded("link", path, async () => {
-        if (!options?.whereThere || (await facts(target))) await link(target, path);
+        if (!options?.ifTargetExists || (await facts(target))) await link(target, path);
       }),
     listBeneath: (root, relativePath) =>
       guarded("list", `${root}/${relativePath}`, () => listBeneath(root, relativePath)),

@@ -49,7 +49,7 @@ export function createQuickFiles(): QuickFiles {
         orMissing(() => namedEntries(readdirSync(path, { withFileTypes: true }))),
       ),
     link: async (target, path, options) => {
-      if (options?.whereThere && !facts(target)) return;
+      if (options?.ifTargetExists && !facts(target)) return;
       guarded("link", path, () => link(target, path));
     },
     makeDirectory: async (path, mode) => makeDirectory(path, mode),
