@@ -42,7 +42,7 @@ export function createAdmission(deps: AdmissionDeps): Admit {
   return async (candidate, others) => {
     const { ready } = deps.runtime.watch.health.get();
     if (!ready && requiresStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
-    const nodeInfo = { ...deps.nodeInfo(), security: securityOf(deps) };
+    const nodeInfo = { ...deps.nodeInfo(), security: securityOf(candidate.pod, deps) };
     const holders = others.map((record) => {
       const pod = heldBy(record, deps.ledger);
       return pod === record.pod ? record : { ...record, pod };

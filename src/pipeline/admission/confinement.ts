@@ -1,7 +1,9 @@
 /** Security features that admission checks: AppArmor, `supplementalGroupsPolicy`. */
+import type { Pod } from "../../api/generated/types.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
+import { needsAppArmor } from "./node-security.ts";
 import type { NodeSecurity } from "./rules.ts";
 
 /** Dependencies for finding it out. */
@@ -21,12 +23,13 @@ export const UNASKED_RUNTIME: AdmissionVerdict = {
 
 const APPARMOR_SWITCH = "/sys/module/apparmor/parameters/enabled";
 
-/** Security features that kernel and runtime enforce now; the kernel is asked where a rule wants to know. */
-export function securityOf({ outside: { host }, runtime }: ConfinementDeps): NodeSecurity {
+/** Security features that kernel and runtime enforce now, as far as the pod needs them: for others the kernel is not asked. */
+export function securityOf(
+  pod: Pod,
+  { outside: { host }, runtime }: ConfinementDeps,
+): NodeSecurity {
   return {
-    get appArmor() {
-      return host.readKernel(APPARMOR_SWITCH)?.startsWith("Y") === true;
-    },
+    appArmor: needsAppArmor(pod) && host.readKernel(APPARMOR_SWITCH)?.startsWith("Y") === true,
     strictGroups: runtime.watch.health.get().features?.supplementalGroupsPolicy === true,
   };
 }

@@ -12,7 +12,7 @@ export interface NodeSecurity {
 const APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 
 /** Whether any container is to run under an AppArmor profile (security/apparmor isRequired). */
-function needsAppArmor(pod: Pod): boolean {
+export function needsAppArmor(pod: Pod): boolean {
   const ofPod = pod.spec?.securityContext?.appArmorProfile;
   return allContainers(pod).some(({ container }) => {
     const own: AppArmorProfile | undefined = (container as Container).securityContext
@@ -31,14 +31,14 @@ export const requiresStrictGroups = (pod: Pod): boolean =>
 /** Why the node cannot confine the pod as it wants to be; `undefined` when it can. */
 export function unenforceable(
   pod: Pod,
-  security: NodeSecurity,
+  { appArmor, strictGroups }: NodeSecurity,
 ): { readonly reason: string; readonly message: string } | undefined {
-  if (needsAppArmor(pod) && !security.appArmor)
+  if (needsAppArmor(pod) && !appArmor)
     return {
       reason: "AppArmor",
       message: "Cannot enforce AppArmor: AppArmor is not enabled on the host",
     };
-  if (requiresStrictGroups(pod) && !security.strictGroups)
+  if (requiresStrictGroups(pod) && !strictGroups)
     return {
       reason: "SupplementalGroupsPolicyNotSupported",
       message: "SupplementalGroupsPolicy=Strict is not supported in this node",
