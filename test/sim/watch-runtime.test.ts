@@ -1,19 +1,44 @@
 // How often the runtime is listed, with and without a stream of events.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PodUid } from "../../src/api/observation.ts";
+import type { FoundPod, PodUid } from "../../src/api/observation.ts";
 import { identifyPod } from "../../src/api/pod-identity.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { Container, ContainerState, ContainerStatus } from "../../src/outside/cri/generated/api.ts";
 import { CONTAINER_NAME, POD_UID } from "../../src/subsystems/runtime/labels.ts";
-import { Observer } from "../../src/subsystems/runtime/observe.ts";
-import { RuntimeWatch } from "../../src/subsystems/runtime/watch-runtime.ts";
+import { type ObserveDeps, Observer } from "../../src/subsystems/runtime/observe.ts";
+import { RuntimeWatch, type RuntimeWatchDeps } from "../../src/subsystems/runtime/watch-runtime.ts";
 import { aFact, NO_FACTS } from "../support/pod-facts.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 import type { FakeRuntimeOptions } from "./fake-runtime-objects.ts";
 import { SimClock } from "./sim-clock.ts";
+
+const hasExited = (found: FoundPod): boolean =>
+  found.kind === "observed" && found.observed.containers[0]?.state === "exited";
+
+/** A watch over such a runtime, and its observer. */
+function watchOver(
+  deps: Pick<ObserveDeps, "runtime" | "images"> & { readonly clock: SimClock },
+  publish: (found: FoundPod) => void = () => {},
+  pods: RuntimeWatchDeps["pods"] = NO_FACTS,
+) {
+  const observer = new Observer({ ...deps, readTail: async () => undefined });
+  const watch = new RuntimeWatch({
+    ...deps,
+    observer,
+    log: silentLog,
+    metrics: new MetricsRegistry(),
+    news: {
+      publish: (news) => {
+        if (news.kind === "found") publish(news.found);
+      },
+    },
+    pods,
+  });
+  return { observer, watch };
+}
 
 /** Listings of all sandboxes within ten minutes in which nothing happens. */
 async function listingsInTenMinutes(options: Partial<FakeRuntimeOptions>): Promise<number> {
@@ -27,21 +52,7 @@ async function listingsInTenMinutes(options: Partial<FakeRuntimeOptions>): Promi
       return runtime.listSandboxes(...request);
     },
   };
-  const observer = new Observer({
-    runtime: counted,
-    images,
-    clock,
-    readTail: async () => undefined,
-  });
-  const watch = new RuntimeWatch({
-    runtime: counted,
-    clock,
-    log: silentLog,
-    metrics: new MetricsRegistry(),
-    observer,
-    news: { publish: () => {} },
-    pods: NO_FACTS,
-  });
+  const { watch } = watchOver({ runtime: counted, images, clock });
   const leave = new AbortController();
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
   await clock.advance(600_000);
@@ -84,30 +95,15 @@ test("the end of a container that ended before it was ever looked at is seen soo
       made ? [Container.fromPartial({ id: "c", labels, state: state() })] : [],
     containerStatus: async () => ContainerStatus.fromPartial({ id: "c", labels, state: state() }),
   };
-  const observer = new Observer({
-    runtime: late,
-    images,
-    clock,
-    readTail: async () => undefined,
-  });
   let seenAt: number | undefined;
   const leave = new AbortController();
-  const watch = new RuntimeWatch({
-    runtime: late,
-    clock,
-    log: silentLog,
-    metrics: new MetricsRegistry(),
-    observer,
-    news: {
-      publish: (news) => {
-        const found = news.kind === "found" ? news.found : undefined;
-        const isOver =
-          found?.kind === "observed" && found.observed.containers[0]?.state === "exited";
-        if (isOver) seenAt ??= clock.monotonic();
-      },
+  const { observer, watch } = watchOver(
+    { runtime: late, images, clock },
+    (found) => {
+      if (hasExited(found)) seenAt ??= clock.monotonic();
     },
-    pods: { get: () => aFact(identifyPod({}), { busy: clock.monotonic() < 6_000 }) },
-  });
+    { get: () => aFact(identifyPod({}), { busy: clock.monotonic() < 6_000 }) },
+  );
   await watch.listOnce(leave.signal);
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
   await clock.advance(6_000);
@@ -143,17 +139,8 @@ test("an end that is announced while its pod is being observed is read once", as
       return status;
     },
   };
-  const observer = new Observer({ runtime: slow, images, clock, readTail: async () => undefined });
   const leave = new AbortController();
-  const watch = new RuntimeWatch({
-    runtime: slow,
-    clock,
-    log: silentLog,
-    metrics: new MetricsRegistry(),
-    observer,
-    news: { publish: () => {} },
-    pods: NO_FACTS,
-  });
+  const { watch } = watchOver({ runtime: slow, images, clock });
   const listed = watch.listOnce(leave.signal);
   await clock.advance(1_000);
   await listed;
@@ -169,7 +156,7 @@ test("an end that is announced while its pod is being observed is read once", as
   await Promise.allSettled(work);
 });
 
-test("a pod that is observed while the first listing goes on is not handed over as unobserved", async () => {
+test("a pod that is observed before the first listing ends is not listed as unobserved", async () => {
   const clock = new SimClock();
   const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), {});
   const uids = Array.from({ length: 9 }, (_, i) => `pod-${i}` as PodUid);
@@ -187,21 +174,10 @@ test("a pod that is observed while the first listing goes on is not handed over 
       return ContainerStatus.fromPartial({ id, labels });
     },
   };
-  const observer = new Observer({ runtime: slow, images, clock, readTail: async () => undefined });
   const last = new Map<PodUid, string>();
-  const watch = new RuntimeWatch({
-    runtime: slow,
-    clock,
-    log: silentLog,
-    metrics: new MetricsRegistry(),
-    observer,
-    news: {
-      publish: (news) => {
-        if (news.kind === "found") last.set(news.found.uid, news.found.kind);
-      },
-    },
-    pods: NO_FACTS,
-  });
+  const { watch } = watchOver({ runtime: slow, images, clock }, ({ uid, kind }) =>
+    last.set(uid, kind),
+  );
   const listing = watch.listOnce(new AbortController().signal);
   await clock.advance(2_000);
   const found = await listing;
@@ -290,20 +266,9 @@ test("events in a row do not put the full listing off", async () => {
     containerStatus: async (id: string) =>
       ContainerStatus.fromPartial({ id, state: ContainerState.CONTAINER_RUNNING }),
   };
-  const deps = { runtime: traffic, images, clock };
-  const observer = new Observer({ ...deps, readTail: async () => undefined });
   let quietSeenAt: number | undefined;
-  const watch = new RuntimeWatch({
-    ...deps,
-    observer,
-    log: silentLog,
-    metrics: new MetricsRegistry(),
-    news: {
-      publish: (news) => {
-        if (news.kind === "found" && news.found.uid === quiet) quietSeenAt ??= clock.monotonic();
-      },
-    },
-    pods: NO_FACTS,
+  const { watch } = watchOver({ runtime: traffic, images, clock }, ({ uid }) => {
+    if (uid === quiet) quietSeenAt ??= clock.monotonic();
   });
   const leave = new AbortController();
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
@@ -349,21 +314,9 @@ test("a pod that takes long to be read does not delay what events tell of others
       return ContainerStatus.fromPartial({ id, state: state() });
     },
   };
-  const deps = { runtime: answers, images, clock, log: silentLog };
-  const observer = new Observer({ ...deps, readTail: async () => undefined });
   const endedAt = new Map<PodUid, number>();
-  const watch = new RuntimeWatch({
-    ...deps,
-    observer,
-    metrics: new MetricsRegistry(),
-    news: {
-      publish: (news) => {
-        const found = news.kind === "found" ? news.found : undefined;
-        if (found?.kind === "observed" && found.observed.containers[0]?.state === "exited")
-          endedAt.set(found.uid, endedAt.get(found.uid) ?? clock.monotonic());
-      },
-    },
-    pods: NO_FACTS,
+  const { watch } = watchOver({ runtime: answers, images, clock }, (found) => {
+    if (hasExited(found)) endedAt.set(found.uid, endedAt.get(found.uid) ?? clock.monotonic());
   });
   const leave = new AbortController();
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
