@@ -69,7 +69,7 @@ function programOptions() {
       "import.meta.filename": "__filename",
       "process.env.NODELET_BUILD_VERSION": JSON.stringify(version),
     },
-    // Of an agent without a cluster nobody wants anything compressed.
+    // An agent without a cluster compresses nothing.
     plugins: [lazyModules(["node:zlib"])],
     banner: { js: 'const __nodeletUrl=require("node:url").pathToFileURL(__filename).href;' },
     metafile: true,

@@ -11,8 +11,8 @@ export const NODE_FLAGS: readonly string[] = ["--disable-sigusr1"];
 export const AGENT_HEAP_MIB = 512;
 
 /**
- * How the C library keeps an agent's memory: in one arena that goes back to the system. Larger blocks are mapped one by one:
- * what compiling the program takes lies between what stays, and could not be given back from there (5 MiB).
+ * Settings of malloc for an agent: one arena, whose free end is returned to the system. Blocks of 32 KiB and more are mapped
+ * one by one: 5 MiB that compiling the program needs for a moment would otherwise be freed in the middle of the arena and stay.
  */
 export const AGENT_MALLOC = {
   MALLOC_ARENA_MAX: "1",
@@ -24,7 +24,8 @@ const HEAP_OPTION = /(?:^|\s)--max[-_]old[-_]space[-_]size[= ]\d+/;
 
 /**
  * How Node is started for an agent, which runs for months: a heap with a limit that is collected early, by
- * one thread, and once when the agent comes to rest; one thread that compiles what runs often. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
+ * one thread, and once when the agent comes to rest; one thread that compiles functions that run often. `nodeOptions` is
+ * the variable NODE_OPTIONS; a limit that it sets is kept.
  */
 export function agentNodeFlags(nodeOptions: string | undefined): readonly string[] {
   const limit = HEAP_OPTION.exec(nodeOptions ?? "")?.[0]

@@ -12,20 +12,19 @@ export interface QosPassesDeps {
   readonly apply: (plans: readonly CgroupPlan[]) => Promise<void>;
 }
 
-/** For this long after a pass the values that it found or wrote are taken for granted. */
+/** For this long after a pass its values are not read again. */
 const FRESH_MS = 5_000;
 
 /**
- * Passes over the groups of the classes of service. Every pod that starts asks for one, and few of them change a value: a
- * plan that was carried out a moment ago is not compared with the kernel again. What others change in between is set right by
- * the next pass.
+ * Passes over the QoS cgroups. Every pod that starts asks for one, and few of them change a value: a plan that was applied
+ * a moment ago is not compared with the kernel again. What others change in between is corrected by the next pass.
  */
 export class QosPasses {
   readonly #deps: QosPassesDeps;
   readonly #passes = new SerialQueue();
   #pods: readonly IdentifiedPod[] = [];
   #queued: Promise<void> | undefined;
-  /** The plans that were carried out last, and until when they are taken for granted. */
+  /** The plans that were applied last, and until when they are not compared with the kernel. */
   #applied: { readonly text: string; readonly until: MonotonicMs } | undefined;
 
   constructor(deps: QosPassesDeps) {

@@ -81,8 +81,8 @@ export class Observer {
     string,
     { readonly state: number; readonly observed: ObservedSandbox }
   >();
-  /** Statuses of new sandboxes that were asked for already, to start containers, until they are observed. */
-  readonly #askedBefore = new Map<string, PodSandboxStatus>();
+  /** Statuses of new sandboxes that were requested to start their containers, until they are observed. */
+  readonly #statusesAhead = new Map<string, PodSandboxStatus>();
   readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
   /** The last report of each pod, as ids and states, with its time. */
@@ -134,9 +134,9 @@ export class Observer {
     this.#podOf.set(containerId, { uid, since: this.#deps.clock.monotonic() });
   }
 
-  /** Takes the status of a sandbox that was asked for by others: it need not be asked for again. */
+  /** Takes the status of a sandbox that others have requested, so that it is not requested again. */
   takeStatus(status: PodSandboxStatus): void {
-    if (status.network?.ip) this.#askedBefore.set(status.id, status);
+    if (status.network?.ip) this.#statusesAhead.set(status.id, status);
   }
 
   /**
@@ -252,8 +252,8 @@ export class Observer {
     { id, state }: PodSandbox,
     signal: AbortSignal,
   ): Promise<PodSandboxStatus | undefined> {
-    const before = this.#askedBefore.get(id);
-    this.#askedBefore.delete(id);
+    const before = this.#statusesAhead.get(id);
+    this.#statusesAhead.delete(id);
     if (before?.state === state) return Promise.resolve(before);
     return this.#status(`sandbox ${shortId(id)}`, signal, (own) =>
       this.#deps.runtime.sandboxStatus(id, own),
@@ -314,14 +314,14 @@ export class Observer {
   /** Drops what is known of ids in scope that are no longer listed. */
   #forget(inScope: (uid: PodUid) => boolean, lists: Lists): void {
     const listed = new Set([...lists.sandboxes, ...lists.containers].map(({ id }) => id));
-    // Goes through the ids of all pods for each that is observed: no pair is made for any of them.
+    // Runs over the ids of all pods each time one is observed: `forEach` allocates no pair for each of them.
     this.#podOf.forEach(({ uid, since }, id) => {
       // Containers that were created after the listing began cannot be in it.
       if (listed.has(id) || since >= lists.asOf || !inScope(uid)) return;
       this.#podOf.delete(id);
       this.#containers.delete(id);
       this.#sandboxes.delete(id);
-      this.#askedBefore.delete(id);
+      this.#statusesAhead.delete(id);
       this.#stopped.delete(id);
     });
   }

@@ -97,8 +97,8 @@ export class RuntimeWatch {
   #listingProblem: string | undefined;
   readonly #streaming = new Cell(false);
   readonly #dirty = new Set<PodUid>();
-  /** The latest report of each pod until the first listing has been handed over; `undefined` from then on. */
-  #foundFirst: Map<PodUid, FoundPod> | undefined;
+  /** The latest report of each pod until `listOnce` returns them; `undefined` from then on. */
+  #firstListing: Map<PodUid, FoundPod> | undefined;
   #everything = true;
   readonly #wakeup = new Wakeup();
 
@@ -145,10 +145,10 @@ export class RuntimeWatch {
    * observed until then is among what the next call returns.
    */
   async listOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
-    const found = this.#foundFirst ?? new Map<PodUid, FoundPod>();
-    this.#foundFirst = found;
+    const found = this.#firstListing ?? new Map<PodUid, FoundPod>();
+    this.#firstListing = found;
     await this.#listAll((pod) => this.#report(pod), signal);
-    this.#foundFirst = undefined;
+    this.#firstListing = undefined;
     return [...found.values()];
   }
 
@@ -264,9 +264,9 @@ export class RuntimeWatch {
     return this.#deps.pods.get(uid)?.busy === true;
   }
 
-  /** What is found late while the first listing goes on replaces what that has to hand over, and is not ahead of it. */
+  /** While the first listing is under way, a late observation replaces the earlier report in its result: published, it would overtake it. */
   #report(found: FoundPod): void {
-    if (this.#foundFirst) this.#foundFirst.set(found.uid, found);
+    if (this.#firstListing) this.#firstListing.set(found.uid, found);
     else this.#deps.news.publish({ kind: "found", found });
   }
 

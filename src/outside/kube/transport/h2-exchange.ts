@@ -140,7 +140,7 @@ class Call {
         if (isComplete) resolve();
       });
       this.#stream.once("close", () => {
-        // Every stream closes in the end, and an error is dear.
+        // Every stream is closed in the end; creating an error for each would cost its stack trace.
         if (!isComplete)
           reject(this.#failure ?? new OutsideError("unavailable", "the answer was cut off"));
       });

@@ -88,10 +88,10 @@ export class FlightRecorder {
 
 /** Whether an observation has shown nothing new: it only is more recent. */
 function isSameState(before: PodRecord, after: PodRecord): boolean {
-  const [seen, sees] = [before.observed, after.observed];
+  const [earlier, later] = [before.observed, after.observed];
   return (
-    isSame(seen.sandboxes, sees.sandboxes) &&
-    isSame(seen.containers, sees.containers) &&
+    isSame(earlier.sandboxes, later.sandboxes) &&
+    isSame(earlier.containers, later.containers) &&
     isSame(decidedState(before), decidedState(after))
   );
 }
