@@ -14,6 +14,7 @@ import type { Outside } from "../../outside/outside.ts";
 import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
 import { lowestLimit, MEMORY_LIMIT_FILES, MemoryCeiling } from "./memory-ceiling.ts";
+import { programRelease } from "./program-release.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** Dependencies for measuring the agent. */
@@ -50,6 +51,7 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
     exposeFileWorkers(metrics, fileWorkers);
   }
   const checkMemory = ownsProcess ? watchMemory(outside, scope) : () => {};
+  const releaseProgram = ownsProcess ? programRelease(serving?.process) : () => {};
   // One timer for all: an agent at rest is woken as seldom as can be.
   scope.spawn("health checks", "restart", async (signal) => {
     for (;;) {
@@ -59,6 +61,7 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
       registry.sample();
       pool.ask();
       checkMemory();
+      releaseProgram();
     }
   });
   return registry;
