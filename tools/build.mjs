@@ -1,5 +1,5 @@
-// Builds what is shipped: dist/nodelet.cjs (everything in one file, CommonJS because Node then loads its own
-// modules lazily), dist/library.js (ESM, packages stay imports) and dist/types.
+// Builds what is shipped: dist/nodelet.cjs, which loads dist/agent.cjs or dist/cli.cjs (CommonJS because Node then loads
+// its own modules lazily), dist/library.js (ESM, packages stay imports) and dist/types.
 //   node tools/build.mjs [--types]
 import { spawnSync } from "node:child_process";
 import {
@@ -16,6 +16,7 @@ import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
 import { isLazyModule, lazyModules } from "./lazy-modules.mjs";
+import { rarePackages } from "./rare-packages.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const PROGRAM = join(ROOT, "src/main.ts");
@@ -52,17 +53,35 @@ export async function buildAll({ types = false, say = console.error } = {}) {
   if (types) emitTypes(say);
 }
 
-function programOptions() {
+/** Packages that are imported with `import()` only, by the file in dist/packages that holds them. */
+const RARE_PACKAGES = {
+  dbus: ["dbus-native"],
+  grpc: ["@grpc/grpc-js"],
+  opentelemetry: [
+    "@opentelemetry/api",
+    "@opentelemetry/core",
+    "@opentelemetry/exporter-trace-otlp-grpc",
+    "@opentelemetry/resources",
+    "@opentelemetry/sdk-trace",
+  ],
+  websocket: ["ws"],
+};
+
+/** What a process loads one of: the agent keeps the text of its program for months, so nothing of the commands is in it. */
+const PROGRAMS = { agent: "./cli/run.ts", cli: "./cli/cli.ts" };
+
+/** Names stay, so that a stack trace from the field can be read without the map. */
+const SMALL = { minifyWhitespace: true, minifySyntax: true };
+
+function programOptions(entry, outfile) {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   return {
     ...COMMON,
-    entryPoints: [PROGRAM],
-    outfile: join(DIST, "nodelet.cjs"),
+    ...SMALL,
+    entryPoints: [entry],
+    outfile,
     format: "cjs",
     external: NATIVE,
-    // Names stay, so that a stack trace from the field can be read without the map.
-    minifyWhitespace: true,
-    minifySyntax: true,
     define: {
       "import.meta.url": "__nodeletUrl",
       "import.meta.dirname": "__dirname",
@@ -76,11 +95,58 @@ function programOptions() {
   };
 }
 
+/** What is made of `src/main.ts`: options of each program by its name in dist/, and the files in dist/packages. */
+export async function programFiles() {
+  const shared = { ...COMMON, ...SMALL, external: NATIVE, plugins: [lazyModules(["node:zlib"])] };
+  const { files, banner, plugin } = await rarePackages(RARE_PACKAGES, "packages", shared);
+  const programs = Object.entries(PROGRAMS).map(([name, entry]) => {
+    const options = programOptions(join(ROOT, "src", entry), join(DIST, `${name}.cjs`));
+    options.banner.js += banner;
+    options.plugins.unshift(plugin);
+    return [`${name}.cjs`, options];
+  });
+  const main = withPrograms(programOptions(PROGRAM, join(DIST, "nodelet.cjs")));
+  return { programs: Object.fromEntries([...programs, ["nodelet.cjs", main]]), packages: files };
+}
+
+/** The entry of the process without the programs, which it asks for with `require`. */
+function withPrograms(options) {
+  const names = new Map(Object.entries(PROGRAMS).map(([name, entry]) => [entry, name]));
+  const plugin = {
+    name: "programs",
+    setup(on) {
+      on.onResolve({ filter: /^\.\/cli\// }, ({ path, importer }) => {
+        const name = importer === PROGRAM ? names.get(path) : undefined;
+        return name === undefined ? undefined : { path: `./${name}.cjs`, external: true };
+      });
+    },
+  };
+  const supported = { "dynamic-import": false };
+  return { ...options, supported, plugins: [...options.plugins, plugin] };
+}
+
 async function buildProgram(say) {
-  const result = await build(programOptions());
-  const bytes = Object.entries(result.metafile.outputs).find(([name]) => name.endsWith(".cjs"))[1]
-    .bytes;
-  say(`build: dist/nodelet.cjs, ${Math.round(bytes / 1024)} KiB`);
+  const { programs, packages } = await programFiles();
+  const folder = join(DIST, "packages");
+  // Not written over: processes that run have them open.
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  for (const [name, { text }] of Object.entries(packages))
+    writeFileSync(join(folder, `${name}.cjs`), text);
+  say(`build: dist/packages, ${Object.keys(packages).join(", ")}`);
+  for (const [name, options] of Object.entries(programs)) {
+    const { metafile } = await build(options);
+    say(`build: dist/${name}, ${Math.round(outputOf(metafile).bytes / 1024)} KiB`);
+  }
+}
+
+function outputOf({ outputs }) {
+  return Object.entries(outputs).find(([name]) => name.endsWith(".cjs"))[1];
+}
+
+/** All of it in one file, for an executable that has no files beside it. */
+export async function buildSingleProgram(outfile) {
+  await build({ ...programOptions(PROGRAM, outfile), sourcemap: false });
 }
 
 /** Source files that the bundles contain, relative to the checkout, those of packages among them. */
@@ -92,9 +158,11 @@ export async function bundledInputs() {
     format: "esm",
     external: NATIVE,
   };
-  const programs = [programOptions(), library, pageOptions(DIST)].map((options) =>
-    build({ ...options, write: false, metafile: true, sourcemap: false }),
-  );
+  const programs = [
+    programOptions(PROGRAM, join(DIST, "nodelet.cjs")),
+    library,
+    pageOptions(DIST),
+  ].map((options) => build({ ...options, write: false, metafile: true, sourcemap: false }));
   const results = await Promise.all(programs);
   const inputs = new Set(results.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
   return [...inputs].filter((path) => !isLazyModule(path)).toSorted();

@@ -46,16 +46,8 @@ export async function buildDebianPackage({ stage, work, out, version, epochSecon
 }
 
 async function install({ root, stage, processor, version, epochSeconds }) {
-  for (const name of [
-    "assets",
-    "bin",
-    "dist/nodelet.cjs",
-    "dist/file-worker.cjs",
-    "dist/page",
-    "examples",
-    "package.json",
-  ])
-    copyTree(join(stage, name), join(root, HOME, name));
+  for (const name of ["assets", "bin", "dist", "examples", "package.json"])
+    copyTree(join(stage, name), join(root, HOME, name), isOfCommand);
   const node = await nodeFolder(processor);
   copyTree(
     join(node, "bin/node"),
@@ -91,6 +83,11 @@ async function install({ root, stage, processor, version, epochSeconds }) {
   const service = { kind: "own", flags: [], up: upPaths(DEFAULT_PLACES) };
   const unit = renderUnit(unitOptions(service, "/usr/bin/nodelet"));
   writeFile(join(root, "usr/lib/systemd/system/nodelet.service"), unit);
+}
+
+/** The library is for those who install from npm. */
+function isOfCommand(path) {
+  return !/\/dist\/(library\.js|types)$/.test(path);
 }
 
 function writeControl(root, { version, architecture }) {

@@ -1,20 +1,24 @@
 // One file that needs no Node (nodejs.org/api/single-executable-applications.html): nodelet-VERSION-linux-ARCH, for the
 // machine it is made on.
 import { execFileSync } from "node:child_process";
-import { chmodSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentNodeFlags } from "../../src/cli/node-flags.ts";
+import { buildSingleProgram } from "../build.mjs";
 import { nodeBinary } from "../setup/npm-step.mjs";
 
 /** What the program reads from its package. */
 const ASSETS = ["assets", "examples/hello", "dist/file-worker.cjs", "dist/page"];
 
 /** Builds the executable from the staged package. */
-export function buildExecutable({ stage, work, out, version }) {
+export async function buildExecutable({ stage, work, out, version }) {
+  const folder = join(work, "executable");
+  mkdirSync(folder);
+  await buildSingleProgram(join(folder, "nodelet.cjs"));
   const output = join(out, `nodelet-${version}-linux-${process.arch}`);
   const config = {
-    // Relative to the stage, whose own path must not stand in the executable.
-    main: "dist/nodelet.cjs",
+    // Relative to the folder, whose own path must not stand in the executable.
+    main: "nodelet.cjs",
     mainFormat: "commonjs",
     output,
     executable: nodeBinary(),
@@ -23,13 +27,13 @@ export function buildExecutable({ stage, work, out, version }) {
     execArgv: agentNodeFlags(undefined),
     execArgvExtension: "env",
     assets: Object.fromEntries(
-      ASSETS.flatMap((path) => filesBelow(stage, path)).map((path) => [path, path]),
+      ASSETS.flatMap((path) => filesBelow(stage, path)).map((path) => [path, join(stage, path)]),
     ),
   };
-  const file = join(work, "executable.json");
+  const file = join(folder, "executable.json");
   writeFileSync(file, JSON.stringify(config));
   execFileSync(nodeBinary(), ["--build-sea", file], {
-    cwd: stage,
+    cwd: folder,
     stdio: ["ignore", "ignore", "inherit"],
   });
   chmodSync(output, 0o755);

@@ -30,7 +30,10 @@ export async function buildStep({ types }) {
 
 function sourceDigest() {
   const hash = createHash("sha256");
-  const files = ["package-lock.json", "package.json", "tsconfig.json", "tools/build.mjs"];
+  const tools = ["build.mjs", "lazy-modules.mjs", "rare-packages.mjs"].map(
+    (name) => `tools/${name}`,
+  );
+  const files = ["package-lock.json", "package.json", "tsconfig.json", ...tools];
   for (const path of [...files, ...sourceFiles("src")])
     hash
       .update(path)

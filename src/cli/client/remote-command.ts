@@ -1,5 +1,5 @@
 /** A command in a container, over a WebSocket with Kubernetes' channel protocol. */
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import { CliError } from "../cli-error.ts";
 import { EXIT_FAILURE, EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
@@ -43,7 +43,9 @@ export async function runRemote(command: RemoteCommand, io: Io): Promise<number>
 }
 
 async function connect({ socketPath, path }: RemoteCommand): Promise<WebSocket> {
-  const socket = new WebSocket(`ws+unix:${socketPath}:${path}`, PROTOCOLS, {
+  // Other commands do without it.
+  const webSockets = await import("ws");
+  const socket = new webSockets.WebSocket(`ws+unix:${socketPath}:${path}`, PROTOCOLS, {
     perMessageDeflate: false,
   });
   return await new Promise((resolve, reject) => {
@@ -127,14 +129,14 @@ function sendInput(socket: WebSocket, { stdin, stderr }: Io): () => void {
     else stdin.resume();
   };
   const onData = (chunk: Buffer) => {
-    if (socket.readyState !== WebSocket.OPEN) return;
+    if (socket.readyState !== socket.OPEN) return;
     socket.send(Buffer.concat([Buffer.of(CHANNEL.stdin), chunk]));
     if (socket.bufferedAmount <= MAX_UNSENT_BYTES) return;
     stdin.pause();
     whenSent();
   };
   const onEnd = () => {
-    if (socket.readyState !== WebSocket.OPEN) return;
+    if (socket.readyState !== socket.OPEN) return;
     if (socket.protocol === WITH_CLOSE) socket.send(Buffer.of(CHANNEL.close, CHANNEL.stdin));
     else {
       stderr.write(
@@ -164,7 +166,7 @@ function makeRaw({ stdin }: Io): () => void {
 function followSize(socket: WebSocket, { stdout }: Io): () => void {
   const send = () => {
     const { columns, rows } = stdout;
-    if (columns === undefined || rows === undefined || socket.readyState !== WebSocket.OPEN) return;
+    if (columns === undefined || rows === undefined || socket.readyState !== socket.OPEN) return;
     const size = JSON.stringify({ Width: columns, Height: rows });
     socket.send(Buffer.concat([Buffer.of(CHANNEL.resize), Buffer.from(size)]));
   };
