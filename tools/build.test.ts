@@ -1,6 +1,10 @@
 // What stands in the files that are shipped.
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import { build, type Metafile } from "esbuild";
 import { programFiles } from "./build.mjs";
 import { isRarePackage } from "./rare-packages.mjs";
@@ -62,6 +66,19 @@ test("the agent's program holds only packages that every agent needs", () => {
     "thread-stream",
   ]);
   assert.ok(agent.bytes < 2.7e6, `${agent.bytes} bytes stay in the memory of every agent`);
+});
+
+test("the agent's program loads no module of Node that most agents never use", async () => {
+  const work = mkdtempSync(join(tmpdir(), "build-"));
+  after(() => rmSync(work, { recursive: true }));
+  const outfile = join(work, "agent.cjs");
+  await build({ ...programs["agent.cjs"], outfile, sourcemap: false });
+  const script = `require(${JSON.stringify(outfile)}); console.log(JSON.stringify(process.moduleLoadList));`;
+  const output = execFileSync(process.execPath, ["--eval", script], { encoding: "utf8" });
+  const loaded = JSON.parse(output) as readonly string[];
+  assert.ok(loaded.includes("NativeModule http2"));
+  for (const name of ["inspector", "sqlite", "zlib"])
+    assert.ok(!loaded.includes(`NativeModule ${name}`), name);
 });
 
 test("no package of dist/packages is loaded when a program is", async () => {

@@ -24,7 +24,7 @@ const HEAP_OPTION = /(?:^|\s)--max[-_]old[-_]space[-_]size[= ]\d+/;
 
 /**
  * How Node is started for an agent, which runs for months: a heap with a limit that is collected early, by
- * one thread, and once when the agent comes to rest; one thread that compiles functions that run often. `nodeOptions` is
+ * one thread; one thread that compiles functions that run often. What else it sets is in `v8-flags.ts`. `nodeOptions` is
  * the variable NODE_OPTIONS; a limit that it sets is kept.
  */
 export function agentNodeFlags(nodeOptions: string | undefined): readonly string[] {
@@ -34,10 +34,8 @@ export function agentNodeFlags(nodeOptions: string | undefined): readonly string
   return [
     ...NODE_FLAGS,
     limit ?? `--max-old-space-size=${AGENT_HEAP_MIB}`,
-    "--max-semi-space-size=2",
-    "--optimize-for-size",
+    "--max-semi-space-size=1",
     "--single-threaded-gc",
     "--v8-pool-size=1",
-    "--memory-reducer-gc-count=1",
   ];
 }

@@ -39,6 +39,7 @@ import { startOwnApi } from "./own-api.ts";
 import { readPackageFile } from "./package-root.ts";
 import { warnOfVulnerabilities } from "./runtime-versions/program-version.ts";
 import { agentSocket, otherAgentSockets } from "./socket.ts";
+import { setAgentV8Flags } from "./v8-flags.ts";
 import {
   KUBERNETES_VERSION,
   kubeletVersion,
@@ -57,6 +58,7 @@ export async function runAgent(argv: readonly string[], command: string): Promis
   if (help) return print(renderFlagHelp(command));
   if (version === "true") return print(`Kubernetes ${kubeletVersion()}\n`);
   if (version === "raw") return print(`${rawKubeletVersion()}\n`);
+  setAgentV8Flags();
   // It starts on another processor while this one reads the configuration.
   const fileWorker = startFileWorker();
   const { host } = connectMachine(silentLog);

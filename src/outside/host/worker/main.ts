@@ -4,6 +4,7 @@
  * deadline: the caller has one.
  */
 import { readSync, writeSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createVolumeFiles } from "../files/create-volume-files.ts";
@@ -20,6 +21,12 @@ const [INPUT, OUTPUT] = [0, 1];
 
 /** Progress is reported at most this often. */
 const PROGRESS_EVERY_MS = 200;
+
+/**
+ * No optimizing compilers, and memory before speed. On the command line these flags would make V8 refuse the compiled
+ * code that Node brings for its own modules, which costs a third of the start.
+ */
+const V8_FLAGS = ["--no-opt", "--no-maglev", "--no-sparkplug", "--optimize-for-size"];
 
 function main(): void {
   /** Requests with progress come one at a time. */
@@ -50,6 +57,7 @@ function main(): void {
       send({ kind: "failed", id, failure: describeFailure(thrown) });
     }
   };
+  for (const flag of V8_FLAGS) setFlagsFromString(flag);
   send({ kind: "ready" });
   if (process.argv.includes("--side-by-side")) serveSideBySide(serve);
   else void serveInTurn(serve);

@@ -15,19 +15,15 @@ const PROGRAM = import.meta.filename.endsWith(".ts")
 export const FILE_WORKER_COMMAND = "__file-worker";
 
 /**
- * Light rather than fast, for what a worker does is system calls: a small heap, one thread that collects, no
- * optimizing compilers. No debugger on SIGUSR1.
+ * Light rather than fast, for what a worker does is system calls: a small heap, one thread that collects. No debugger on
+ * SIGUSR1. What else it does without it sets itself.
  */
 const NODE_FLAGS = [
   "--disable-sigusr1",
   "--max-semi-space-size=1",
   "--max-old-space-size=128",
   "--v8-pool-size=1",
-  "--no-opt",
-  "--no-maglev",
-  "--no-sparkplug",
   "--single-threaded-gc",
-  "--optimize-for-size",
 ];
 
 /** Those of the flags that Node takes from the environment. */

@@ -1,0 +1,13 @@
+/** Settings of V8 that an agent makes when its program is loaded. */
+import { setFlagsFromString } from "node:v8";
+
+/**
+ * Memory before speed, and one collection when the agent comes to rest. On the command line these flags would make V8
+ * refuse the compiled code that Node brings for its own modules, and compile all of them at the start.
+ */
+const AGENT_V8_FLAGS = ["--optimize-for-size", "--memory-reducer-gc-count=1"];
+
+/** Sets the flags of V8 that an agent runs with. */
+export function setAgentV8Flags(): void {
+  for (const flag of AGENT_V8_FLAGS) setFlagsFromString(flag);
+}
