@@ -129,8 +129,10 @@ function fileNames(at: Current) {
     await host.files.writeAtomic(`${folder}/f`, "123", 0o600);
     await host.files.link("f", `${folder}/l`);
     const paths = ["l", "no", "f"].map((name) => `${folder}/${name}`);
-    const kinds = (await host.files.factsOfAll(paths)).map((facts) => facts?.kind);
-    assert.deepEqual(kinds, ["link", undefined, "file"]);
+    const kinds = async (follow: boolean) =>
+      (await host.files.factsOfAll(paths, { follow })).map((facts) => facts?.kind);
+    assert.deepEqual(await kinds(false), ["link", undefined, "file"]);
+    assert.deepEqual(await kinds(true), ["file", undefined, "file"]);
     assert.deepEqual(await host.files.factsOfAll([]), []);
     await rejectsWith(host.files.factsOfAll([...paths, "relative"]), "invalid");
   });

@@ -191,9 +191,9 @@ export class FakeFiles implements Files, FileTrees {
     });
   }
 
-  async factsOfAll(paths: readonly string[]): Promise<readonly (FileFacts | undefined)[]> {
+  async factsOfAll(paths: readonly string[], options?: { readonly follow?: boolean }) {
     const all: (FileFacts | undefined)[] = [];
-    for (const path of paths) all.push(await this.facts(path));
+    for (const path of paths) all.push(await this.facts(path, options));
     return all;
   }
 

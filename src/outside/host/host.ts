@@ -102,10 +102,13 @@ export interface Files {
   /** Facts of the path itself, or of what it links to with `follow`. */
   facts(path: string, options?: { readonly follow?: boolean }): Promise<FileFacts | undefined>;
   /**
-   * Facts of several paths themselves, in their order, in one request to a worker. Fails when it fails for one
-   * of them: ask for each alone then.
+   * Facts of several paths, in their order, in one request to a worker. Fails when it fails for one of them: ask for
+   * each alone then.
    */
-  factsOfAll(paths: readonly string[]): Promise<readonly (FileFacts | undefined)[]>;
+  factsOfAll(
+    paths: readonly string[],
+    options?: { readonly follow?: boolean },
+  ): Promise<readonly (FileFacts | undefined)[]>;
   /** Removes a file, link or empty folder. */
   remove(path: string): Promise<void>;
   /** Makes or replaces a symbolic link; with `ifTargetExists` nothing where an absolute `target` does not exist. */

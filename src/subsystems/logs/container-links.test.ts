@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { identifyPod } from "../../api/pod-identity.ts";
 import { createSystemClock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createFiles } from "../../outside/host/files/files.ts";
 import { ContainerLinks, linkName } from "./container-links.ts";
@@ -90,6 +91,41 @@ describe("ContainerLinks", () => {
       ["file.log", "other.txt", name("rotating")].sort(),
     );
     assert.equal(lstatSync(join(folder, name("rotating"))).isSymbolicLink(), true);
+  });
+
+  test("sweeps with one request for all links; where that fails, with one for each", async () => {
+    mkdirSync(folder);
+    writeFileSync(join(root, "shop_web_u1/c/0.log"), "x");
+    for (const id of ["a", "b"])
+      symlinkSync(join(root, "shop_web_u1/c/0.log"), join(folder, name(id)));
+    for (const id of ["dead", "gone"]) symlinkSync(join(root, "gone"), join(folder, name(id)));
+    const files = createFiles({ clock: createSystemClock(), log: silentLog });
+    const asked: string[] = [];
+    let fails = false;
+    const swept = new ContainerLinks(
+      { folder, logs: root },
+      {
+        files: {
+          ...files,
+          facts: (path, options) => {
+            asked.push("one");
+            return files.facts(path, options);
+          },
+          factsOfAll: async (paths, options) => {
+            asked.push(`all ${paths.length}`);
+            if (fails) throw new OutsideError("deadline", "no answer");
+            return await files.factsOfAll(paths, options);
+          },
+        },
+        log: silentLog,
+      },
+    );
+    await swept.sweep();
+    assert.deepEqual(asked.splice(0), ["all 4"]);
+    fails = true;
+    await swept.sweep();
+    assert.deepEqual(asked, ["all 4", "one", "one", "one", "one"]);
+    assert.deepEqual(readdirSync(folder).sort(), [name("a"), name("b")].sort());
   });
 
   test("goes on without links where they cannot be made", async () => {

@@ -3,7 +3,7 @@ import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { PodFiles } from "../../outside/host/host.ts";
+import type { FileFacts, PodFiles } from "../../outside/host/host.ts";
 
 /** One attempt of a container. */
 export interface LinkedContainer {
@@ -92,14 +92,25 @@ export class ContainerLinks {
   async sweep(): Promise<void> {
     await this.#quietly("look through", this.#folder, async () => {
       const dead = new Set<string>();
-      for (const name of await this.#names()) {
-        const path = `${this.#folder}/${name}`;
-        if (await this.#files.facts(path, { follow: true })) continue;
-        if (this.#dead.has(name)) await this.#files.remove(path);
+      for (const name of await this.#leadNowhere(await this.#names()))
+        if (this.#dead.has(name)) await this.#files.remove(`${this.#folder}/${name}`);
         else dead.add(name);
-      }
       this.#dead = dead;
     });
+  }
+
+  /** Asks for all links at once; where that fails, for each alone. */
+  async #leadNowhere(names: readonly string[]): Promise<readonly string[]> {
+    if (names.length === 0) return [];
+    const paths = names.map((name) => `${this.#folder}/${name}`);
+    const follow = { follow: true };
+    const facts = await this.#files.factsOfAll(paths, follow).catch(async (error: unknown) => {
+      if (!isOutside(error)) throw error;
+      const each: (FileFacts | undefined)[] = [];
+      for (const path of paths) each.push(await this.#files.facts(path, follow));
+      return each;
+    });
+    return names.filter((_, i) => facts[i] === undefined);
   }
 
   async #names(): Promise<readonly string[]> {

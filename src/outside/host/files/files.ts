@@ -61,9 +61,9 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
     },
     list: (path) => guarded("list", path, () => list(path)),
     facts,
-    factsOfAll: async (paths) => {
+    factsOfAll: async (paths, options) => {
       const all: (FileFacts | undefined)[] = [];
-      for (const path of paths) all.push(await facts(path));
+      for (const path of paths) all.push(await facts(path, options));
       return all;
     },
     measureTrees: (paths, limits, signal) =>

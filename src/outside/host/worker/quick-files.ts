@@ -43,7 +43,7 @@ export type QuickFiles = Pick<
 export function createQuickFiles(): QuickFiles {
   return {
     facts: async (path, options) => facts(path, options?.follow),
-    factsOfAll: async (paths) => paths.map((path) => facts(path)),
+    factsOfAll: async (paths, options) => paths.map((path) => facts(path, options?.follow)),
     list: async (path) =>
       guarded("list", path, () =>
         orMissing(() => namedEntries(readdirSync(path, { withFileTypes: true }))),

@@ -22,7 +22,7 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     makeDirectories: (folders) => makeDirectories(run, folders),
     list: (path) => run("files.list", [path], [path]),
     facts: (path, options) => run("files.facts", [path, options], [path]),
-    factsOfAll: (paths) => run("files.factsOfAll", [paths], paths),
+    factsOfAll: (paths, options) => run("files.factsOfAll", [paths, options], paths),
     remove: (path) => run("files.remove", [path], [path]),
     removeTree: (path) => run("files.removeTree", [path], [path]),
     measureTrees: (paths, limits, signal) =>
