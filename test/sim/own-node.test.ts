@@ -68,6 +68,40 @@ test("pods show the addresses that the node has in the API", () =>
     );
   }));
 
+test("the API is asked for the node after a failure only: else its watch tells what is there", () =>
+  inCluster(async ({ world, api, node }) => {
+    await world.advance(30_000);
+    const asked: string[] = [];
+    let refusals = 0;
+    const answer = api.request.bind(api);
+    api.request = async (request, signal) => {
+      if (!request.path.startsWith("/api/v1/nodes/sim")) return await answer(request, signal);
+      asked.push(`${request.method} ${request.path.slice("/api/v1/nodes/".length)}`);
+      if (request.method !== "PATCH" || refusals === 0) return await answer(request, signal);
+      refusals -= 1;
+      return { status: 409, headers: {}, body: JSON.stringify({ kind: "Status", code: 409 }) };
+    };
+    world.killAgent();
+    world.startAgent();
+    await world.advance(30_000);
+    assert.ok(asked.includes("GET sim"), "an agent that starts adopts the node that is there");
+    asked.length = 0;
+    await world.advance(60_000);
+    assert.deepEqual(asked, []);
+    const { "kubernetes.io/os": os, ...labels } = node()?.metadata?.labels ?? {};
+    assert.equal(os, "linux");
+    const now = { ...node(), metadata: { ...node()?.metadata, labels } };
+    api.objects.update(NODE, false, now as unknown as StoredObject);
+    await world.advance(30_000);
+    assert.equal(node()?.metadata?.labels?.["kubernetes.io/os"], "linux");
+    assert.deepEqual(asked.splice(0), ["PATCH sim"]);
+    refusals = 1;
+    world.host.ips = ["192.0.2.12"];
+    await world.advance(30_000);
+    assert.deepEqual(shown(node()), ["192.0.2.12", "sim"]);
+    assert.deepEqual(asked, ["PATCH sim/status", "GET sim", "PATCH sim/status"]);
+  }));
+
 const PROVIDED = "alpha.kubernetes.io/provided-node-ip";
 const shown = (node: Node | undefined) => node?.status?.addresses?.map(({ address }) => address);
 

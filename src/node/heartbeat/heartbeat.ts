@@ -86,6 +86,8 @@ export class Heartbeat {
   #reset = false;
   /** Whether the node is cordoned, as last recorded; at first it is not. */
   #unschedulable = false;
+  /** The API server was away: its watch tells only later what has become of the node meanwhile. */
+  #mustAsk = false;
   /** Why the node is not ready, as last logged. */
   #notReadyFor: string | undefined;
 
@@ -151,7 +153,7 @@ export class Heartbeat {
     while (!signal.aborted) {
       try {
         await this.#register(signal);
-        await this.#update(signal);
+        await this.#update(failures, signal);
         failures = 0;
       } catch (error) {
         if (signal.aborted || !isOutside(error)) throw error;
@@ -220,12 +222,16 @@ export class Heartbeat {
     }
   }
 
-  /** Sends the status if it changed or its report is due (kubelet_node_status.go tryUpdateNodeStatus). */
-  async #update(signal: AbortSignal): Promise<void> {
+  /**
+   * Sends the status if it changed or its report is due. What the API has is known from the watch and from answers; after
+   * a failure, or when the API server was away, it is asked for (kubelet_node_status.go tryUpdateNodeStatus).
+   */
+  async #update(failures: number, signal: AbortSignal): Promise<void> {
     const { client, clock, random, readSnapshot, recordEvent } = this.#deps;
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
-    const known = await this.#withOwnMetadata(await client.get(NODES, place, signal), signal);
+    const followed = failures > 0 || this.#mustAsk ? undefined : this.#node.get();
+    const known = await this.#withOwnMetadata(followed ?? (await this.#ask(signal)), signal);
     const snapshot = await readSnapshot(signal);
     const resets = snapshot.amounts.resetsExtended === true && !this.#reset;
     const before = resets ? withoutExtended(known.status ?? {}) : known.status;
@@ -242,7 +248,7 @@ export class Heartbeat {
       this.#reportedAt = now;
       // Nodes that changed together shall not report together for ever after.
       this.#reportAfterMs = changed ? reportMs * (0.5 + random.next()) : reportMs;
-    } else if (this.#node.get() === undefined) this.#node.set(known);
+    }
     this.#reset = true;
     for (const change of conditionChanges(identity.nodeName, known.status, status))
       recordEvent(change);
@@ -253,6 +259,14 @@ export class Heartbeat {
     this.#logReady(status);
   }
 
+  async #ask(signal: AbortSignal): Promise<Node> {
+    const place = { name: this.#options.identity.nodeName };
+    const found = await this.#deps.client.get(NODES, place, signal);
+    this.#node.set(found);
+    this.#mustAsk = false;
+    return found;
+  }
+
   /** Restores the labels that describe the machine when they were changed: pods are admitted by them. */
   async #withOwnMetadata(known: Node, signal: AbortSignal): Promise<Node> {
     const { identity, registration } = this.#options;
@@ -261,7 +275,9 @@ export class Heartbeat {
     const { client, log } = this.#deps;
     log.info("reconciled labels and annotations of the node", { patch: JSON.stringify(body) });
     const place = { name: identity.nodeName };
-    return await client.patch(NODES, place, { kind: "strategic", body }, signal);
+    const patched = await client.patch(NODES, place, { kind: "strategic", body }, signal);
+    this.#node.set(patched);
+    return patched;
   }
 
   /** Logs why the node is not ready, once for each reason, and that it is ready again. */
@@ -283,7 +299,12 @@ export class Heartbeat {
     const periodMs = jitter(random, this.#options.updateMs, UPDATE_JITTER);
     const pauseMs = failures > 0 ? retryDelayMs(failures, UPDATE_RETRY) : periodMs;
     const reconnected: Wakes = {
-      subscribe: (wake) => reachable.subscribe((now) => now && wake()),
+      subscribe: (wake) =>
+        reachable.subscribe((now) => {
+          if (!now) return;
+          this.#mustAsk = true;
+          wake();
+        }),
     };
     await waitForChange([...wakeOn, this.#deleted, reconnected], { clock, ms: pauseMs }, signal);
   }
