@@ -1,4 +1,5 @@
 import type { Branded } from "./brand.ts";
+import { JoinedAlarms } from "./loops/joined-alarms.ts";
 import { onAbort } from "./on-abort.ts";
 
 /** Milliseconds of a clock that never steps; its zero has no meaning. For deadlines, periods, back-off. */
@@ -7,19 +8,35 @@ export type MonotonicMs = Branded<number, "MonotonicMs">;
 /** Milliseconds since the Unix epoch. For timestamps that people or the API read. */
 export type WallMs = Branded<number, "WallMs">;
 
-/** Wall and monotonic time, and waiting. Everything below `Outside` gets time from here only. */
-export interface Clock {
-  monotonic(): MonotonicMs;
-  wall(): WallMs;
+/** Waiting. */
+export interface Alarms {
   /** Calls `fire` once, `delayMs` from now or as soon as possible after; the result cancels it. */
   alarm(delayMs: number, fire: () => void): () => void;
   /** Resolves after `ms`; rejects with the signal's reason as soon as `signal` is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
+/**
+ * Waiting of loops that only have to run about as often as they say, so that one waking of the process serves many. A
+ * delay that is a multiple of 5, 10, 30 or 60 s ends at such a multiple of the process's time: the first one takes
+ * between half and one and a half of the longest that fits, those after it the delay. Others from 50 s on end up to 2.5 s
+ * earlier or later, and short ones on time. In a simulation all end on time.
+ */
+export interface SharedAlarms extends Alarms {
+  /** How long a delay of `ms` that begins now takes. */
+  delayMs(ms: number): number;
+}
+
+/** Wall and monotonic time, and waiting. Everything below `Outside` gets time from here only. */
+export interface Clock extends Alarms {
+  monotonic(): MonotonicMs;
+  wall(): WallMs;
+  readonly shared: SharedAlarms;
+}
+
 /** `sleep` for any clock that has alarms. */
 export function sleepWith(
-  clock: Pick<Clock, "alarm">,
+  clock: Pick<Alarms, "alarm">,
   ms: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -42,8 +59,8 @@ export function sleepWith(
 /** Node's timers cannot hold more than this; longer waits are taken in pieces. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The clock of the machine. */
-export function createSystemClock(): Clock {
+/** The clock of the machine. `phaseMs`: by how much the moments of its shared alarms differ from those of other processes. */
+export function createSystemClock({ phaseMs = 0 } = {}): Clock {
   const alarm = (delayMs: number, fire: () => void): (() => void) => {
     let timer: NodeJS.Timeout;
     const arm = (leftMs: number) => {
@@ -57,11 +74,18 @@ export function createSystemClock(): Clock {
     arm(Math.ceil(delayMs));
     return () => clearTimeout(timer);
   };
+  const monotonic = () => performance.now() as MonotonicMs;
+  const joined = new JoinedAlarms({ monotonic, alarm, phaseMs: Math.floor(phaseMs) });
   const clock: Clock = {
-    monotonic: () => performance.now() as MonotonicMs,
+    monotonic,
     wall: () => Date.now() as WallMs,
     alarm,
     sleep: (ms, signal) => sleepWith(clock, ms, signal),
+    shared: {
+      delayMs: (ms) => joined.delayMs(ms),
+      alarm: (delayMs, fire) => joined.alarm(delayMs, fire),
+      sleep: (ms, signal) => sleepWith(joined, ms, signal),
+    },
   };
   return clock;
 }

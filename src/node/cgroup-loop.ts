@@ -54,7 +54,7 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
       }
     },
   };
-  scope.spawn(loop.name, "restart", (signal) => runControlLoop(loop, outside.clock, signal));
+  scope.spawn(loop.name, "restart", (signal) => runControlLoop(loop, outside.clock.shared, signal));
 }
 
 /** Retries what failed at the start, and records the outcome. */

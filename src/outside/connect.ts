@@ -45,9 +45,14 @@ export interface ConnectedOutside extends Outside {
   close(): void;
 }
 
+/** The longest step of shared alarms. */
+const MAX_PHASE_MS = 60_000;
+
 /** Connects to the machine; returns at once, the runtime connects by itself. */
 export function connectOutside(options: ConnectOptions, log: Log): ConnectedOutside {
-  const clock: Clock = createSystemClock();
+  const random = createSystemRandom();
+  // Nodes that were started together shall not ask the API server together for ever after.
+  const clock: Clock = createSystemClock({ phaseMs: random.next() * MAX_PHASE_MS });
   const { userAgent = "nodelet", tracer = noTracer } = options;
   const cri = connectCri({
     runtimeEndpoint: options.runtimeEndpoint,
@@ -59,7 +64,6 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
   const own = { clock, log: log.child("files") };
   const fileWorkers = createFileWorkers(first ? { ...own, first } : own);
   const serving = connectServing(fileWorkers.openFolder, options.verbosity);
-  const random = createSystemRandom();
   const serviceNotifier = connectServiceNotifier({
     env: process.env,
     pid: process.pid,

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/kit/clock.ts";
+import type { Alarms, Clock } from "../../src/kit/clock.ts";
 import type { ApiTransport } from "../../src/outside/kube/kube.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import type { Logind } from "../../src/outside/systemd/logind.ts";
@@ -128,12 +128,16 @@ function methodNames(object: object): string[] {
 }
 
 function killableClock(clock: Clock, isAlive: () => boolean): Clock {
+  const alarmsOf = (alarms: Alarms): Alarms => ({
+    alarm: (delayMs, fire) =>
+      isAlive() ? alarms.alarm(delayMs, () => isAlive() && fire()) : () => {},
+    sleep: (ms, signal) => (isAlive() ? forLiving(alarms.sleep(ms, signal), isAlive) : never()),
+  });
   return {
     monotonic: () => clock.monotonic(),
     wall: () => clock.wall(),
-    alarm: (delayMs, fire) =>
-      isAlive() ? clock.alarm(delayMs, () => isAlive() && fire()) : () => {},
-    sleep: (ms, signal) => (isAlive() ? forLiving(clock.sleep(ms, signal), isAlive) : never()),
+    ...alarmsOf(clock),
+    shared: { ...alarmsOf(clock.shared), delayMs: (ms) => clock.shared.delayMs(ms) },
   };
 }
 

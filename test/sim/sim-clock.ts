@@ -1,4 +1,10 @@
-import { type Clock, type MonotonicMs, sleepWith, type WallMs } from "../../src/kit/clock.ts";
+import {
+  type Clock,
+  type MonotonicMs,
+  type SharedAlarms,
+  sleepWith,
+  type WallMs,
+} from "../../src/kit/clock.ts";
 import { InvariantError } from "../../src/kit/errors.ts";
 import { Heap } from "../../src/kit/health/heap.ts";
 
@@ -61,6 +67,15 @@ export class SimClock implements Clock {
 
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     return sleepWith(this, ms, signal);
+  }
+
+  /** On time: a simulation is to play what happens at different moments. */
+  get shared(): SharedAlarms {
+    return this;
+  }
+
+  delayMs(ms: number): number {
+    return ms;
   }
 
   /** Alarms that are set and neither fired nor cancelled. */

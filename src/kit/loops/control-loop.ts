@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Alarms } from "../clock.ts";
 import { type Wakes, Wakeup } from "./wakeup.ts";
 
 /** One node-wide loop: read, decide without side effects, act; and again when something changed. */
@@ -16,7 +16,7 @@ export interface ControlLoop<Plan> {
 /** Runs `loop` until `signal` is aborted. A throw leaves it: run it in a scope with policy `restart`. */
 export async function runControlLoop<Plan>(
   loop: ControlLoop<Plan>,
-  clock: Clock,
+  clock: Pick<Alarms, "alarm">,
   signal: AbortSignal,
 ): Promise<void> {
   const wakeup = new Wakeup();

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Alarms } from "../clock.ts";
 import { onAbort } from "../on-abort.ts";
 
 /** Sources that wake a loop; every `Reading` is one. */
@@ -9,7 +9,7 @@ export interface Wakes {
 
 /** How long a wait lasts at most; `Infinity` for as long as nothing wakes it. */
 export interface WaitLimit {
-  readonly clock: Clock;
+  readonly clock: Pick<Alarms, "alarm">;
   readonly ms: number;
 }
 

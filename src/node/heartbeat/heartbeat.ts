@@ -13,7 +13,7 @@ import { isOutside, withoutFigures } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
 import { type Wakes, waitForChange } from "../../kit/loops/wakeup.ts";
-import { jitter, type Random } from "../../kit/random.ts";
+import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { followObjects, isApiError, type KubeClient, NODES } from "../../outside/kube/kube.ts";
 import {
@@ -65,7 +65,6 @@ export interface HeartbeatDeps {
   readonly recordEvent: (change: ConditionChange) => void;
 }
 
-const UPDATE_JITTER = 0.04;
 const REGISTER_RETRY = { initialMs: 100, maxMs: 7_000 };
 const UPDATE_RETRY = { initialMs: 200, maxMs: 10_000 };
 
@@ -117,7 +116,7 @@ export class Heartbeat {
 
   /** Registers the node and keeps its object and its lease, in the scope. */
   start(): void {
-    const { scope, client, clock, random, log } = this.#deps;
+    const { scope, client, clock, log } = this.#deps;
     const { identity, leaseSeconds } = this.#options;
     const lease = { nodeName: identity.nodeName, durationSeconds: leaseSeconds };
     scope.spawn("node object", "restart", (signal) => this.#keepStatus(signal));
@@ -128,7 +127,7 @@ export class Heartbeat {
     };
     this.#renewedAt = clock.monotonic();
     scope.spawn("lease", "restart", (signal) =>
-      keepLease(lease, { client, node: this.#node, clock, random, log, onAttempt }, signal),
+      keepLease(lease, { client, node: this.#node, clock, log, onAttempt }, signal),
     );
   }
 
@@ -295,9 +294,11 @@ export class Heartbeat {
 
   /** Waits for the next update. What makes a node Ready wakes it, so that the first Ready comes at once. */
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
-    const { clock, random, wakeOn, reachable } = this.#deps;
-    const periodMs = jitter(random, this.#options.updateMs, UPDATE_JITTER);
-    const pauseMs = failures > 0 ? retryDelayMs(failures, UPDATE_RETRY) : periodMs;
+    const { clock, wakeOn, reachable } = this.#deps;
+    const limit =
+      failures > 0
+        ? { clock, ms: retryDelayMs(failures, UPDATE_RETRY) }
+        : { clock: clock.shared, ms: this.#options.updateMs };
     const reconnected: Wakes = {
       subscribe: (wake) =>
         reachable.subscribe((now) => {
@@ -306,6 +307,6 @@ export class Heartbeat {
           wake();
         }),
     };
-    await waitForChange([...wakeOn, this.#deleted, reconnected], { clock, ms: pauseMs }, signal);
+    await waitForChange([...wakeOn, this.#deleted, reconnected], limit, signal);
   }
 }

@@ -4,7 +4,6 @@ import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { Cell } from "../../kit/cell.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
-import { createSeededRandom } from "../../kit/random.ts";
 import { type ApiTransport, KubeClient } from "../../outside/kube/kube.ts";
 import { keepLease, type LeaseOutcome } from "./lease.ts";
 
@@ -34,7 +33,6 @@ test("keepLease tells whether each attempt was renewed, refused or not answered"
       client: new KubeClient({}, { transport, clock, log: silentLog }),
       node: new Cell(undefined),
       clock,
-      random: createSeededRandom(1),
       log: silentLog,
       onAttempt: (outcome) => outcomes.push(outcome),
     },

@@ -5,7 +5,6 @@ import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import { jitter, type Random } from "../../kit/random.ts";
 import { isApiError, type KubeClient, LEASES } from "../../outside/kube/kube.ts";
 
 /** Name of the node and duration of its lease. */
@@ -19,7 +18,6 @@ export interface LeaseDeps {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly node: Reading<Node | undefined>;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: Log;
   /** Called after every attempt. */
   readonly onAttempt: (outcome: LeaseOutcome) => void;
@@ -29,9 +27,8 @@ export interface LeaseDeps {
 export type LeaseOutcome = "renewed" | "refused" | "unanswered";
 
 const NAMESPACE = "kube-node-lease";
-/** A quarter of the lease (nodeLeaseRenewIntervalFraction), stretched a little so that nodes spread. */
+/** A quarter of the lease (nodeLeaseRenewIntervalFraction). */
 const RENEW_SHARE = 0.25;
-const RENEW_JITTER = 0.04;
 const RETRY = { initialMs: 100, maxMs: 7_000 };
 /** Attempts at one renewal before the usual pause (maxUpdateRetries). */
 const ATTEMPTS = 5;
@@ -42,7 +39,7 @@ export async function keepLease(
   deps: LeaseDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, random, log } = deps;
+  const { clock, log } = deps;
   const periodMs = options.durationSeconds * 1000 * RENEW_SHARE;
   let latest: Lease | undefined;
   let failures = 0;
@@ -62,8 +59,8 @@ export async function keepLease(
       else log.verbose(2, "failed to renew the node's lease; will retry", fields);
     }
     const soon = failures > 0 && failures < ATTEMPTS;
-    const pauseMs = soon ? retryDelayMs(failures, RETRY) : jitter(random, periodMs, RENEW_JITTER);
-    await clock.sleep(pauseMs, signal).catch(() => {});
+    const alarms = soon ? clock : clock.shared;
+    await alarms.sleep(soon ? retryDelayMs(failures, RETRY) : periodMs, signal).catch(() => {});
   }
 }
 

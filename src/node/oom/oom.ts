@@ -73,7 +73,8 @@ async function follow(
       const isOver = messages.open !== undefined && (messages.complete || lines.length === 0);
       if (messages.open && isOver) reportKill(messages.open, deps, countKill);
       messages = isOver ? NOTHING : { ...messages, done: [] };
-      await wakeup.wait({ clock, ms: messages.open ? MIN_PAUSE_MS : MAX_PAUSE_MS }, signal);
+      const ms = messages.open ? MIN_PAUSE_MS : MAX_PAUSE_MS;
+      await wakeup.wait({ clock: clock.shared, ms }, signal);
       const leftMs = readAt + MIN_PAUSE_MS - clock.monotonic();
       if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
     }

@@ -73,13 +73,13 @@ export class StatusWriter {
   readonly #unwritten: UnwrittenStatuses;
   readonly #queue: QueueMeasures;
   #sequence = 0;
-  /** When everything was last compared with the API. */
-  #passedAt: MonotonicMs;
+  /** When everything is next compared with the API. */
+  #nextPassAt: MonotonicMs;
   readonly #wakeup = new Wakeup();
 
   constructor(deps: StatusWriterDeps) {
     this.#deps = deps;
-    this.#passedAt = deps.clock.monotonic();
+    this.#nextPassAt = this.#passAfterThis();
     this.#unwritten = new UnwrittenStatuses(deps.clock, deps.log);
     this.#queue = queueMeasures("pod_status", deps.metrics, deps.clock);
     this.#latency = deps.metrics.histogram(METRICS.kubelet_pod_status_sync_duration_seconds);
@@ -333,11 +333,16 @@ export class StatusWriter {
 
   /** Counted from the last one: what is written in between does not put it off. */
   #untilFullPassMs(): number {
-    return Math.max(0, this.#passedAt + FULL_PASS_MS - this.#deps.clock.monotonic());
+    return Math.max(0, this.#nextPassAt - this.#deps.clock.monotonic());
+  }
+
+  #passAfterThis(): MonotonicMs {
+    const { clock } = this.#deps;
+    return (clock.monotonic() + clock.shared.delayMs(FULL_PASS_MS)) as MonotonicMs;
   }
 
   #compareAll(): void {
-    this.#passedAt = this.#deps.clock.monotonic();
+    this.#nextPassAt = this.#passAfterThis();
     const unwritten: UnwrittenStatus[] = [];
     for (const entry of this.#entries.values()) {
       const { status, finished } = entry;

@@ -82,7 +82,7 @@ export async function followFiles(
         );
       },
     },
-    deps.clock,
+    deps.clock.shared,
     signal,
   );
 }

@@ -13,6 +13,7 @@ import type { Cell } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import { withTimeout } from "../../kit/within.ts";
 import { DueStorage } from "./due-storage.ts";
@@ -80,8 +81,7 @@ export class Eviction {
   /** Observations of the last minute, oldest first. */
   readonly #recent: SignalObservations[] = [];
   #recentAt = Number.NEGATIVE_INFINITY as MonotonicMs;
-  /** Aborted when the next round is to begin at once: ends the pause that follows this one. */
-  #roundRequested = new AbortController();
+  readonly #wakeup = new Wakeup();
   /** When the writable layers of the pods that were due were last measured; undefined where none was. */
   #layersAt: WallMs | undefined;
   /** Whether pods that were evicted in the previous run have been waited for. */
@@ -103,7 +103,6 @@ export class Eviction {
     const { thresholds, localLimits } = this.#settings;
     if (thresholds.length === 0 && !localLimits) return;
     while (!signal.aborted) {
-      this.#roundRequested = new AbortController();
       const evicted = await this.#tolerantRound(signal);
       await (evicted.length === 0 ? this.#pause(signal) : this.#awaitCleanup(evicted, signal));
     }
@@ -111,7 +110,7 @@ export class Eviction {
 
   /** Memory is reported to be short: the next round begins at once, but at least a second after the last one. */
   requestRound(): void {
-    this.#roundRequested.abort();
+    this.#wakeup.wake();
   }
 
   /** One round; resolves with the pods to wait for: those that were evicted. Throws `OutsideError`. */
@@ -359,10 +358,10 @@ export class Eviction {
 
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const pauseMs = this.#pauseMs();
-    const waits = AbortSignal.any([signal, this.#roundRequested.signal]);
-    await clock.sleep(MIN_PAUSE_MS, signal).catch(() => {});
-    await clock.sleep(pauseMs - MIN_PAUSE_MS, waits).catch(() => {});
+    const endsAt = clock.monotonic() + MIN_PAUSE_MS;
+    await this.#wakeup.wait({ clock: clock.shared, ms: this.#pauseMs() }, signal);
+    const leftMs = endsAt - clock.monotonic();
+    if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
   }
 
   /** The next round comes right after layers were measured again: what exceeds a limit is not found a period later. */
