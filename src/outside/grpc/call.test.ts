@@ -9,13 +9,14 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { createServer as createNetServer } from "node:net";
+import { connect as connectNet, createServer as createNetServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { until } from "../../kit/cell.ts";
 import { type GrpcChannel, type GrpcMethod, openChannel } from "./channel.ts";
 import { frameMessage } from "./messages.ts";
+import { GrpcError } from "./status.ts";
 
 const TEXT = {
   encode: (message: string) => ({ finish: () => new TextEncoder().encode(message) }),
@@ -250,4 +251,105 @@ test("an open channel keeps no process alive, a call on it does", async () => {
   });
   const [code] = await once(child, "close");
   assert.deepEqual([code, output], [0, "late\n"]);
+});
+
+test("headers that cannot be sent end their call only", async () => {
+  answer = (stream) => reply(stream, ["yes"]);
+  const headers = { traceparent: "a\r\nb: c" };
+  await assert.rejects(channel.unary(ASK, "test.v1.Test", "?", { signal: never, headers }), {
+    code: "io",
+    message: /"traceparent" that cannot be sent/,
+  });
+  assert.equal(await ask(), "yes");
+});
+
+test("calls beyond what the server takes at once wait, and end at their deadline", async () => {
+  for (const session of sessions) session.destroy();
+  server.close();
+  const held: ServerHttp2Stream[] = [];
+  const small = createServer({ settings: { maxConcurrentStreams: 1 } });
+  small.on("session", (session) => sessions.push(session));
+  small.on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => {});
+    held.push(stream);
+  });
+  small.listen(join(folder, "small.sock"));
+  await once(small, "listening");
+  const busy = openChannel({ target: `unix://${join(folder, "small.sock")}` });
+  await until(busy.state, (link) => link === "ready", limit());
+  const say = (timeoutMs?: number) =>
+    busy.unary(ASK, "test.v1.Test", "?", {
+      signal: never,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    });
+  const first = say();
+  const second = say(20);
+  const third = say();
+  await assert.rejects(second, { code: "deadline" });
+  while (held.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  reply(held[0] as ServerHttp2Stream, ["first"]);
+  assert.equal(await first, "first");
+  while (held.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  reply(held[1] as ServerHttp2Stream, ["third"]);
+  assert.equal(await third, "third");
+  busy.close();
+  small.close();
+});
+
+/** Frames of an answer that goes well, as one call of Node's server says them. */
+async function goodAnswer(): Promise<Buffer> {
+  answer = (stream) => reply(stream, ["yes"]);
+  const parts: Buffer[] = [];
+  const between = join(folder, "between.sock");
+  const relay = createNetServer((socket) => {
+    const onward = connectNet(path);
+    socket.pipe(onward);
+    onward.on("data", (part: Buffer) => {
+      parts.push(part);
+      socket.write(part);
+    });
+    for (const end of [socket, onward]) end.on("error", () => {});
+    socket.on("close", () => onward.destroy());
+  }).listen(between);
+  await once(relay, "listening");
+  const recorded = openChannel({ target: `unix://${between}` });
+  assert.equal(await recorded.unary(ASK, "test.v1.Test", "?", { signal: never }), "yes");
+  recorded.close();
+  relay.close();
+  return Buffer.concat(parts);
+}
+
+test("whatever a server says, each call ends and nothing else happens", async () => {
+  const good = await goodAnswer();
+  const broken = join(folder, "broken.sock");
+  let seed = 1;
+  const random = (below: number) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  const server = createNetServer((socket) => {
+    const bytes = Buffer.from(good);
+    for (let changes = random(4); changes >= 0; changes -= 1)
+      bytes[random(bytes.length)] = random(256);
+    socket.on("error", () => {});
+    socket.resume();
+    for (let at = 0; at < bytes.length; at += 20) socket.write(bytes.subarray(at, at + 20));
+    if (random(3) === 0) socket.end();
+  }).listen(broken);
+  await once(server, "listening");
+  const outcomes = await Promise.all(
+    Array.from({ length: 150 }, async () => {
+      const other = openChannel({ target: `unix://${broken}` });
+      const outcome = await other
+        .unary(ASK, "test.v1.Test", "?", { signal: never, timeoutMs: 2_000 })
+        .catch((error: unknown) => error);
+      other.close();
+      return outcome;
+    }),
+  );
+  server.close();
+  for (const outcome of outcomes)
+    assert.ok(typeof outcome === "string" || outcome instanceof GrpcError, String(outcome));
+  assert.ok(outcomes.some((outcome) => outcome === "yes"));
+  assert.ok(outcomes.some((outcome) => outcome instanceof GrpcError));
 });

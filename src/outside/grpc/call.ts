@@ -1,6 +1,7 @@
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import { onAbort } from "../../kit/on-abort.ts";
-import type { GrpcConnection, OpenedStream } from "./link.ts";
+import { CODE } from "./http2/frames.ts";
+import type { Http2Reply } from "./http2/stream.ts";
+import type { CallReceiver, GrpcConnection, OpenedStream } from "./link.ts";
 import { frameMessage, MessageReader } from "./messages.ts";
 import { errorOfReply } from "./reply-status.ts";
 import { GrpcError } from "./status.ts";
@@ -37,17 +38,16 @@ const UNAVAILABLE = 14;
 
 /** gRPC status for streams that the server has reset (gRPC over HTTP2, "Errors"). */
 const STATUS_OF_RESET: Readonly<Record<number, number>> = {
-  [constants.NGHTTP2_REFUSED_STREAM]: UNAVAILABLE,
-  [constants.NGHTTP2_CANCEL]: CANCELED,
-  [constants.NGHTTP2_ENHANCE_YOUR_CALM]: RESOURCE_EXHAUSTED,
-  [constants.NGHTTP2_INADEQUATE_SECURITY]: PERMISSION_DENIED,
+  [CODE.refusedStream]: UNAVAILABLE,
+  [CODE.cancel]: CANCELED,
+  [CODE.enhanceYourCalm]: RESOURCE_EXHAUSTED,
+  [CODE.inadequateSecurity]: PERMISSION_DENIED,
 };
 
-const NOTHING: IncomingHttpHeaders = {};
 const ignore = () => {};
 
 /** One call under way, from waiting for the connection to its status. */
-export class GrpcCall {
+export class GrpcCall implements CallReceiver {
   readonly #connection: GrpcConnection;
   readonly #request: GrpcCallRequest;
   readonly #receiver: GrpcCallReceiver;
@@ -57,8 +57,6 @@ export class GrpcCall {
   readonly #forgetSignal: () => void;
   #leaveQueue: () => void = ignore;
   #opened: OpenedStream | undefined;
-  #headers: IncomingHttpHeaders = NOTHING;
-  #trailers: IncomingHttpHeaders = NOTHING;
   #isOver = false;
 
   /** Starts the call. The signal must not be aborted yet. */
@@ -83,11 +81,11 @@ export class GrpcCall {
 
   /** Nothing more is received until `resume`. */
   pause(): void {
-    this.#opened?.stream.pause();
+    this.#opened?.pause();
   }
 
   resume(): void {
-    this.#opened?.stream.resume();
+    this.#opened?.resume();
   }
 
   /** Ends the call; the receiver is told nothing more. */
@@ -97,55 +95,8 @@ export class GrpcCall {
     this.#letGo();
   }
 
-  #start(): void {
-    if (this.#isOver) return;
-    try {
-      const frame = frameMessage(this.#request.message, MAX_MESSAGE_BYTES);
-      const lost = (error: GrpcError) => this.#finish(error);
-      this.#opened = this.#connection.open(this.#sentHeaders(), lost);
-      const { stream } = this.#opened;
-      this.#listen(stream);
-      stream.end(frame);
-    } catch (error) {
-      this.#finish(error as Error);
-    }
-  }
-
-  #sentHeaders() {
-    const { path, headers } = this.#request;
-    return {
-      ":method": "POST",
-      ":scheme": "http",
-      ":path": path,
-      ":authority": this.#connection.authority,
-      te: "trailers",
-      "content-type": "application/grpc",
-      "user-agent": "grpc-nodelet",
-      ...(this.#endsAtMs === undefined
-        ? {}
-        : { "grpc-timeout": timeoutText(this.#endsAtMs - performance.now()) }),
-      ...headers,
-    };
-  }
-
-  #listen(stream: ClientHttp2Stream): void {
-    stream.on("response", (headers) => {
-      this.#headers = headers;
-    });
-    stream.on("trailers", (trailers) => {
-      this.#trailers = trailers;
-    });
-    stream.on("data", (piece: Buffer) => this.#take(piece));
-    stream.on("end", () => {
-      // The end of a stream that was reset is the end of what came through.
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR) this.#conclude();
-    });
-    stream.on("error", (error) => this.#reset(stream.rstCode, error));
-    stream.on("close", () => this.#reset(stream.rstCode));
-  }
-
-  #take(piece: Buffer): void {
-    if (this.#isOver) return;
+  /** Of the stream: a piece of the answer. */
+  data(piece: Uint8Array): void {
     try {
       for (const message of this.#reader.push(piece)) this.#receiver.message(message);
     } catch (error) {
@@ -153,30 +104,35 @@ export class GrpcCall {
     }
   }
 
-  /** The server has sent all that it will send. */
-  #conclude(): void {
-    const error = errorOfReply({ headers: this.#headers, trailers: this.#trailers });
+  /** Of the stream: the server has sent all that it will send. */
+  end({ status, headers, trailers }: Http2Reply): void {
+    const error = errorOfReply({ status, headers, trailers });
     if (error === undefined && !this.#reader.isAtEnd)
       this.#finish(new GrpcError(INTERNAL, "unexpected EOF"));
     else this.#finish(error);
   }
 
-  #reset(code: number | undefined, error?: Error): void {
+  /** Of the stream: it was ended before the answer was whole. */
+  reset(code: number, message: string): void {
+    this.#finish(new GrpcError(STATUS_OF_RESET[code] ?? INTERNAL, message));
+  }
+
+  /** Of the connection: it is gone. */
+  lost(error: GrpcError): void {
+    this.#finish(error);
+  }
+
+  #start(): void {
     if (this.#isOver) return;
-    // A status that came before the reset is the answer.
-    if (this.#trailers["grpc-status"] !== undefined || code === constants.NGHTTP2_NO_ERROR) {
-      this.#conclude();
-      return;
+    const { path, headers: fields, message } = this.#request;
+    const timeout =
+      this.#endsAtMs === undefined ? undefined : timeoutText(this.#endsAtMs - performance.now());
+    try {
+      const body = frameMessage(message, MAX_MESSAGE_BYTES);
+      this.#opened = this.#connection.open({ head: { path, timeout, fields }, body }, this);
+    } catch (error) {
+      this.#finish(error as Error);
     }
-    if (this.#opened?.isConnected() === false) {
-      this.#finish(
-        new GrpcError(UNAVAILABLE, error?.message ?? "the connection is closing", error),
-      );
-      return;
-    }
-    const details = `stream terminated by RST_STREAM with error code: ${code}`;
-    const status = STATUS_OF_RESET[code ?? constants.NGHTTP2_INTERNAL_ERROR] ?? INTERNAL;
-    this.#finish(new GrpcError(status, error?.message ?? details, error));
   }
 
   #finish(error: Error | undefined): void {
@@ -191,12 +147,7 @@ export class GrpcCall {
     clearTimeout(this.#timer);
     this.#forgetSignal();
     this.#leaveQueue();
-    if (!this.#opened) return;
-    const { stream, release } = this.#opened;
-    release();
-    if (stream.destroyed || (stream.readableEnded && stream.writableFinished)) return;
-    stream.close(constants.NGHTTP2_CANCEL);
-    stream.destroy();
+    this.#opened?.cancel();
   }
 }
 

@@ -81,14 +81,18 @@ function callUnary<Request, Response>(
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     options.signal.throwIfAborted();
-    const answers: Uint8Array[] = [];
+    let answer: Uint8Array | undefined;
+    let answers = 0;
     new GrpcCall(connection, encoded(question, options), {
-      message: (bytes) => void answers.push(bytes),
+      message: (bytes) => {
+        // Of a server that does not stop only the first is kept.
+        answer ??= bytes;
+        answers += 1;
+      },
       end: (error) => {
-        const [answer] = answers;
         if (error) reject(error);
-        else if (answer === undefined || answers.length > 1)
-          reject(new GrpcError(INTERNAL, `the server sent ${answers.length} answers to one call`));
+        else if (answer === undefined || answers > 1)
+          reject(new GrpcError(INTERNAL, `the server sent ${answers} answers to one call`));
         else settle(answer);
       },
     });

@@ -1,5 +1,5 @@
 // pure
-/** Header compression of HTTP/2 (RFC 7541), as far as a request must be decoded and encoded again. */
+/** Header compression of HTTP/2 (RFC 7541): decoding with all its forms, encoding with the one that needs no table. */
 import { HUFFMAN_BITS, STATIC_TABLE } from "./hpack-tables.ts";
 
 /** One header field; names and values are bytes, mostly ASCII. */
@@ -14,6 +14,9 @@ export interface HeaderField {
 export class HpackError extends Error {
   override readonly name = "HpackError";
 }
+
+/** A block whose fields are too large together. It was read to its end, so the blocks after it can be. */
+export class HpackListError extends HpackError {}
 
 /** Bounds that keep a hostile peer from filling memory. */
 export interface HpackLimits {
@@ -42,10 +45,16 @@ export class HpackDecoder {
   readonly #dynamic: (readonly [Uint8Array, Uint8Array])[] = [];
   #dynamicBytes = 0;
   #maxBytes: number;
+  #changes = 0;
 
   constructor(limits: HpackLimits) {
     this.#limits = limits;
     this.#maxBytes = limits.tableBytes;
+  }
+
+  /** How often the dynamic table has changed: while it has not, the same bytes mean the same fields. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** The fields of a whole header block. Throws `HpackError`. */
@@ -54,13 +63,13 @@ export class HpackDecoder {
     const fields: HeaderField[] = [];
     let listBytes = 0;
     while (!input.ended) {
-      const field = this.#next(input, fields.length === 0);
+      const field = this.#next(input, listBytes === 0);
       if (!field) continue;
       listBytes += sizeOf(field.name, field.value);
-      if (listBytes > this.#limits.listBytes)
-        throw new HpackError(`headers of more than ${this.#limits.listBytes} bytes`);
-      fields.push(field);
+      if (listBytes <= this.#limits.listBytes) fields.push(field);
     }
+    if (listBytes > this.#limits.listBytes)
+      throw new HpackListError(`headers of more than ${this.#limits.listBytes} bytes`);
     return fields;
   }
 
@@ -96,12 +105,14 @@ export class HpackDecoder {
     if (maxBytes > this.#limits.tableBytes)
       throw new HpackError(`dynamic table size of ${maxBytes} bytes exceeds the limit`);
     this.#maxBytes = maxBytes;
+    this.#changes += 1;
     this.#evict();
   }
 
   #add(name: Uint8Array, value: Uint8Array): void {
     this.#dynamic.unshift([name, value]);
     this.#dynamicBytes += sizeOf(name, value);
+    this.#changes += 1;
     this.#evict();
   }
 

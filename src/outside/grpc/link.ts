@@ -1,13 +1,9 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect as connectHttp2,
-  type OutgoingHttpHeaders,
-} from "node:http2";
-import { connect as connectSocket, type Socket } from "node:net";
+import type { NetConnectOpts } from "node:net";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { type GrpcRequestHead, RequestHeaderWriter } from "./http2/request-headers.ts";
+import { Http2Session } from "./http2/session.ts";
+import type { Http2Stream, StreamReceiver } from "./http2/stream.ts";
 import { GrpcError } from "./status.ts";
 
 /**
@@ -30,35 +26,60 @@ const RECONNECT = { initialMs: 100, maxMs: 3000 };
 const DIAL_TIMEOUT_MS = 20_000;
 /** A connection that is lost sooner counts as a failed attempt, so that a peer that hangs up is not dialled in a loop. */
 const STABLE_MS = 1_000;
-/** Bytes that may be under way to us on a connection, and of one stream. */
-const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
-const STREAM_WINDOW_BYTES = 1024 * 1024;
+const INTERNAL = 13;
 const UNAVAILABLE = 14;
 
-/** Told when the connection of a stream is lost, or when there will be none. */
+/** Told when the connection of a call is lost, or when there will be none. */
 export type OnLost = (error: GrpcError) => void;
 
-/** A stream on the connection that stands; `release` must be called when it is over. */
-export interface OpenedStream {
-  readonly stream: ClientHttp2Stream;
-  readonly release: () => void;
-  /** Whether its connection still stands: streams of one that breaks are reset with any code. */
-  readonly isConnected: () => boolean;
+/** Receives what comes on a stream, and that the connection was lost. */
+export interface CallReceiver extends StreamReceiver {
+  readonly lost: OnLost;
 }
 
-/** One connection, with the streams on it. */
+/** One request; its body is not empty. */
+export interface LinkRequest {
+  readonly head: GrpcRequestHead;
+  readonly body: Uint8Array;
+}
+
+/** A stream on a connection that stands. */
+export class OpenedStream {
+  readonly #session: Http2Session;
+  readonly #stream: Http2Stream;
+
+  constructor(session: Http2Session, stream: Http2Stream) {
+    this.#session = session;
+    this.#stream = stream;
+  }
+
+  /** The server may send no more than the stream's window has room for. */
+  pause(): void {
+    this.#session.http2.pause(this.#stream);
+  }
+
+  resume(): void {
+    this.#session.http2.resume(this.#stream);
+  }
+
+  /** Ends the stream if it is not over; its receiver is told nothing more. */
+  cancel(): void {
+    this.#session.http2.cancel(this.#stream);
+  }
+}
+
+/** One connection, and how it fared. */
 interface Session {
-  readonly http2: ClientHttp2Session;
-  readonly socket: Socket;
-  readonly streams: Set<OnLost>;
+  readonly http2: Http2Session;
+  readonly timeout: NodeJS.Timeout;
   readySinceMs: number | undefined;
   isOver: boolean;
 }
 
 /** A connection to one server that is made again whenever it breaks. It keeps no process alive, calls on it do. */
 export class GrpcConnection {
-  readonly authority: string;
-  readonly #dialSocket: () => Socket;
+  readonly #address: NetConnectOpts;
+  readonly #headers: RequestHeaderWriter;
   readonly #state = new Cell<GrpcLink>("connecting");
   /** Calls that wait for the first connection, or for the next after a lost one. */
   readonly #waiting = new Map<() => void, OnLost>();
@@ -72,8 +93,10 @@ export class GrpcConnection {
 
   constructor({ target, authority }: GrpcTarget) {
     const path = /^unix:(?:\/\/)?(.*)$/.exec(target)?.[1];
-    this.authority = authority ?? (path === undefined ? target : "localhost");
-    this.#dialSocket = () => connectSocket(path === undefined ? addressOf(target) : { path });
+    this.#headers = new RequestHeaderWriter(
+      authority ?? (path === undefined ? target : "localhost"),
+    );
+    this.#address = path === undefined ? addressOf(target) : { path };
     this.#dial();
   }
 
@@ -88,30 +111,20 @@ export class GrpcConnection {
     else if (state === "broken") lost(this.#lastError);
     else {
       this.#waiting.set(ready, lost);
-      this.#current?.socket.ref();
+      this.#current?.http2.socket.ref();
       this.#retry?.ref();
     }
     return () => void this.#waiting.delete(ready);
   }
 
-  /** Opens a stream on the connection that stands. Throws `GrpcError` when it has just gone. */
-  open(headers: OutgoingHttpHeaders, lost: OnLost): OpenedStream {
+  /** Opens a stream on the connection that stands. Throws `GrpcError` when it has just gone, or for a request that cannot be sent. */
+  open({ head, body }: LinkRequest, receiver: CallReceiver): OpenedStream {
     const session = this.#current;
     if (!session) throw this.#lastError;
-    let stream: ClientHttp2Stream;
-    try {
-      stream = session.http2.request(headers);
-    } catch (error) {
-      // Between the end of a connection and word of it, asking for a stream throws.
-      throw unavailable(messageOf(error), error);
-    }
-    const { streams, socket } = session;
-    if (streams.size === 0) socket.ref();
-    streams.add(lost);
-    const release = () => {
-      if (streams.delete(lost) && streams.size === 0) socket.unref();
-    };
-    return { stream, release, isConnected: () => !session.isOver && !session.http2.destroyed };
+    const { http2, socket } = session.http2;
+    const block = this.#blockOf(head);
+    if (http2.isIdle) socket.ref();
+    return new OpenedStream(session.http2, http2.open(block, body, receiver));
   }
 
   /** Ends the connection; calls on it are told. */
@@ -124,49 +137,48 @@ export class GrpcConnection {
     this.#breakOff(this.#lastError);
   }
 
+  #blockOf(head: GrpcRequestHead): Uint8Array {
+    try {
+      return this.#headers.write(head);
+    } catch (error) {
+      throw new GrpcError(INTERNAL, (error as Error).message, error);
+    }
+  }
+
   #dial(): void {
-    const socket = this.#dialSocket();
-    if (this.#waiting.size === 0) socket.unref();
-    // Before the session's own listener, which resets the streams.
-    socket.once("close", () => lost());
-    const http2 = connectHttp2("http://localhost", {
-      createConnection: () => socket,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
-    });
     const session: Session = {
-      http2,
-      socket,
-      streams: new Set(),
+      http2: new Http2Session(this.#address, {
+        ready: () => this.#ready(session),
+        leaving: () => this.#replace(session),
+        idle: () => this.#rest(session),
+        lost: (error) => this.#end(session, lostBy(session, error)),
+      }),
+      timeout: setTimeout(
+        () => this.#end(session, unavailable("no connection in time")),
+        DIAL_TIMEOUT_MS,
+      ).unref(),
       readySinceMs: undefined,
       isOver: false,
     };
+    if (this.#waiting.size === 0) session.http2.socket.unref();
     this.#current = session;
     this.#sessions.add(session);
-    const timeout = setTimeout(
-      () => this.#end(session, unavailable("no connection in time")),
-      DIAL_TIMEOUT_MS,
-    ).unref();
-    http2.once("connect", () => http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
-    http2.once("remoteSettings", () => {
-      clearTimeout(timeout);
-      if (!session.isOver) this.#ready(session);
-    });
-    http2.on("goaway", () => this.#replace(session));
-    const lost = (error?: Error) => {
-      clearTimeout(timeout);
-      this.#end(session, lostBy(session, error));
-    };
-    http2.on("error", lost);
-    http2.once("close", () => lost());
   }
 
   #ready(session: Session): void {
+    clearTimeout(session.timeout);
     session.readySinceMs = performance.now();
     this.#state.set("ready");
     const waiting = [...this.#waiting.keys()];
     this.#waiting.clear();
     for (const ready of waiting) ready();
-    if (session.streams.size === 0) session.socket.unref();
+    if (session.http2.http2.isIdle) session.http2.socket.unref();
+  }
+
+  /** Nothing is under way on the session. */
+  #rest(session: Session): void {
+    if (this.#current === session) session.http2.socket.unref();
+    else this.#end(session, this.#lastError);
   }
 
   /** The session takes no more streams; those on it go on. */
@@ -192,17 +204,14 @@ export class GrpcConnection {
   #end(session: Session, error: GrpcError): void {
     if (session.isOver) return;
     session.isOver = true;
+    clearTimeout(session.timeout);
     this.#sessions.delete(session);
     if (this.#current === session) this.#lastError = error;
     this.#replace(session);
-    const streams = [...session.streams];
-    session.streams.clear();
-    for (const lost of streams) lost(error);
+    const { http2 } = session.http2;
+    for (const { receiver } of http2.abandon()) (receiver as CallReceiver).lost(error);
     // Never from within an event of the session or of its streams.
-    setImmediate(() => {
-      session.http2.destroy();
-      session.socket.destroy();
-    });
+    setImmediate(() => session.http2.destroy());
   }
 
   #breakOff(error: GrpcError): void {

@@ -5,7 +5,7 @@ import { GrpcError } from "./status.ts";
 const PREFIX_BYTES = 5;
 const RESOURCE_EXHAUSTED = 8;
 const INTERNAL = 13;
-const NONE: readonly Uint8Array[] = [];
+const EMPTY = new Uint8Array();
 
 /** A message as it goes over the wire. Throws when it is longer than `maxBytes`. */
 export function frameMessage(message: Uint8Array, maxBytes: number): Uint8Array {
@@ -23,11 +23,12 @@ export function frameMessage(message: Uint8Array, maxBytes: number): Uint8Array 
 /** Takes messages out of the bytes of one answer, which come in pieces of any size. */
 export class MessageReader {
   readonly #maxBytes: number;
-  /** What has come of a message that is not complete. */
-  #parts: Uint8Array[] = [];
-  #bytes = 0;
-  /** Length of that message with its prefix; 0 while that is not known. */
-  #needed = 0;
+  /** How much of the prefix of the message that is not complete is there, and the length that it says so far. */
+  #prefixBytes = 0;
+  #length = 0;
+  /** What is there of that message; it grows with what comes, not with what its prefix announces. */
+  #message: Uint8Array = EMPTY;
+  #messageBytes = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -35,55 +36,50 @@ export class MessageReader {
 
   /** Whether the bytes so far end with the end of a message. */
   get isAtEnd(): boolean {
-    return this.#bytes === 0;
+    return this.#prefixBytes === 0;
   }
 
   /**
-   * The messages that are complete with this piece; they may share its memory. Throws `GrpcError` for one that is
+   * The messages that are complete with this piece; they share no memory with it. Throws `GrpcError` for one that is
    * too long, or compressed, which nobody was asked for.
    */
   push(piece: Uint8Array): readonly Uint8Array[] {
-    this.#parts.push(piece);
-    this.#bytes += piece.length;
-    if (!this.#isComplete()) return NONE;
-    let rest = this.#joined();
     const messages: Uint8Array[] = [];
-    do {
-      messages.push(rest.subarray(PREFIX_BYTES, this.#needed));
-      rest = rest.subarray(this.#needed);
-      this.#parts = rest.length === 0 ? [] : [rest];
-      this.#bytes = rest.length;
-      this.#needed = 0;
-    } while (this.#isComplete());
+    for (let at = 0; at < piece.length; ) {
+      if (this.#prefixBytes < PREFIX_BYTES) {
+        this.#takePrefix(piece[at] ?? 0);
+        at += 1;
+      } else at += this.#takeMessage(piece.subarray(at, at + this.#length - this.#messageBytes));
+      if (this.#prefixBytes < PREFIX_BYTES || this.#messageBytes < this.#length) continue;
+      messages.push(this.#message);
+      this.#prefixBytes = 0;
+      this.#length = 0;
+      this.#message = EMPTY;
+      this.#messageBytes = 0;
+    }
     return messages;
   }
 
-  #isComplete(): boolean {
-    if (this.#needed === 0 && this.#bytes >= PREFIX_BYTES) this.#needed = this.#readPrefix();
-    return this.#needed > 0 && this.#bytes >= this.#needed;
-  }
-
-  #readPrefix(): number {
-    const [compressed = 0, a = 0, b = 0, c = 0, d = 0] = this.#joined();
-    if (compressed !== 0)
+  #takePrefix(byte: number): void {
+    if (this.#prefixBytes > 0) this.#length = this.#length * 256 + byte;
+    else if (byte !== 0)
       throw new GrpcError(INTERNAL, "grpc: received a compressed message that was not asked for");
-    const length = a * 2 ** 24 + b * 2 ** 16 + c * 2 ** 8 + d;
-    if (length > this.#maxBytes)
-      throw tooLarge("received message larger than max", length, this.#maxBytes);
-    return PREFIX_BYTES + length;
+    this.#prefixBytes += 1;
+    if (this.#prefixBytes === PREFIX_BYTES && this.#length > this.#maxBytes)
+      throw tooLarge("received message larger than max", this.#length, this.#maxBytes);
   }
 
-  #joined(): Uint8Array {
-    const [first = new Uint8Array()] = this.#parts;
-    if (this.#parts.length <= 1) return first;
-    const all = new Uint8Array(this.#bytes);
-    let at = 0;
-    for (const part of this.#parts) {
-      all.set(part, at);
-      at += part.length;
+  #takeMessage(part: Uint8Array): number {
+    const needed = this.#messageBytes + part.length;
+    if (this.#message.length < needed) {
+      const room = Math.min(this.#length, Math.max(needed, 2 * this.#message.length));
+      const larger = Buffer.allocUnsafe(room);
+      larger.set(this.#message);
+      this.#message = larger;
     }
-    this.#parts = [all];
-    return all;
+    this.#message.set(part, this.#messageBytes);
+    this.#messageBytes = needed;
+    return part.length;
   }
 }
 

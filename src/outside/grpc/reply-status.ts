@@ -1,11 +1,15 @@
-import type { IncomingHttpHeaders } from "node:http2";
 import { GrpcError } from "./status.ts";
+
+/** Header fields by name. */
+type Fields = Readonly<Record<string, string | string[] | undefined>>;
 
 /** What the end of an answer is judged by. */
 export interface GrpcReplyHead {
-  readonly headers: IncomingHttpHeaders & { readonly ":status"?: number };
+  /** The status of HTTP. */
+  readonly status: number;
+  readonly headers: Fields;
   /** Empty when there are none. */
-  readonly trailers: IncomingHttpHeaders;
+  readonly trailers: Fields;
 }
 
 /** gRPC status for answers that are no gRPC (grpc/doc/http-grpc-status-mapping.md). */
@@ -24,7 +28,11 @@ const UNKNOWN = 2;
 const INTERNAL = 13;
 
 /** The status of an answer that has come to its end; undefined for OK. */
-export function errorOfReply({ headers, trailers }: GrpcReplyHead): GrpcError | undefined {
+export function errorOfReply({
+  status: http,
+  headers,
+  trailers,
+}: GrpcReplyHead): GrpcError | undefined {
   // Without a body the status comes with the headers.
   const status = trailers["grpc-status"] ?? headers["grpc-status"];
   if (status === "0") return undefined;
@@ -32,22 +40,25 @@ export function errorOfReply({ headers, trailers }: GrpcReplyHead): GrpcError | 
     const message = trailers["grpc-message"] ?? headers["grpc-message"];
     return new GrpcError(Number(status), percentDecoded(message));
   }
-  const http = headers[":status"] ?? 0;
   if (http !== 200) {
     const text = `unexpected HTTP status code received from server: ${http}`;
     return new GrpcError(STATUS_OF_HTTP[http] ?? UNKNOWN, text);
   }
-  const type = headers["content-type"] ?? "";
+  const type = textOf(headers["content-type"]);
   return type.startsWith("application/grpc")
     ? new GrpcError(INTERNAL, "server closed the stream without sending trailers")
     : new GrpcError(UNKNOWN, `transport: received unexpected content-type ${JSON.stringify(type)}`);
 }
 
 function percentDecoded(message: string | string[] | undefined): string {
-  const text = Array.isArray(message) ? message.join(", ") : (message ?? "");
+  const text = textOf(message);
   try {
     return decodeURIComponent(text);
   } catch {
     return text;
   }
+}
+
+function textOf(value: string | string[] | undefined): string {
+  return Array.isArray(value) ? value.join(", ") : (value ?? "");
 }

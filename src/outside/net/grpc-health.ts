@@ -107,7 +107,8 @@ const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
 
 function answerOf(reply: H2Reply): GrpcHealthAnswer {
-  const error = errorOfReply(reply);
+  const { headers, trailers } = reply;
+  const error = errorOfReply({ status: headers[":status"] ?? 0, headers, trailers });
   if (error === undefined) {
     const status = decodeHealthStatus(reply.body);
     return status === undefined

@@ -1,6 +1,7 @@
 // Bytes that come over connections: HTTP, HTTP/2, SPDY, watches.
 import { readPath } from "../../../src/localapi/serve/request.ts";
 import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/outside/grpc/hpack.ts";
+import { Http2Error } from "../../../src/outside/grpc/http2/frames.ts";
 import { MessageReader } from "../../../src/outside/grpc/messages.ts";
 import { RequestRepair } from "../../../src/outside/grpc/request-repair.ts";
 import { GrpcError } from "../../../src/outside/grpc/status.ts";
@@ -21,6 +22,7 @@ import { parseNodeLogQuery } from "../../../src/server/debug/node-log-query.ts";
 import { HttpProblem } from "../../../src/server/http-problem.ts";
 import { parseLogQuery } from "../../../src/server/routes/log-query.ts";
 import { parsePorts, parseStreamOptions } from "../../../src/server/routes/stream-options.ts";
+import { Http2Peer } from "../../support/http2-peer.ts";
 import { inPieces, outcome, same } from "../check.ts";
 import { bytesTarget, textTarget } from "../target.ts";
 
@@ -69,8 +71,8 @@ const LIMITS = { tableBytes: 4096, listBytes: 65_536 };
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const HEADERS = hex("8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d");
 
-function h2Frame(type: number, flags: number, payload: Uint8Array): Uint8Array {
-  const head = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, 1]);
+function h2Frame(type: number, flags: number, payload: Uint8Array, streamId = 1): Uint8Array {
+  const head = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, streamId]);
   return Buffer.concat([head, payload]);
 }
 
@@ -83,6 +85,23 @@ function repaired(pieces: readonly Uint8Array[]): unknown {
     isHpack,
   );
   return result === "refused" ? result : result.value;
+}
+
+/** What a client with three requests under way says and tells when a server sends this. */
+function answered(pieces: readonly Uint8Array[]): unknown {
+  const peer = new Http2Peer({ connectionWindowBytes: 65_535, streamWindowBytes: 200 });
+  const streams = [peer.open(), peer.open(Buffer.alloc(20_000)), peer.open()];
+  const result = outcome(
+    () => {
+      for (const piece of pieces) peer.send(piece);
+    },
+    (error) => error instanceof Http2Error,
+  );
+  const events = streams.map((stream) => stream.events);
+  const held = streams.reduce((sum, { bytes }) => sum + bytes(), 0);
+  if (events.some((list) => list.filter((event) => /^(?:end|reset)/.test(event)).length > 1))
+    throw new Error("a stream ended twice");
+  return [result === "refused", events, held, peer.told, peer.saidBriefly()];
 }
 
 /** Every decoder of what comes over a connection. */
@@ -240,6 +259,34 @@ export const WIRE_TARGETS = [
       ]),
     ],
     run: (bytes) => same(repaired(inPieces(bytes)), repaired([bytes])),
+  }),
+  bytesTarget({
+    name: "http2-answers",
+    files: ["grpc/http2/", "grpc/hpack.ts"],
+    seeds: [
+      Buffer.concat([
+        h2Frame(4, 0, hex("0003 00000064 0004 00010000"), 0),
+        h2Frame(1, 4, hex("88 4001 6101 62")),
+        h2Frame(0, 8, hex("02 6162 0000")),
+        h2Frame(6, 0, Buffer.alloc(8), 0),
+        h2Frame(1, 0, hex("88 be"), 3),
+        h2Frame(9, 4, hex("0001 6301 64"), 3),
+        h2Frame(0, 0, Buffer.alloc(100, 1), 3),
+        h2Frame(1, 5, hex("0001 6501 66")),
+        h2Frame(3, 0, hex("00000008"), 3),
+        h2Frame(7, 0, hex("00000005 00000000"), 0),
+      ]),
+      Buffer.concat([
+        h2Frame(4, 0, hex("0001 00000000 0003 00000001 0004 00000002"), 0),
+        h2Frame(8, 0, hex("00000003"), 0),
+        h2Frame(8, 0, hex("00000003")),
+        h2Frame(4, 0, hex("0004 00000100 0005 00005000"), 0),
+        h2Frame(1, 5, hex("88")),
+        h2Frame(1, 4, hex("20 88 0f 10 0161"), 3),
+        h2Frame(0, 1, hex("61"), 3),
+      ]),
+    ],
+    run: (bytes) => same(answered(inPieces(bytes)), answered([bytes])),
   }),
   bytesTarget({
     name: "grpc-health",
