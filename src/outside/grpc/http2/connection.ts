@@ -76,7 +76,7 @@ export class Http2Connection {
     this.#nextId = limits.firstStreamId;
   }
 
-  /** Says what a client says first (RFC 9113, 3.4). */
+  /** Sends the client's connection preface (RFC 9113, 3.4). */
   start(): void {
     const { connectionWindowBytes, streamWindowBytes } = this.#limits;
     const more = connectionWindowBytes - DEFAULT_WINDOW_BYTES;
@@ -90,7 +90,7 @@ export class Http2Connection {
     return this.#streams.size === 0 && this.#waiting.size === 0;
   }
 
-  /** Ends without a word to the server. The result are the streams that were not over; their receivers are not told. */
+  /** Ends without a GOAWAY for the server. The result are the streams that were not over; their receivers are not told. */
   abandon(): readonly Http2Stream[] {
     const streams = [...this.#streams.values(), ...this.#waiting];
     this.#isOver = true;
@@ -107,7 +107,7 @@ export class Http2Connection {
       this.#reader.push(piece);
     } catch (error) {
       this.#isOver = true;
-      if (error instanceof Http2Error) this.#sayGoodbye(error);
+      if (error instanceof Http2Error) this.#sendGoAway(error);
       throw error;
     }
   }
@@ -162,7 +162,7 @@ export class Http2Connection {
     this.#events.write(bytes);
   }
 
-  #sayGoodbye(error: Http2Error): void {
+  #sendGoAway(error: Http2Error): void {
     const payload = Buffer.alloc(8);
     payload.writeUInt32BE(error.code, 4);
     this.#events.write(frame(FRAME.goAway, 0, 0, payload));

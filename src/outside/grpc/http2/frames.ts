@@ -64,7 +64,7 @@ export class Http2Error extends Error {
   }
 }
 
-/** What a client says first (RFC 9113, 3.4). */
+/** What begins a client's connection, before its SETTINGS (RFC 9113, 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 /** Length of the header of a frame. */
