@@ -11,10 +11,11 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { ownCgroup } from "../../kit/proc/own-cgroup.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
+import type { OwnProcess } from "../../outside/serving.ts";
 import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
 import { lowestLimit, MEMORY_LIMIT_FILES, MemoryCeiling } from "./memory-ceiling.ts";
-import { programRelease } from "./program-release.ts";
+import { ProgramPageRelease } from "./program-page-release.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** Dependencies for measuring the agent. */
@@ -50,8 +51,7 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
     registry.add(fileWorkersCheck(clock, fileWorkers));
     exposeFileWorkers(metrics, fileWorkers);
   }
-  const checkMemory = ownsProcess ? watchMemory(outside, scope) : () => {};
-  const releaseProgram = ownsProcess ? programRelease(serving?.process) : () => {};
+  const takeMemory = ownsProcess && serving ? watchMemory(host, serving.process, scope) : () => {};
   // One timer for all: an agent at rest is woken as seldom as can be.
   scope.spawn("health checks", "restart", async (signal) => {
     for (;;) {
@@ -60,19 +60,25 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
       loop.woken(clock.monotonic() - dueMs);
       registry.sample();
       pool.ask();
-      checkMemory();
-      releaseProgram();
+      takeMemory();
     }
   });
   return registry;
 }
 
-/** Measures the process whenever the result is called, and ends the agent with the reason before its memory runs out. */
-function watchMemory({ host, serving }: NodeHealthDeps["outside"], scope: TaskScope): () => void {
-  if (!serving) return () => {};
+/**
+ * Reads the memory of the process whenever the result is called: gives back what it need not hold, and ends the agent with
+ * the reason before its memory runs out.
+ */
+function watchMemory(
+  host: NodeHealthDeps["outside"]["host"],
+  process: OwnProcess,
+  scope: TaskScope,
+): () => void {
   const group = ownCgroup(host.readKernel("/proc/self/cgroup"), "memory");
   const limits = group === undefined ? [] : host.cgroups.readNow(group, MEMORY_LIMIT_FILES);
   const ceiling = new MemoryCeiling(lowestLimit(limits));
+  const pages = new ProgramPageRelease(process);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   scope.spawn("memory ceiling", "fail", async (signal) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
@@ -81,8 +87,10 @@ function watchMemory({ host, serving }: NodeHealthDeps["outside"], scope: TaskSc
       throw new OutsideError("exhausted", `${reason}: it exits before its memory runs out`);
   });
   return () => {
-    const reason = ceiling.take(serving.process.memory());
+    const memory = process.memory();
+    const reason = ceiling.take(memory);
     if (reason !== undefined) resolve(reason);
+    pages.take(memory);
   };
 }
 

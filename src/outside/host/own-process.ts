@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
-import { createProgramRelease } from "./program-pages.ts";
+import { createProgramPageRelease } from "./program-pages.ts";
 
 /** Resource usage of this process, as in Prometheus' process metrics. */
 export interface ProcessUsage {
@@ -51,7 +51,7 @@ export interface OwnProcess {
    * Gives back the resident pages of Node's program, which come back from its file one by one as they are used. Takes some
    * milliseconds. `false` where Node cannot do it.
    */
-  releaseProgram(): boolean;
+  releaseProgramPages(): boolean;
   loopDelay(): LoopDelay;
 }
 
@@ -73,7 +73,7 @@ export function connectOwnProcess(): OwnProcess & { close(): void } {
     commandLine: [...process.execArgv, ...process.argv],
     usage: () => ({ ...readUsage(), startTimeSeconds }),
     memory: readMemory,
-    releaseProgram: createProgramRelease(),
+    releaseProgramPages: createProgramPageRelease(),
     loopDelay: () => delay.read(),
     close: () => delay.close(),
   };

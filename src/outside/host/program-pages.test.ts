@@ -52,7 +52,7 @@ const PROGRAM = `
 import { readFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { gzipSync, gunzipSync } from "node:zlib";
-import { createProgramRelease } from ${JSON.stringify(new URL("program-pages.ts", import.meta.url))};
+import { createProgramPageRelease } from ${JSON.stringify(new URL("program-pages.ts", import.meta.url))};
 const fileKib = () => Number(/RssFile:\\s+(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1]);
 const work = () => {
   const text = JSON.stringify(Array.from({ length: 2000 }, (_, i) => ({ i, text: "x".repeat(i % 50) })));
@@ -60,7 +60,7 @@ const work = () => {
   const again = gunzipSync(gzipSync(text)).toString("utf8").replaceAll(/x+/g, "y");
   return createHash("sha256").update(again).update(String(numbers)).digest("hex");
 };
-const release = createProgramRelease();
+const release = createProgramPageRelease();
 const first = work();
 const before = fileKib();
 const isPossible = release();

@@ -55,7 +55,7 @@ export function programMappings(smaps: string, program: string): readonly Progra
  * those that the kernel reads from the program's file again when they are used, at the cost of a minor fault for each 16 pages.
  * The first call loads what it needs. `false` where Node cannot call the C library, which it can since version 26.
  */
-export function createProgramRelease(): () => boolean {
+export function createProgramPageRelease(): () => boolean {
   let release: (() => void) | false | undefined;
   return () => {
     release ??= prepareRelease();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { programRelease, RELEASE_GROWTH_BYTES } from "./program-release.ts";
+import { ProgramPageRelease, RELEASE_GROWTH_BYTES } from "./program-page-release.ts";
 
 const MIB = 1024 * 1024;
 const GROWTH = RELEASE_GROWTH_BYTES / MIB;
@@ -14,9 +14,10 @@ function play(
   let resident = 0;
   const released: number[] = [];
   let at = 0;
-  const release = programRelease({
-    memory: () => ({ residentBytes: resident * MIB, heapUsedBytes: 0, heapLimitBytes: 0 }),
-    releaseProgram: () => {
+  const memory = () => ({ residentBytes: resident * MIB, heapUsedBytes: 0, heapLimitBytes: 0 });
+  const pages = new ProgramPageRelease({
+    memory,
+    releaseProgramPages: () => {
       released.push(at);
       if (isPossible) resident = afterMib;
       return isPossible;
@@ -25,7 +26,7 @@ function play(
   for (const [i, mib] of residentMib.entries()) {
     at = i;
     resident = mib;
-    release();
+    pages.take(memory());
   }
   return released;
 }
@@ -43,7 +44,6 @@ test("the program is given back after the start and when the process has grown",
     assert.deepEqual(play(residentMib, afterMib), expected, what);
 });
 
-test("where it is not possible it is tried once, and never without a process", () => {
+test("where it is not possible it is tried once", () => {
   assert.deepEqual(play([90, 200, 400], 60, false), [0]);
-  programRelease(undefined)();
 });
