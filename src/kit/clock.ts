@@ -1,5 +1,5 @@
 import type { Branded } from "./brand.ts";
-import { JoinedAlarms } from "./loops/joined-alarms.ts";
+import { AlarmCoalescer } from "./loops/alarm-coalescer.ts";
 import { onAbort } from "./on-abort.ts";
 
 /** Milliseconds of a clock that never steps; its zero has no meaning. For deadlines, periods, back-off. */
@@ -17,12 +17,12 @@ export interface Alarms {
 }
 
 /**
- * Waiting of loops that only have to run about as often as they say, so that one waking of the process serves many. A
+ * Timer coalescing: for loops that only have to run about as often as they say, so that one waking serves many. A
  * delay that is a multiple of 5, 10, 30 or 60 s ends at such a multiple of the process's time: the first one takes
  * between half and one and a half of the longest that fits, those after it the delay. Others from 50 s on end up to 2.5 s
  * earlier or later, and short ones on time. In a simulation all end on time.
  */
-export interface SharedAlarms extends Alarms {
+export interface CoalescingAlarms extends Alarms {
   /** How long a delay of `ms` that begins now takes. */
   delayMs(ms: number): number;
 }
@@ -31,7 +31,7 @@ export interface SharedAlarms extends Alarms {
 export interface Clock extends Alarms {
   monotonic(): MonotonicMs;
   wall(): WallMs;
-  readonly shared: SharedAlarms;
+  readonly coalesced: CoalescingAlarms;
 }
 
 /** `sleep` for any clock that has alarms. */
@@ -59,7 +59,7 @@ export function sleepWith(
 /** Node's timers cannot hold more than this; longer waits are taken in pieces. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The clock of the machine. `phaseMs`: by how much the moments of its shared alarms differ from those of other processes. */
+/** The clock of the machine. `phaseMs`: by how much the moments of its coalesced alarms differ from those of other processes. */
 export function createSystemClock({ phaseMs = 0 } = {}): Clock {
   const alarm = (delayMs: number, fire: () => void): (() => void) => {
     let timer: NodeJS.Timeout;
@@ -75,16 +75,16 @@ export function createSystemClock({ phaseMs = 0 } = {}): Clock {
     return () => clearTimeout(timer);
   };
   const monotonic = () => performance.now() as MonotonicMs;
-  const joined = new JoinedAlarms({ monotonic, alarm, phaseMs: Math.floor(phaseMs) });
+  const coalescer = new AlarmCoalescer({ monotonic, alarm, phaseMs: Math.floor(phaseMs) });
   const clock: Clock = {
     monotonic,
     wall: () => Date.now() as WallMs,
     alarm,
     sleep: (ms, signal) => sleepWith(clock, ms, signal),
-    shared: {
-      delayMs: (ms) => joined.delayMs(ms),
-      alarm: (delayMs, fire) => joined.alarm(delayMs, fire),
-      sleep: (ms, signal) => sleepWith(joined, ms, signal),
+    coalesced: {
+      delayMs: (ms) => coalescer.delayMs(ms),
+      alarm: (delayMs, fire) => coalescer.alarm(delayMs, fire),
+      sleep: (ms, signal) => sleepWith(coalescer, ms, signal),
     },
   };
   return clock;

@@ -54,7 +54,9 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
       }
     },
   };
-  scope.spawn(loop.name, "restart", (signal) => runControlLoop(loop, outside.clock.shared, signal));
+  scope.spawn(loop.name, "restart", (signal) =>
+    runControlLoop(loop, outside.clock.coalesced, signal),
+  );
 }
 
 /** Retries what failed at the start, and records the outcome. */

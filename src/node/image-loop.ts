@@ -34,7 +34,7 @@ export function startImageLoops({ outside, scope, images, seen }: ImageLoopDeps)
         if (!isOutside(error)) throw error;
         log.verbose(2, "failed to list images", { error });
       }
-      await clock.shared.sleep(LIST_MS, signal);
+      await clock.coalesced.sleep(LIST_MS, signal);
     }
   });
   scope.spawn("image upkeep", "restart", async (signal) => {
@@ -45,7 +45,7 @@ export function startImageLoops({ outside, scope, images, seen }: ImageLoopDeps)
     }
     for (;;) {
       await images.upkeep(seen.get(), signal);
-      await clock.shared.sleep(UPKEEP_MS, signal);
+      await clock.coalesced.sleep(UPKEEP_MS, signal);
     }
   });
 }

@@ -70,7 +70,7 @@ export function startLogRotation(options: LogRotationOptions, deps: LogRotationD
   };
   deps.scope.spawn("rotation of logs", "restart", async (signal) => {
     for (;;) {
-      await clock.shared.sleep(options.containerLogMonitorInterval, signal);
+      await clock.coalesced.sleep(options.containerLogMonitorInterval, signal);
       const logs = runningLogs(deps.pipeline.pods, options.podLogsDir);
       const ids = new Set(logs.map(({ containerId }) => containerId));
       for (const id of failed.keys()) if (!ids.has(id)) failed.delete(id);

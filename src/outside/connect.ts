@@ -45,7 +45,7 @@ export interface ConnectedOutside extends Outside {
   close(): void;
 }
 
-/** The longest step of shared alarms. */
+/** The longest step of coalesced alarms. */
 const MAX_PHASE_MS = 60_000;
 
 /** Connects to the machine; returns at once, the runtime connects by itself. */

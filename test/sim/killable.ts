@@ -137,7 +137,7 @@ function killableClock(clock: Clock, isAlive: () => boolean): Clock {
     monotonic: () => clock.monotonic(),
     wall: () => clock.wall(),
     ...alarmsOf(clock),
-    shared: { ...alarmsOf(clock.shared), delayMs: (ms) => clock.shared.delayMs(ms) },
+    coalesced: { ...alarmsOf(clock.coalesced), delayMs: (ms) => clock.coalesced.delayMs(ms) },
   };
 }
 

@@ -1,7 +1,7 @@
 import {
   type Clock,
+  type CoalescingAlarms,
   type MonotonicMs,
-  type SharedAlarms,
   sleepWith,
   type WallMs,
 } from "../../src/kit/clock.ts";
@@ -70,7 +70,7 @@ export class SimClock implements Clock {
   }
 
   /** On time: a simulation is to play what happens at different moments. */
-  get shared(): SharedAlarms {
+  get coalesced(): CoalescingAlarms {
     return this;
   }
 

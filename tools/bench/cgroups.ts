@@ -35,7 +35,7 @@ class LeapingClock implements Clock {
   #ahead = 0;
   readonly alarm = this.#clock.alarm.bind(this.#clock);
   readonly sleep = this.#clock.sleep.bind(this.#clock);
-  readonly shared = this.#clock.shared;
+  readonly coalesced = this.#clock.coalesced;
   leap(ms: number): void {
     this.#ahead += ms;
   }

@@ -26,7 +26,7 @@ export function assembleLogs(
   scope.spawn("links to logs", "restart", async (signal) => {
     for (;;) {
       await logs.links.sweep();
-      await clock.shared.sleep(SWEEP_LINKS_MS, signal);
+      await clock.coalesced.sleep(SWEEP_LINKS_MS, signal);
     }
   });
   return logs;

@@ -32,7 +32,7 @@ class HandClock implements Clock {
   wall = () => this.nowMs as WallMs;
   alarm = () => () => {};
   sleep = (ms: number, signal: AbortSignal) => sleepWith(this, ms, signal);
-  shared = { alarm: this.alarm, sleep: this.sleep, delayMs: (ms: number) => ms };
+  coalesced = { alarm: this.alarm, sleep: this.sleep, delayMs: (ms: number) => ms };
 }
 
 function aRegistry() {

@@ -83,7 +83,7 @@ export class NodeAddresses {
         if (needsDns(this.#options)) await this.#askDns(signal);
         this.#choose();
         this.#first.resolve();
-        await clock.shared.sleep(READ_EVERY_MS, signal).catch(() => {});
+        await clock.coalesced.sleep(READ_EVERY_MS, signal).catch(() => {});
       }
     });
   }

@@ -55,8 +55,8 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
   // One timer for all: an agent at rest is woken as seldom as can be.
   scope.spawn("health checks", "restart", async (signal) => {
     for (;;) {
-      const dueMs = clock.monotonic() + clock.shared.delayMs(SAMPLE_PERIOD_MS);
-      await clock.shared.sleep(SAMPLE_PERIOD_MS, signal);
+      const dueMs = clock.monotonic() + clock.coalesced.delayMs(SAMPLE_PERIOD_MS);
+      await clock.coalesced.sleep(SAMPLE_PERIOD_MS, signal);
       loop.woken(clock.monotonic() - dueMs);
       registry.sample();
       pool.ask();

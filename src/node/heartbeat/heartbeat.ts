@@ -298,7 +298,7 @@ export class Heartbeat {
     const limit =
       failures > 0
         ? { clock, ms: retryDelayMs(failures, UPDATE_RETRY) }
-        : { clock: clock.shared, ms: this.#options.updateMs };
+        : { clock: clock.coalesced, ms: this.#options.updateMs };
     const reconnected: Wakes = {
       subscribe: (wake) =>
         reachable.subscribe((now) => {

@@ -59,7 +59,7 @@ export async function keepLease(
       else log.verbose(2, "failed to renew the node's lease; will retry", fields);
     }
     const soon = failures > 0 && failures < ATTEMPTS;
-    const alarms = soon ? clock : clock.shared;
+    const alarms = soon ? clock : clock.coalesced;
     await alarms.sleep(soon ? retryDelayMs(failures, RETRY) : periodMs, signal).catch(() => {});
   }
 }

@@ -85,7 +85,7 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
   };
   deps.scope.spawn("housekeeping", "restart", async (signal) => {
     await noteRoot(root, { host, log });
-    await runControlLoop(loop, clock.shared, signal);
+    await runControlLoop(loop, clock.coalesced, signal);
   });
 }
 

@@ -60,7 +60,7 @@ async function keepChains(
   }
   log.info("Initialized iptables rules.", { program });
   for (;;) {
-    await clock.shared.sleep(CHECK_EVERY_MS, signal).catch(() => {});
+    await clock.coalesced.sleep(CHECK_EVERY_MS, signal).catch(() => {});
     if (signal.aborted) return;
     const lives = await attempt(program, canary("mangle"), deps, signal);
     if (lives === "made") await sync(program, deps, signal);

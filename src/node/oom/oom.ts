@@ -74,7 +74,7 @@ async function follow(
       if (messages.open && isOver) reportKill(messages.open, deps, countKill);
       messages = isOver ? NOTHING : { ...messages, done: [] };
       const ms = messages.open ? MIN_PAUSE_MS : MAX_PAUSE_MS;
-      await wakeup.wait({ clock: clock.shared, ms }, signal);
+      await wakeup.wait({ clock: clock.coalesced, ms }, signal);
       const leftMs = readAt + MIN_PAUSE_MS - clock.monotonic();
       if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
     }

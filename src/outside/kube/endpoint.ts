@@ -123,7 +123,7 @@ async function followFiles(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    await clock.shared.sleep(CERTIFICATE_PERIOD_MS, signal).catch(() => {});
+    await clock.coalesced.sleep(CERTIFICATE_PERIOD_MS, signal).catch(() => {});
     if (signal.aborted) return;
     try {
       const now = await read();

@@ -123,7 +123,7 @@ export class ClusterPods {
         plan: () => this.#planMirrors(),
         act: (actions, abort) => this.#applyMirrors(actions, abort),
       },
-      clock.shared,
+      clock.coalesced,
       signal,
     );
   }

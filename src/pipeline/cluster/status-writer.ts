@@ -338,7 +338,7 @@ export class StatusWriter {
 
   #passAfterThis(): MonotonicMs {
     const { clock } = this.#deps;
-    return (clock.monotonic() + clock.shared.delayMs(FULL_PASS_MS)) as MonotonicMs;
+    return (clock.monotonic() + clock.coalesced.delayMs(FULL_PASS_MS)) as MonotonicMs;
   }
 
   #compareAll(): void {

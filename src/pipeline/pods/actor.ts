@@ -156,7 +156,7 @@ export class PodActor {
     const { clock } = this.#deps;
     const syncAt = (clock.monotonic() + this.#syncMs) as MonotonicMs;
     if (wakeAt !== undefined && wakeAt <= syncAt) this.#setAlarm(wakeAt);
-    else this.#cancelAlarm = clock.shared.alarm(this.#syncMs, () => this.#sync());
+    else this.#cancelAlarm = clock.coalesced.alarm(this.#syncMs, () => this.#sync());
   }
 
   #carryOut(plan: PodPlan, leave: AbortSignal): void {

@@ -82,7 +82,7 @@ export async function followFiles(
         );
       },
     },
-    deps.clock.shared,
+    deps.clock.coalesced,
     signal,
   );
 }

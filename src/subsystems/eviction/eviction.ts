@@ -359,7 +359,7 @@ export class Eviction {
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const endsAt = clock.monotonic() + MIN_PAUSE_MS;
-    await this.#wakeup.wait({ clock: clock.shared, ms: this.#pauseMs() }, signal);
+    await this.#wakeup.wait({ clock: clock.coalesced, ms: this.#pauseMs() }, signal);
     const leftMs = endsAt - clock.monotonic();
     if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
   }

@@ -169,7 +169,7 @@ export class RuntimeWatch {
   async followHealth(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.checkHealth(signal);
-      await this.#deps.clock.shared.sleep(STATUS_PERIOD_MS, signal).catch(() => {});
+      await this.#deps.clock.coalesced.sleep(STATUS_PERIOD_MS, signal).catch(() => {});
     }
   }
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import { JoinedAlarms } from "./joined-alarms.ts";
+import { AlarmCoalescer } from "./alarm-coalescer.ts";
 
 /** Alarms of a process whose moments are 3 s after those of the clock; each turn that fires some is kept. */
-function joined() {
+function coalescing() {
   const clock = new SimClock();
   const turns: (readonly string[])[] = [];
   let turn: string[] | undefined;
   let alarmsSet = 0;
-  const alarms = new JoinedAlarms({
+  const alarms = new AlarmCoalescer({
     monotonic: () => clock.monotonic(),
     alarm: (delayMs, fire) => {
       alarmsSet += 1;
@@ -26,8 +26,8 @@ function joined() {
   return { clock, alarms, turns, set, count: () => alarmsSet };
 }
 
-test("JoinedAlarms fires in one turn what is due about the same time", async () => {
-  const { clock, turns, set, count } = joined();
+test("AlarmCoalescer fires in one turn what is due about the same time", async () => {
+  const { clock, turns, set, count } = coalescing();
   set(10_000, "a");
   await clock.advance(2_000);
   set(10_000, "b");
@@ -56,8 +56,8 @@ const MOMENTS: readonly (readonly [delayMs: number, setAt: number, firesAt: numb
   [0, 5, 5],
 ];
 for (const [delayMs, setAt, firesAt] of MOMENTS)
-  test(`JoinedAlarms: ${delayMs} ms, set at ${setAt}, fires at ${firesAt}`, async () => {
-    const { clock, alarms, turns, set } = joined();
+  test(`AlarmCoalescer: ${delayMs} ms, set at ${setAt}, fires at ${firesAt}`, async () => {
+    const { clock, alarms, turns, set } = coalescing();
     await clock.advance(setAt);
     assert.equal(setAt + alarms.delayMs(delayMs), firesAt);
     set(delayMs, "a");
@@ -65,8 +65,8 @@ for (const [delayMs, setAt, firesAt] of MOMENTS)
     assert.deepEqual(turns, [[`a ${firesAt}`]]);
   });
 
-test("JoinedAlarms: what is cancelled does not fire, and the last one takes the alarm along", async () => {
-  const { clock, turns, set } = joined();
+test("AlarmCoalescer: what is cancelled does not fire, and the last one takes the alarm along", async () => {
+  const { clock, turns, set } = coalescing();
   const [first, second] = [set(10_000, "a"), set(10_000, "b")];
   first();
   first();
@@ -79,8 +79,8 @@ test("JoinedAlarms: what is cancelled does not fire, and the last one takes the 
   assert.deepEqual(turns, [["c 13000"]]);
 });
 
-test("JoinedAlarms: one that fires may cancel its neighbours and set the next", async () => {
-  const { clock, alarms } = joined();
+test("AlarmCoalescer: one that fires may cancel its neighbours and set the next", async () => {
+  const { clock, alarms } = coalescing();
   const fired: string[] = [];
   let cancel = () => {};
   alarms.alarm(10_000, () => {
@@ -93,10 +93,10 @@ test("JoinedAlarms: one that fires may cancel its neighbours and set the next", 
   assert.deepEqual(fired, ["a 13000", "next 23000"]);
 });
 
-test("JoinedAlarms waits on where a timer fires before its time", () => {
+test("AlarmCoalescer waits on where a timer fires before its time", () => {
   let now = 0;
   const armed: { readonly delayMs: number; readonly fire: () => void }[] = [];
-  const alarms = new JoinedAlarms({
+  const alarms = new AlarmCoalescer({
     monotonic: () => now,
     alarm: (delayMs, fire) => {
       armed.push({ delayMs, fire });

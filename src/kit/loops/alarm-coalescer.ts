@@ -5,7 +5,7 @@ const ANY_STEP_MS = 5_000;
 const ANY_FROM_MS = 50_000;
 
 /** What alarms are made of. */
-export interface JoinedAlarmDeps {
+export interface AlarmCoalescerDeps {
   readonly monotonic: () => number;
   readonly alarm: (delayMs: number, fire: () => void) => () => void;
   /** Whole milliseconds by which the moments of this process differ from those of others. */
@@ -18,11 +18,11 @@ interface Moment {
 }
 
 /** Alarms that fire together with others: a process at rest pays more for waking up than for what it then does. */
-export class JoinedAlarms {
-  readonly #deps: JoinedAlarmDeps;
+export class AlarmCoalescer {
+  readonly #deps: AlarmCoalescerDeps;
   readonly #moments = new Map<number, Moment>();
 
-  constructor(deps: JoinedAlarmDeps) {
+  constructor(deps: AlarmCoalescerDeps) {
     this.#deps = deps;
   }
 
