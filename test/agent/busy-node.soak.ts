@@ -6,11 +6,9 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
-import { type Box, withBox } from "../box/box.ts";
-import { apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
-import { ClusterNode, conditionOf, NODE, PODS } from "../kube/cluster-node.ts";
-import { BoxedAgent } from "../support/agent.ts";
+import type { Box } from "../box/box.ts";
+import { apiServerObstacle } from "../kube/apiserver.ts";
+import { type ClusterNode, conditionOf, PODS, withNode } from "../kube/cluster-node.ts";
 import { ask } from "../support/pod-lives.ts";
 import { figuresOf, type ProcessFigures } from "../support/process-figures.ts";
 import {
@@ -37,7 +35,6 @@ const MAX_MIB_AN_HOUR = 1;
 /** How many more descriptors or timers than the life before may be in use at any moment. */
 const SLACK = 12;
 const CONFIG = "crashLoopBackOff: {maxContainerRestartPeriod: 20s}\ncontainerLogMaxSize: 64Ki";
-/** As `bin/nodelet run` sets it: memory counts as users have it. */
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
 /** The agent at one moment. */
@@ -121,19 +118,12 @@ const settings = (turn: number) => ({
   data: { text: `${turn}\n` },
 });
 
+const OPTIONS = { box: { storeMib: 3072 }, config: CONFIG, asShipped: true };
 const skip = apiServerObstacle() ?? false;
 
 test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip }, (t) =>
-  withBox({ storeMib: 3072 }, async (box) => {
-    await using server = await startApiServer({ box });
-    const agent = await BoxedAgent.start(box, {
-      config: CONFIG,
-      clientCaFile: server.caFile,
-      flags: [`--hostname-override=${NODE}`, `--kubeconfig=${await server.nodeKubeconfig(NODE)}`],
-      nodeFlags: agentNodeFlags(undefined),
-      env: AGENT_MALLOC,
-    });
-    const node = new ClusterNode(agent, server);
+  withNode(async (node, box) => {
+    const { agent, server } = node;
     await node.untilNodeReady();
     await server.must("POST", CONFIG_MAPS, settings(0));
     // What the first pods make for good is there after one of each kind.
@@ -164,7 +154,7 @@ test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip },
       )
       .catch(() => assert.fail(`left behind:\n${left.join("\n")}`));
     assert.doesNotMatch(agent.log(), /reason="?NodeNotReady/);
-  }),
+  }, OPTIONS),
 );
 
 interface Watched {

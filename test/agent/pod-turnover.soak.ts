@@ -4,11 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
-import { withBox } from "../box/box.ts";
-import { apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
-import { ClusterNode, conditionOf, NODE, PODS, podOf } from "../kube/cluster-node.ts";
-import { BoxedAgent } from "../support/agent.ts";
+import { apiServerObstacle } from "../kube/apiserver.ts";
+import { type ClusterNode, conditionOf, PODS, podOf, withNode } from "../kube/cluster-node.ts";
 import { figuresOf, type ProcessFigures } from "../support/process-figures.ts";
 
 const TOTAL = Number(process.env["NODELET_TURNOVER_PODS"] ?? 10_000);
@@ -29,18 +26,11 @@ interface Sample extends ProcessFigures {
   readonly pods: number;
 }
 
+const OPTIONS = { box: { storeMib: 3072 }, asShipped: true };
 const skip = apiServerObstacle() ?? false;
 
 test(`${TOTAL} pods come and go: memory does not grow`, { skip }, (t) =>
-  withBox({ storeMib: 3072 }, async (box) => {
-    await using server = await startApiServer({ box });
-    const agent = await BoxedAgent.start(box, {
-      clientCaFile: server.caFile,
-      flags: [`--hostname-override=${NODE}`, `--kubeconfig=${await server.nodeKubeconfig(NODE)}`],
-      nodeFlags: agentNodeFlags(undefined),
-      env: AGENT_MALLOC,
-    });
-    const node = new ClusterNode(agent, server);
+  withNode(async (node) => {
     await node.untilNodeReady();
     const samples: Sample[] = [];
     for (let pods = 0; pods < TOTAL; pods += SAMPLE_PODS) {
@@ -50,7 +40,7 @@ test(`${TOTAL} pods come and go: memory does not grow`, { skip }, (t) =>
       samples.push(sample);
       t.diagnostic(lineOf(sample));
     }
-    assert.doesNotMatch(agent.log(), /reason="?NodeNotReady/);
+    assert.doesNotMatch(node.agent.log(), /reason="?NodeNotReady/);
     const [first] = samples;
     const last = samples.at(-1);
     assert.ok(first && last);
@@ -59,7 +49,7 @@ test(`${TOTAL} pods come and go: memory does not grow`, { skip }, (t) =>
         last[key] <= first[key] + MAX_GROWTH_MIB,
         `${key}: ${first[key]}, later ${last[key]}`,
       );
-  }),
+  }, OPTIONS),
 );
 
 /** Creates pods group by group and deletes each group when it is ready, while the next one starts. */

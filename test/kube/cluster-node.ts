@@ -1,5 +1,6 @@
 // A node of a real control plane, both in one box.
 import type { Node, Pod } from "../../src/api/generated/types.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { type Box, type BoxOptions, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, STAY } from "../support/agent.ts";
@@ -81,6 +82,8 @@ export interface NodeOptions {
   readonly signer?: SignerOptions;
   /** Lines of KubeletConfiguration. */
   readonly config?: string;
+  /** Starts Node as `bin/nodelet` does, so that memory counts as users have it. */
+  readonly asShipped?: boolean;
   /** Flags of kube-apiserver, made with the folder of its files. */
   readonly apiServerFlags?: (folder: string) => readonly string[];
 }
@@ -103,6 +106,7 @@ export async function withNode(
       : [`--kubeconfig=${await server.nodeKubeconfig(NODE)}`];
     const agent = await BoxedAgent.start(box, {
       ...(config === undefined ? {} : { config }),
+      ...(options.asShipped ? { nodeFlags: agentNodeFlags(undefined), env: AGENT_MALLOC } : {}),
       clientCaFile: server.caFile,
       flags: [`--hostname-override=${NODE}`, ...flags],
     });
