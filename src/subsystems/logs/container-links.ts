@@ -92,15 +92,15 @@ export class ContainerLinks {
   async sweep(): Promise<void> {
     await this.#quietly("look through", this.#folder, async () => {
       const dead = new Set<string>();
-      for (const name of await this.#leadNowhere(await this.#names()))
+      for (const name of await this.#danglingOf(await this.#names()))
         if (this.#dead.has(name)) await this.#files.remove(`${this.#folder}/${name}`);
         else dead.add(name);
       this.#dead = dead;
     });
   }
 
-  /** Asks for all links at once; where that fails, for each alone. */
-  async #leadNowhere(names: readonly string[]): Promise<readonly string[]> {
+  /** Dangling links: asks for all at once; where that fails, for each alone. */
+  async #danglingOf(names: readonly string[]): Promise<readonly string[]> {
     if (names.length === 0) return [];
     const paths = names.map((name) => `${this.#folder}/${name}`);
     const follow = { follow: true };

@@ -27,14 +27,14 @@ import {
 import {
   blockPartOf,
   bodyOf,
+  connectionPayload,
   incrementOf,
   lastStreamOf,
   numberOf,
-  ofConnection,
   pingOf,
   protocolError,
 } from "./payloads.ts";
-import { faultOfBlock, type Http2Fields, ReplyHeaderReader } from "./reply-headers.ts";
+import { blockError, type Http2Fields, ReplyHeaderReader } from "./reply-headers.ts";
 import { RequestSender } from "./request-sender.ts";
 import { DEFAULT_WINDOW_BYTES, settingsFrame } from "./settings.ts";
 import { Http2Stream, type StreamReceiver } from "./stream.ts";
@@ -191,13 +191,13 @@ export class Http2Connection {
         this.#takeReset(streamId, numberOf(payload));
         break;
       case FRAME.settings:
-        this.#takeSettings(flags, ofConnection(streamId, payload));
+        this.#takeSettings(flags, connectionPayload(streamId, payload));
         break;
       case FRAME.ping:
-        this.#takePing(flags, pingOf(ofConnection(streamId, payload)));
+        this.#takePing(flags, pingOf(connectionPayload(streamId, payload)));
         break;
       case FRAME.goAway:
-        this.#takeGoAway(lastStreamOf(ofConnection(streamId, payload)));
+        this.#takeGoAway(lastStreamOf(connectionPayload(streamId, payload)));
         break;
       case FRAME.pushPromise:
         throw protocolError("PUSH_PROMISE, which was not allowed");
@@ -271,7 +271,7 @@ export class Http2Connection {
     const decoded = this.#headers.read(block);
     const stream = this.#streams.get(streamId);
     if (!stream) return;
-    const problem = faultOfBlock(decoded, stream.reply !== undefined, endStream);
+    const problem = blockError(decoded, stream.reply !== undefined, endStream);
     if (problem !== undefined)
       this.#fail(
         stream,

@@ -146,7 +146,7 @@ function lengthAt(bytes: Buffer, at: number, maxBytes: number): number {
   return length;
 }
 
-/** Puts frames into one piece of memory, so that they are written at once. */
+/** Encodes several frames into one buffer, so that they are written with one call. */
 export class Http2FrameWriter {
   readonly bytes: Buffer;
   #at = 0;

@@ -1,9 +1,9 @@
 // pure
-/** What a connection is told, and what it holds the server to. */
+/** Callbacks and limits of an HTTP/2 connection. */
 
-/** What a connection tells the one who has it. */
+/** Callbacks of a connection. */
 export interface Http2Events {
-  /** To be sent, in this order. */
+  /** Sends bytes, in the order of the calls. */
   write(bytes: Uint8Array): void;
   /** Whether all that was written has gone. */
   isDrained(): boolean;

@@ -1,5 +1,5 @@
 // pure
-/** What stands in the frames of a server, and what must (RFC 9113, 6). */
+/** Payloads of the server's frames, validated (RFC 9113, 6). */
 import { CODE, FLAG, Http2Error, MAX_31_BIT } from "./frames.ts";
 
 /** Bytes of the deprecated priority in HEADERS. */
@@ -12,7 +12,7 @@ export function protocolError(message: string): Http2Error {
 }
 
 /** The payload of a frame that concerns the whole connection. */
-export function ofConnection(streamId: number, payload: Uint8Array): Uint8Array {
+export function connectionPayload(streamId: number, payload: Uint8Array): Uint8Array {
   if (streamId !== 0) throw protocolError("a frame of the connection with a stream");
   return payload;
 }

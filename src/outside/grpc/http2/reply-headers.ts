@@ -1,5 +1,5 @@
 // pure
-/** Header blocks of answers: decoded, judged, and put into an object (RFC 9113, 8.2 and 8.3). */
+/** Header blocks of replies, decoded and validated (RFC 9113, 8.2 and 8.3). */
 import { type HeaderField, HpackDecoder, HpackError, HpackListError } from "../hpack.ts";
 import { CODE, Http2Error } from "./frames.ts";
 
@@ -35,7 +35,7 @@ const OF_CONNECTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Why a header block cannot stand where it does in its stream (RFC 9113, 8.1). */
-export function faultOfBlock(
+export function blockError(
   decoded: DecodedBlock,
   hasHeaders: boolean,
   endStream: boolean,
@@ -87,7 +87,7 @@ export class ReplyHeaderReader {
 
 function decodedBlock(decoder: HpackDecoder, block: Uint8Array): DecodedBlock {
   try {
-    return judged(decoder.decode(block));
+    return validated(decoder.decode(block));
   } catch (error) {
     if (error instanceof HpackListError) return { kind: "tooLong", message: error.message };
     if (error instanceof HpackError) throw new Http2Error(CODE.compression, error.message);
@@ -95,7 +95,7 @@ function decodedBlock(decoder: HpackDecoder, block: Uint8Array): DecodedBlock {
   }
 }
 
-function judged(list: readonly HeaderField[]): DecodedBlock {
+function validated(list: readonly HeaderField[]): DecodedBlock {
   // Without a prototype, as the names are the peer's.
   const fields = Object.create(null) as Record<string, string>;
   let status: number | undefined;

@@ -1,7 +1,7 @@
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { Http2Connection } from "./connection.ts";
 
-/** What a session tells the one who has it. */
+/** Callbacks of a session. */
 export interface SessionEvents {
   /** The server's first SETTINGS are there. */
   ready(): void;

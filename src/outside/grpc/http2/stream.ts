@@ -10,7 +10,7 @@ export interface Http2Reply {
   readonly trailers: Http2Fields;
 }
 
-/** Is told what comes of a request. After `end`, `reset` or `lost` nothing more follows. */
+/** Receives the reply to a request. After `end`, `reset` or `lost` nothing more follows. */
 export interface StreamReceiver {
   /** A piece of the body, which is valid during the call only. */
   data(piece: Uint8Array): void;
