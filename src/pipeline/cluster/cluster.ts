@@ -137,7 +137,7 @@ export class ClusterPods {
       .map(({ pod, desired, life }) => ({
         pod,
         going: desired.removed,
-        lives: life.kind === "waiting" || life.kind === "running",
+        runs: life.kind === "running",
       }));
     const { metadata } = this.#deps.node.get() ?? {};
     const node =

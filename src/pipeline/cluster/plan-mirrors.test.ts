@@ -30,9 +30,15 @@ const mirror = (hash: string, more: object = {}): Pod => ({
   },
 });
 
+const ended = (phase: "Succeeded" | "Failed"): Pod => ({ ...mirror("a"), status: { phase } });
+
 const VECTORS: readonly {
   readonly name: string;
-  readonly statics?: readonly { readonly pod: Pod; readonly going: boolean }[];
+  readonly statics?: readonly {
+    readonly pod: Pod;
+    readonly going: boolean;
+    readonly runs?: boolean;
+  }[];
   readonly mirrors?: readonly Pod[];
   readonly node?: typeof NODE | undefined;
   readonly seen?: boolean;
@@ -76,6 +82,24 @@ const VECTORS: readonly {
   {
     name: "makes none for a pod that is ending",
     statics: [{ pod: fixed("a"), going: true }],
+    wanted: [],
+  },
+  {
+    name: "deletes one that says that the pod has succeeded when it runs again",
+    statics: [{ pod: fixed("a"), going: false, runs: true }],
+    mirrors: [ended("Succeeded")],
+    wanted: ["delete"],
+  },
+  {
+    name: "deletes one that says that the pod has failed when it runs again",
+    statics: [{ pod: fixed("a"), going: false, runs: true }],
+    mirrors: [ended("Failed")],
+    wanted: ["delete"],
+  },
+  {
+    name: "keeps one that says that the pod has succeeded when it has",
+    statics: [{ pod: fixed("a"), going: false, runs: false }],
+    mirrors: [ended("Succeeded")],
     wanted: [],
   },
   { name: "deletes one without a pod", mirrors: [mirror("a")], wanted: ["delete"] },

@@ -1,10 +1,10 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { isEndedByShutdown } from "../../api/node/node-shutdown.ts";
 import {
   annotationOf,
   CONFIG_HASH_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,
+  isTerminalPhase,
   podFullName,
 } from "../../api/pod/pod.ts";
 
@@ -13,8 +13,8 @@ export interface ObservedStaticPod {
   readonly pod: Pod;
   /** It is wanted no longer and is on its way out. */
   readonly going: boolean;
-  /** It runs, or is about to. */
-  readonly lives?: boolean;
+  /** It was admitted and has neither ended nor been told to. */
+  readonly runs?: boolean;
 }
 
 /** An action on mirror pods. */
@@ -45,11 +45,11 @@ export function planMirrors({
 }: MirrorState): readonly MirrorAction[] {
   const actions: MirrorAction[] = [];
   const known = new Set<string>();
-  for (const { pod, going, lives = false } of statics) {
+  for (const { pod, going, runs = false } of statics) {
     const name = podFullName(pod);
     known.add(name);
     const mirror = mirrors.find((candidate) => podFullName(candidate) === name);
-    if (mirror && !isGood(mirror, pod, { going, lives })) actions.push({ kind: "delete", mirror });
+    if (mirror && !isGood(mirror, pod, { going, runs })) actions.push({ kind: "delete", mirror });
     else if (!mirror && !going && node) actions.push({ kind: "create", pod: mirrorOf(pod, node) });
   }
   if (!seen) return actions;
@@ -61,11 +61,12 @@ export function planMirrors({
 function isGood(
   mirror: Pod,
   pod: Pod,
-  { going, lives }: { readonly going: boolean; readonly lives: boolean },
+  { going, runs }: { readonly going: boolean; readonly runs: boolean },
 ): boolean {
   if (mirror.metadata?.deletionTimestamp !== undefined) return false;
-  // A terminal phase is never left: of a pod that runs again after a shutdown another mirror tells.
-  if (lives && isEndedByShutdown(mirror.status)) return false;
+  // A terminal phase is never left: of a pod that runs again, after a shutdown of the machine or because its manifest
+  // was put back while the agent was away, another mirror tells.
+  if (runs && isTerminalPhase(mirror.status?.phase)) return false;
   const hash = annotationOf(pod, CONFIG_HASH_ANNOTATION);
   return going || annotationOf(mirror, CONFIG_MIRROR_ANNOTATION) === hash;
 }
