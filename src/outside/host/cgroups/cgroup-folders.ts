@@ -64,9 +64,12 @@ export function readControl(filePath: string): string | undefined {
   }
 }
 
-/** Writes in a single call and without creating, as the kernel requires. */
+/**
+ * Writes in a single call and without creating, as the kernel requires. As from a shell, a plain file that stands in for the
+ * kernel's own keeps nothing of a longer value.
+ */
 export function writeControl(filePath: string, value: string): void {
-  const descriptor = openSync(filePath, constants.O_WRONLY);
+  const descriptor = openSync(filePath, constants.O_WRONLY | constants.O_TRUNC);
   try {
     writeSync(descriptor, value);
   } finally {
