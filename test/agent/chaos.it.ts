@@ -3,7 +3,8 @@
 import { test } from "node:test";
 import { runChaos } from "./chaos.ts";
 
-const SEED = Number(process.env["NODELET_CHAOS_SEED"] ?? Date.now() % 100_000);
+/** The soak chooses others: a change that is tested must not fail for what another seed would have shown before it. */
+const SEED = Number(process.env["NODELET_CHAOS_SEED"] ?? 55_149);
 
 test(`chaos, seed ${SEED}: all pods as their specs ask for, then nothing is left of them`, async () => {
   console.log(await runChaos({ pods: 16, durationMs: 20_000, seed: SEED, runtimeDies: false }));

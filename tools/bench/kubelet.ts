@@ -77,6 +77,8 @@ export function benchConfig(minor: number, manifests: string): Readonly<Record<s
       "imagefs.available": "1%",
     },
     imageGCHighThresholdPercent: 100,
+    // A Go kubelet makes this folder at its start: at its usual place it would be the machine's own, not the box's.
+    volumePluginDir: "/var/lib/kubelet/volume-plugins",
     ...(minor >= 27 ? { containerRuntimeEndpoint: SOCKET } : {}),
     ...(minor >= 31 ? { failCgroupV1: false } : {}),
   };
@@ -123,6 +125,7 @@ export interface KubeletStart {
   readonly flags?: readonly string[];
   /** Folder for CPU profiles, of nodelet only. */
   readonly cpuProfile: string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The process of a kubelet in a box. */
@@ -142,7 +145,7 @@ export class KubeletProcess {
   static async start(box: Box, kubelet: Kubelet, start: KubeletStart): Promise<KubeletProcess> {
     const config = join(box.folder, "bench-config.json");
     writeFileSync(config, JSON.stringify(start.config));
-    const env = profileEnvironment(kubelet, start.cpuProfile);
+    const env = { ...profileEnvironment(kubelet, start.cpuProfile), ...start.env };
     const argv = [...kubeletArgv(kubelet, config), ...(start.flags ?? [])];
     const startedAtMs = monotonicMs();
     const running = box.spawnLogged(kubelet.label, argv, { env });
