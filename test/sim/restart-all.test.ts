@@ -75,6 +75,15 @@ const countsOf = (world: World) =>
     ...(statusOf(world)?.containerStatuses ?? []),
   ].map(({ name, restartCount }) => `${name} ${restartCount}`);
 
+/** Most attempts of one container that the runtime removed although they never ran. */
+function unstarted(world: World): number {
+  const { actions } = world.runtime;
+  const started = new Set(actions.filter(({ op }) => op === "startContainer").map(({ id }) => id));
+  const removed = actions.filter(({ op, id }) => op === "removeContainer" && !started.has(id));
+  const names = removed.map(({ container }) => container);
+  return Math.max(0, ...names.map((name) => names.filter((each) => each === name).length));
+}
+
 test("all containers are restarted in place, init containers first, and the pod stays Running", async () => {
   const world = new World(5);
   await begin(world);
@@ -114,9 +123,10 @@ test("an agent that is killed half way goes on where it was", async () => {
     await world.advance(60_000);
     const counts = countsOf(world).map((text) => Number(text.split(" ")[1]));
     const reported = `seed ${seed}: ${countsOf(world).join()}\n${world.trace.slice(-30).join("\n")}`;
-    // The source may still wait for its turn; nobody is ever ahead of a round.
+    // The source may still wait for its turn, and an attempt that was made and not started when the agent was killed
+    // counts as well; nobody is ever ahead of a round otherwise.
     const [least, most] = [Math.min(...counts), Math.max(...counts)];
-    assert.ok(least >= 1 && most - least <= 1, reported);
+    assert.ok(least >= 1 && most - least <= 1 + unstarted(world), reported);
     world.killAgent();
   }
 });
