@@ -1,9 +1,10 @@
 /** A server that says what a test wants, against the client's side of an HTTP/2 connection without a socket. */
-import { ascii, encodeHeaders, HpackDecoder } from "../../src/outside/grpc/hpack.ts";
-import { Http2Connection } from "../../src/outside/grpc/http2/connection.ts";
-import { frame, Http2FrameReader, PREFACE } from "../../src/outside/grpc/http2/frames.ts";
-import { HTTP2_LIMITS, type Http2Limits } from "../../src/outside/grpc/http2/limits.ts";
-import type { Http2Stream } from "../../src/outside/grpc/http2/stream.ts";
+
+import { Http2Connection } from "../../src/outside/http2/connection.ts";
+import { frame, Http2FrameReader, PREFACE } from "../../src/outside/http2/frames.ts";
+import { ascii, encodeHeaders, HpackDecoder } from "../../src/outside/http2/hpack.ts";
+import { HTTP2_LIMITS, type Http2Limits } from "../../src/outside/http2/limits.ts";
+import type { Http2Stream } from "../../src/outside/http2/stream.ts";
 
 /** A frame as a test sees it. */
 export interface SeenFrame {
@@ -59,7 +60,7 @@ const LARGEST_FRAME = 2 ** 24 - 1;
 /** The connection under test, with what it said and what it told. */
 export class Http2Peer {
   readonly connection: Http2Connection;
-  /** `ready`, `leaving`, `idle`, in order. */
+  /** `ready`, `leaving`, `idle`, `pong`, in order. */
   readonly told: string[] = [];
   /** Whether what the client writes is read. */
   isReading = true;
@@ -74,6 +75,7 @@ export class Http2Peer {
         ready: () => void this.told.push("ready"),
         leaving: () => void this.told.push("leaving"),
         idle: () => void this.told.push("idle"),
+        pong: () => void this.told.push("pong"),
       },
       { ...HTTP2_LIMITS, ...limits },
     );

@@ -1,6 +1,6 @@
 import { onAbort } from "../../kit/on-abort.ts";
-import { CODE } from "./http2/frames.ts";
-import type { Http2Reply } from "./http2/stream.ts";
+import { CODE } from "../http2/frames.ts";
+import type { Http2Reply } from "../http2/stream.ts";
 import type { CallReceiver, GrpcConnection, OpenedStream } from "./link.ts";
 import { frameMessage, MessageReader } from "./messages.ts";
 import { errorOfReply } from "./reply-status.ts";

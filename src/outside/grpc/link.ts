@@ -1,9 +1,9 @@
 import type { NetConnectOpts } from "node:net";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
-import { type GrpcRequestHead, RequestHeaderWriter } from "./http2/request-headers.ts";
-import { Http2Session } from "./http2/session.ts";
-import type { Http2Stream, StreamReceiver } from "./http2/stream.ts";
+import { Http2Session } from "../http2/http2.ts";
+import type { Http2Stream, StreamReceiver } from "../http2/stream.ts";
+import { type GrpcRequestHead, RequestHeaderWriter } from "./request-headers.ts";
 import { GrpcError } from "./status.ts";
 
 /**
@@ -147,7 +147,7 @@ export class GrpcConnection {
 
   #dial(): void {
     const session: Session = {
-      http2: new Http2Session(this.#address, {
+      http2: Http2Session.dial(this.#address, {
         ready: () => this.#ready(session),
         leaving: () => this.#replace(session),
         idle: () => this.#rest(session),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ascii, encodeHeaders, HpackDecoder, HpackError } from "./hpack.ts";
+import { ascii, encodeHeaders, HpackDecoder, HpackError } from "../http2/hpack.ts";
 import { RequestRepair } from "./request-repair.ts";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

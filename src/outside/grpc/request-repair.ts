@@ -5,7 +5,13 @@
  * nghttp2 resets such a stream without a word. This reads what a client sends, decodes every header block,
  * puts `localhost` where the authority cannot stand, and says the block again without compression.
  */
-import { ascii, encodeHeaders, type HeaderField, HpackDecoder, HpackError } from "./hpack.ts";
+import {
+  ascii,
+  encodeHeaders,
+  type HeaderField,
+  HpackDecoder,
+  HpackError,
+} from "../http2/hpack.ts";
 
 const PREFACE = ascii("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const FRAME_HEADER_BYTES = 9;

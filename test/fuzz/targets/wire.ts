@@ -1,10 +1,10 @@
 // Bytes that come over connections: HTTP, HTTP/2, SPDY, watches.
 import { readPath } from "../../../src/localapi/serve/request.ts";
-import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/outside/grpc/hpack.ts";
-import { Http2Error } from "../../../src/outside/grpc/http2/frames.ts";
 import { MessageReader } from "../../../src/outside/grpc/messages.ts";
 import { RequestRepair } from "../../../src/outside/grpc/request-repair.ts";
 import { GrpcError } from "../../../src/outside/grpc/status.ts";
+import { Http2Error } from "../../../src/outside/http2/frames.ts";
+import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/outside/http2/hpack.ts";
 import { LineSplitter } from "../../../src/outside/kube/transport/json-lines.ts";
 import { parseHttpTarget } from "../../../src/outside/net/dial.ts";
 import { decodeHealthStatus } from "../../../src/outside/net/health-codec.ts";
@@ -90,7 +90,8 @@ function repaired(pieces: readonly Uint8Array[]): unknown {
 /** What a client with three requests under way says and tells when a server sends this. */
 function answered(pieces: readonly Uint8Array[]): unknown {
   const peer = new Http2Peer({ connectionWindowBytes: 65_535, streamWindowBytes: 200 });
-  const streams = [peer.open(), peer.open(Buffer.alloc(20_000)), peer.open()];
+  const streams = [peer.open(), peer.open(Buffer.alloc(20_000)), peer.open(Buffer.alloc(0))];
+  peer.connection.ping();
   const result = outcome(
     () => {
       for (const piece of pieces) peer.send(piece);
@@ -227,7 +228,7 @@ export const WIRE_TARGETS = [
   }),
   bytesTarget({
     name: "hpack",
-    files: ["grpc/hpack.ts"],
+    files: ["http2/hpack.ts"],
     seeds: [
       HEADERS,
       hex("8286 84be 5886 a8eb 1064 9cbf"),
@@ -262,7 +263,7 @@ export const WIRE_TARGETS = [
   }),
   bytesTarget({
     name: "http2-answers",
-    files: ["grpc/http2/", "grpc/hpack.ts"],
+    files: ["http2/"],
     seeds: [
       Buffer.concat([
         h2Frame(4, 0, hex("0003 00000064 0004 00010000"), 0),

@@ -1,47 +1,26 @@
-import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
-import { constants } from "node:http2";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { onAbort } from "../../../kit/on-abort.ts";
-import { type H2Session, wasNotTaken } from "./h2-session.ts";
-import { LineSplitter } from "./json-lines.ts";
+import { CODE } from "../../http2/frames.ts";
+import type { Http2Fields } from "../../http2/reply-headers.ts";
+import type { Http2Reply, Http2ReplyHead, Http2Stream } from "../../http2/stream.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
+import { type H2Receiver, type H2Session, NotTakenError } from "./h2-session.ts";
 import type { ApiReply } from "./transport.ts";
+import { WatchLines } from "./watch-lines.ts";
 
 /** Largest answer that is read, before and after unpacking. */
 const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 
-/** The server did not process the request: it may be sent again, whatever its method. */
-export class NotTakenError extends OutsideError {
-  constructor(message: string, cause?: unknown) {
-    super("unavailable", message, { cause });
-    this.name = "NotTakenError";
-  }
-}
+const NOTHING = Buffer.alloc(0);
 
 /** One request on a session. */
 export interface H2ApiRequest {
-  readonly headers: OutgoingHttpHeaders;
-  readonly body?: string;
+  readonly block: Uint8Array;
+  readonly body?: string | undefined;
   readonly timeoutMs: number;
-}
-
-/** Makes one request on the session and reads the whole answer. */
-export async function exchange(
-  session: H2Session,
-  request: H2ApiRequest,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<ApiReply> {
-  signal.throwIfAborted();
-  const call = new Call(session, request, clock, signal);
-  try {
-    const headers = await call.head;
-    return await call.readAll(headers);
-  } finally {
-    call.end();
-  }
 }
 
 /** A request whose answer is read line by line. */
@@ -49,175 +28,186 @@ export type LineReply =
   | { readonly kind: "lines"; readonly lines: AsyncIterable<string> }
   | { readonly kind: "refused"; readonly reply: ApiReply };
 
-/** Makes a request whose answer goes on; when `lifetimeMs` is over it is given up. */
-export async function exchangeLines(
+/** A request whose answer goes on: until `lifetimeMs` is over, or what `onOpen` got is called. */
+export interface H2LineRequest extends H2ApiRequest {
+  readonly lifetimeMs: number;
+  /** The result is called when the answer is over. */
+  readonly onOpen: (stop: () => void) => () => void;
+}
+
+/** Makes one request on the session and reads the whole answer. */
+export function exchange(
   session: H2Session,
-  request: H2ApiRequest & {
-    readonly lifetimeMs: number;
-    readonly onOpen: (stop: () => void) => () => void;
-  },
+  request: H2ApiRequest,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ApiReply> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    new Call(session, request, { clock, signal, reply: resolve, failed: reject });
+  });
+}
+
+/** Makes a request whose answer goes on; when `lifetimeMs` is over it is given up. */
+export function exchangeLines(
+  session: H2Session,
+  request: H2LineRequest,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<LineReply> {
-  signal.throwIfAborted();
-  const call = new Call(session, request, clock, signal);
-  try {
-    const headers = await call.head;
-    if (headers[":status"] === 200) {
-      call.extend(request.lifetimeMs);
-      return { kind: "lines", lines: call.lines(request.onOpen) };
-    }
-    const reply = await call.readAll(headers);
-    call.end();
-    return { kind: "refused", reply };
-  } catch (error) {
-    call.end();
-    throw error;
-  }
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    new Call(session, request, {
+      clock,
+      signal,
+      watch: request,
+      lines: (lines) => resolve({ kind: "lines", lines }),
+      reply: (reply) =>
+        Promise.resolve(reply).then((whole) => resolve({ kind: "refused", reply: whole }), reject),
+      failed: reject,
+    });
+  });
 }
 
-type Head = IncomingHttpHeaders & { readonly ":status"?: number };
+/** Who gets what comes of a call. */
+interface Outcome {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly watch?: Pick<H2LineRequest, "lifetimeMs" | "onOpen">;
+  readonly lines?: (lines: WatchLines) => void;
+  readonly reply: (reply: ApiReply | Promise<ApiReply>) => void;
+  readonly failed: (error: Error) => void;
+}
 
-/** One request under way, under a deadline of its own: Node may not report the end of a stream. */
-class Call {
-  readonly head: Promise<Head>;
-  readonly #stream: ClientHttp2Stream;
-  readonly #release: () => void;
-  readonly #forget: () => void;
-  readonly #clock: Clock;
-  readonly #signal: AbortSignal;
+/** One request under way, with a deadline of its own. */
+class Call implements H2Receiver {
+  readonly #session: H2Session;
+  readonly #outcome: Outcome;
+  readonly #stream: Http2Stream;
+  readonly #forgetSignal: () => void;
   #cancelDeadline: () => void;
-  #fail: (error: Error) => void = () => {};
-  #failure: Error | undefined;
-  #answered = false;
+  #forgetWatch: (() => void) | undefined;
+  #lines: WatchLines | undefined;
+  /** The body: as text when it came in one piece. */
+  #text: string | undefined;
+  readonly #body = new GrowingBytes();
+  #isOver = false;
 
-  constructor(session: H2Session, request: H2ApiRequest, clock: Clock, signal: AbortSignal) {
-    this.#clock = clock;
-    this.#signal = signal;
-    const { stream, release } = session.open(request.headers, {
-      endStream: request.body === undefined,
-      onLost: (error) => this.#abandon(error),
-    });
-    this.#stream = stream;
-    this.#release = release;
-    this.#cancelDeadline = this.#deadline(request.timeoutMs);
-    this.#forget = onAbort(signal, () => this.#abandon(signal.reason as Error));
-    this.head = new Promise((resolve, reject) => {
-      this.#fail = reject;
-      stream.once("response", (headers) => {
-        this.#answered = true;
-        resolve(headers as Head);
-      });
-      stream.once("error", (error) => this.#broke(error));
-      stream.once("close", () => this.#broke(undefined));
-    });
-    // Awaited later; until then the rejection must not count as unhandled.
-    this.head.catch(() => {});
-    if (request.body !== undefined) stream.end(request.body);
+  /** Throws `NotTakenError` when the session has just been retired. */
+  constructor(session: H2Session, { block, body, timeoutMs }: H2ApiRequest, outcome: Outcome) {
+    this.#session = session;
+    this.#outcome = outcome;
+    this.#stream = session.open(block, body === undefined ? NOTHING : Buffer.from(body), this);
+    this.#cancelDeadline = this.#deadline(timeoutMs);
+    this.#forgetSignal = onAbort(outcome.signal, () => this.#abort());
   }
 
-  /** From now on there is so much time left. */
-  extend(lifetimeMs: number): void {
+  /** Of the stream: the answer begins. */
+  headers({ status }: Http2ReplyHead): void {
+    const { watch, lines } = this.#outcome;
+    if (!watch || !lines || status !== 200) return;
     this.#cancelDeadline();
-    this.#cancelDeadline = this.#deadline(lifetimeMs);
+    this.#cancelDeadline = this.#deadline(watch.lifetimeMs);
+    this.#lines = new WatchLines({
+      pause: () => this.#session.pause(this.#stream),
+      resume: () => this.#session.resume(this.#stream),
+      cancel: () => this.#close(),
+    });
+    this.#forgetWatch = watch.onOpen(() => {
+      this.#lines?.stop();
+      this.#close();
+    });
+    lines(this.#lines);
   }
 
-  async readAll(headers: Head): Promise<ApiReply> {
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    let isComplete = false;
-    await new Promise<void>((resolve, reject) => {
-      this.#fail = reject;
-      if (this.#failure) reject(this.#failure);
-      this.#stream.on("data", (part: Buffer) => {
-        parts.push(part);
-        bytes += part.length;
-        if (bytes > MAX_REPLY_BYTES) this.#abandon(tooLarge());
-      });
-      this.#stream.once("end", () => {
-        // The end of a stream that was reset is the end of what came through.
-        isComplete = this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
-        if (isComplete) resolve();
-      });
-      this.#stream.once("close", () => {
-        // Every stream is closed in the end; creating an error for each would cost its stack trace.
-        if (!isComplete)
-          reject(this.#failure ?? new OutsideError("unavailable", "the answer was cut off"));
-      });
-    });
-    const packed = Buffer.concat(parts, bytes);
-    const body = headers["content-encoding"] === "gzip" ? await unpacked(packed) : packed;
-    return { status: headers[":status"] ?? 0, headers: flat(headers), body: body.toString("utf8") };
-  }
-
-  async *lines(onOpen: (stop: () => void) => () => void): AsyncGenerator<string, void> {
-    const splitter = new LineSplitter();
-    let stopped = false;
-    const forget = onOpen(() => {
-      stopped = true;
-      this.#stream.close(constants.NGHTTP2_CANCEL);
-      this.#stream.destroy();
-    });
-    try {
-      for await (const chunk of this.#stream) yield* splitter.push(chunk as Buffer);
-      if (this.#failure) throw this.#failure;
-      const rest = splitter.rest();
-      if (rest !== "") yield rest;
-    } catch (error) {
-      if (stopped) return;
-      this.#signal.throwIfAborted();
-      throw this.#failure ?? asOutside(error);
-    } finally {
-      forget();
-      this.end();
+  /** Of the stream: a piece of the answer. */
+  data(piece: Buffer, isLast: boolean): void {
+    if (this.#lines) {
+      this.#pushLines(this.#lines, piece);
+      return;
     }
+    const body = this.#body;
+    if (isLast && body.length === 0 && !isGzipped(this.#stream.reply?.headers))
+      this.#text = piece.toString("utf8");
+    else if (body.length + piece.length > MAX_REPLY_BYTES) this.#fail(tooLarge());
+    else body.add(piece);
   }
 
-  /** Gives the stream back, whatever state it is in. May be called again. */
-  end(): void {
-    this.#cancelDeadline();
-    this.#forget();
-    this.#release();
-    if (this.#stream.destroyed || this.#isOver()) return;
-    this.#stream.close(constants.NGHTTP2_CANCEL);
-    this.#stream.destroy();
-  }
-
-  /** Whether both sides have sent all: such a stream closes by itself, and a reset would be one more frame. */
-  #isOver(): boolean {
-    const { readableEnded, writableFinished, rstCode } = this.#stream;
-    return readableEnded && writableFinished && rstCode === constants.NGHTTP2_NO_ERROR;
-  }
-
-  #deadline(ms: number): () => void {
-    return this.#clock.alarm(ms, () =>
-      this.#abandon(new OutsideError("deadline", `the server did not answer within ${ms} ms`)),
+  /** Of the stream: the answer is whole. */
+  end({ status, headers }: Http2Reply): void {
+    this.#close();
+    if (this.#lines) {
+      this.#lines.finish();
+      return;
+    }
+    // Fields that are not there are not in the object.
+    const fields = headers as Readonly<Record<string, string>>;
+    const gzipped = isGzipped(headers) && this.#body.length > 0;
+    this.#outcome.reply(
+      gzipped
+        ? decompressed(this.#body.take()).then((body) => ({ status, headers: fields, body }))
+        : { status, headers: fields, body: this.#text ?? this.#body.take().toString("utf8") },
     );
   }
 
-  #abandon(error: Error): void {
-    this.#failure ??= error;
-    this.#fail(error);
-    this.#stream.close(constants.NGHTTP2_CANCEL);
-    this.#stream.destroy(error);
+  /** Of the stream: it was ended before the answer was whole. */
+  reset(code: number, message: string): void {
+    const wasNotTaken = code === CODE.refusedStream && !this.#stream.reply;
+    this.#fail(wasNotTaken ? new NotTakenError(message) : new OutsideError("unavailable", message));
   }
 
-  #broke(error: Error | undefined): void {
-    const { rstCode } = this.#stream;
-    if (error === undefined && rstCode === constants.NGHTTP2_NO_ERROR && this.#answered) return;
-    const message = error?.message ?? `the stream was closed with code ${rstCode}`;
-    const failure =
-      !this.#answered && wasNotTaken(this.#stream)
-        ? new NotTakenError(message, error)
-        : new OutsideError("unavailable", message, { cause: error });
-    this.#failure ??= failure;
-    this.#fail(this.#failure);
+  /** Of the connection: it is gone. */
+  lost(error: OutsideError): void {
+    // Without an identifier the request was never sent.
+    this.#fail(this.#stream.id === 0 ? new NotTakenError(error.message) : error);
+  }
+
+  #pushLines(lines: WatchLines, piece: Buffer): void {
+    try {
+      lines.push(piece);
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #deadline(ms: number): () => void {
+    return this.#outcome.clock.alarm(ms, () =>
+      this.#fail(new OutsideError("deadline", `the server did not answer within ${ms} ms`)),
+    );
+  }
+
+  #abort(): void {
+    const error = this.#outcome.signal.reason as Error;
+    this.#lines?.abort(error);
+    this.#fail(error);
+  }
+
+  #fail(error: Error): void {
+    if (this.#isOver) return;
+    this.#close();
+    if (this.#lines) this.#lines.finish(error);
+    else this.#outcome.failed(error);
+  }
+
+  /** Gives back what the call holds, and resets a stream on which something is still to come. May be called again. */
+  #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelDeadline();
+    this.#forgetSignal();
+    this.#forgetWatch?.();
+    this.#session.cancel(this.#stream);
   }
 }
 
-async function unpacked(packed: Buffer): Promise<Buffer> {
+function isGzipped(headers: Http2Fields | undefined): boolean {
+  return headers?.["content-encoding"] === "gzip";
+}
+
+async function decompressed(gzipped: Buffer): Promise<string> {
   try {
-    return await promisify(gunzip)(packed, { maxOutputLength: MAX_REPLY_BYTES });
+    const body = await promisify(gunzip)(gzipped, { maxOutputLength: MAX_REPLY_BYTES });
+    return body.toString("utf8");
   } catch (error) {
     throw new OutsideError("invalid", `the answer cannot be unpacked: ${messageOf(error)}`, {
       cause: error,
@@ -227,17 +217,4 @@ async function unpacked(packed: Buffer): Promise<Buffer> {
 
 function tooLarge(): OutsideError {
   return new OutsideError("invalid", `the answer is longer than ${MAX_REPLY_BYTES} bytes`);
-}
-
-function asOutside(error: unknown): OutsideError {
-  return error instanceof OutsideError
-    ? error
-    : new OutsideError("unavailable", messageOf(error), { cause: error });
-}
-
-function flat(headers: Head): Readonly<Record<string, string>> {
-  const entries = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : `${value}`]),
-  );
 }

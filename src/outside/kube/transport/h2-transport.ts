@@ -1,16 +1,16 @@
-import type { OutgoingHttpHeaders } from "node:http2";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
-import { isOutside, OutsideError } from "../../../kit/errors.ts";
+import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import { after } from "../../../kit/instant.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Random } from "../../../kit/random.ts";
 import { within } from "../../../kit/within.ts";
 import type { ApiActivity } from "../activity.ts";
 import { dialServer } from "./dial.ts";
-import { exchange, exchangeLines, NotTakenError } from "./h2-exchange.ts";
-import { H2Session } from "./h2-session.ts";
+import { exchange, exchangeLines } from "./h2-exchange.ts";
+import { H2Session, NotTakenError } from "./h2-session.ts";
+import { ApiHeaderWriter, type ApiRequestHead } from "./request-headers.ts";
 import type {
   ApiEndpoint,
   ApiReply,
@@ -42,6 +42,7 @@ export class H2Transport implements ApiTransport {
   readonly #deps: TransportDeps;
   readonly #authority: string;
   readonly #prefix: string;
+  readonly #headers: ApiHeaderWriter;
   readonly #sessions = new Set<H2Session>();
   readonly #watches = new Set<() => void>();
   readonly #reachable = new Cell(false);
@@ -58,6 +59,11 @@ export class H2Transport implements ApiTransport {
     const url = new URL(endpoint.server);
     this.#authority = url.host;
     this.#prefix = url.pathname.replace(/\/+$/, "");
+    this.#headers = new ApiHeaderWriter({
+      authority: this.#authority,
+      userAgent: deps.userAgent,
+      fields: endpoint.credentials.headers ?? {},
+    });
     this.#stopFollowing = endpoint.credentials.identity?.subscribe(() => this.#renew());
     this.#noteClosed = deps.activity.opened();
   }
@@ -74,15 +80,13 @@ export class H2Transport implements ApiTransport {
     const { clock } = this.#deps;
     const deadline = after(clock.monotonic(), request.timeoutMs);
     const repeatable = request.method === "GET";
+    const { body } = request;
     const send = async (refused: boolean) => {
-      const headers = {
-        ...(await this.#headers(request, refused, signal)),
-        "accept-encoding": "gzip",
-      };
-      return await this.#resending({ repeatable, deadline, signal }, (session, timeoutMs) => {
-        const body = request.body === undefined ? {} : { body: request.body };
-        return exchange(session, { headers, timeoutMs, ...body }, clock, signal);
-      });
+      const authorization = await this.#authorization(refused, signal);
+      const block = this.#block(request, authorization, true);
+      return await this.#resending({ repeatable, deadline, signal }, (session, timeoutMs) =>
+        exchange(session, { block, body, timeoutMs }, clock, signal),
+      );
     };
     const reply = await send(false);
     if (reply.status !== 401 || !this.#endpoint.credentials.token) return reply;
@@ -98,10 +102,11 @@ export class H2Transport implements ApiTransport {
       return () => void this.#watches.delete(stop);
     };
     const send = async (refused: boolean) => {
-      const headers = await this.#headers({ method: "GET", path }, refused, signal);
+      const authorization = await this.#authorization(refused, signal);
+      const block = this.#block({ method: "GET", path }, authorization, false);
       const terms = { repeatable: true, deadline, signal };
       return await this.#resending(terms, (session, timeoutMs) =>
-        exchangeLines(session, { headers, timeoutMs, lifetimeMs, onOpen }, clock, signal),
+        exchangeLines(session, { block, timeoutMs, lifetimeMs, onOpen }, clock, signal),
       );
     };
     let reply = await send(false);
@@ -125,7 +130,9 @@ export class H2Transport implements ApiTransport {
     const { clock } = this.#deps;
     const left = () => Math.max(1, deadline - clock.monotonic());
     for (let sent = 1; ; sent += 1) {
-      const session = this.#freeSession() ?? (await this.#newSession(left(), signal));
+      let session = this.#freeSession();
+      // Others that waited for the same connection may have taken its streams meanwhile.
+      while (!session || session.freeStreams <= 0) session = await this.#newSession(left(), signal);
       try {
         return await send(session, left());
       } catch (error) {
@@ -168,16 +175,12 @@ export class H2Transport implements ApiTransport {
     if (waitMs > 0) await new Promise<void>((resolve) => clock.alarm(waitMs, resolve));
     try {
       const identity = this.#endpoint.credentials.identity?.get();
-      const socket = await dialServer(this.#endpoint, identity, ["h2"], {
+      const dialed = await dialServer(this.#endpoint, identity, {
         clock,
         onLookup: (seconds) =>
           this.#deps.activity.tell({ kind: "lookup", host: this.#authority, seconds }),
       });
-      if (socket.alpnProtocol !== "h2") {
-        socket.destroy();
-        throw new OutsideError("unavailable", `${this.#authority} does not speak HTTP/2`);
-      }
-      const session = new H2Session(socket, `https://${this.#authority}`, {
+      const session = new H2Session(dialed, {
         clock,
         onRetired: (retired) => this.#sessions.delete(retired),
       });
@@ -205,32 +208,31 @@ export class H2Transport implements ApiTransport {
     });
   }
 
-  async #headers(
-    request: Pick<ApiRequest, "method" | "path" | "body" | "contentType" | "headers">,
-    refused: boolean,
-    signal: AbortSignal,
-  ): Promise<OutgoingHttpHeaders> {
-    const { credentials } = this.#endpoint;
-    const token = await credentials.token?.(refused, signal);
-    const { basic } = credentials;
-    const authorization =
-      token !== undefined
-        ? `Bearer ${token}`
-        : basic && `Basic ${btoa(`${basic.username}:${basic.password}`)}`;
-    return {
-      ...request.headers,
-      ":method": request.method,
-      ":path": `${this.#prefix}${request.path}`,
-      ":authority": this.#authority,
-      ":scheme": "https",
-      accept: "application/json",
-      "user-agent": this.#deps.userAgent,
-      ...(request.body === undefined
-        ? {}
-        : { "content-type": request.contentType ?? "application/json" }),
-      ...(authorization === undefined ? {} : { authorization }),
-      ...credentials.headers,
+  async #authorization(refused: boolean, signal: AbortSignal): Promise<string | undefined> {
+    const { token, basic } = this.#endpoint.credentials;
+    const bearer = await token?.(refused, signal);
+    if (bearer !== undefined) return `Bearer ${bearer}`;
+    return basic && `Basic ${btoa(`${basic.username}:${basic.password}`)}`;
+  }
+
+  #block(
+    { method, path, body, contentType, headers }: Omit<ApiRequest, "timeoutMs">,
+    authorization: string | undefined,
+    acceptsGzip: boolean,
+  ): Uint8Array {
+    const head: ApiRequestHead = {
+      method,
+      path: `${this.#prefix}${path}`,
+      contentType: body === undefined ? undefined : (contentType ?? "application/json"),
+      authorization,
+      acceptsGzip,
+      fields: headers,
     };
+    try {
+      return this.#headers.write(head);
+    } catch (error) {
+      throw new OutsideError("invalid", `the request cannot be sent: ${messageOf(error)}`);
+    }
   }
 }
 

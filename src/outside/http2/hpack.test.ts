@@ -9,6 +9,7 @@ import {
   HpackError,
   HpackListError,
 } from "./hpack.ts";
+import { HUFFMAN_BITS } from "./hpack-tables.ts";
 
 const LIMITS = { tableBytes: 4096, listBytes: 65_536 };
 
@@ -224,5 +225,37 @@ test("HpackDecoder ends with fields or HpackError whatever it is given", () => {
       }
     }),
     { numRuns: 2000 },
+  );
+});
+
+/** Codes as texts of bits, in the order of RFC 7541, 5.2: by length, then by byte. */
+function huffmanCodes(): readonly string[] {
+  const codes: string[] = [];
+  let code = 0;
+  let length = 0;
+  const order = HUFFMAN_BITS.map((bits, byte) => ({ bits, byte }));
+  for (const { bits, byte } of order.sort((a, b) => a.bits - b.bits || a.byte - b.byte)) {
+    code = (code + (length === 0 ? 0 : 1)) * 2 ** (bits - length);
+    length = bits;
+    codes[byte] = code.toString(2).padStart(bits, "0");
+  }
+  return codes;
+}
+
+test("HpackDecoder reads Huffman codes of any length, one after the other", () => {
+  const codes = huffmanCodes();
+  const decodes = (text: Uint8Array) => {
+    const bits = Array.from(text, (byte) => codes[byte]).join("");
+    const padded = bits.padEnd(Math.ceil(bits.length / 8) * 8, "1");
+    const bytes = (padded.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2));
+    const head = bytes.length < 127 ? [bytes.length | 0x80] : [0xff, bytes.length - 127];
+    const block = Buffer.from([0, 1, 0x61, ...head, ...bytes]);
+    const [field] = new HpackDecoder({ tableBytes: 0, listBytes: 65_536 }).decode(block);
+    assert.deepEqual(Buffer.from(field?.value ?? []), Buffer.from(text));
+  };
+  for (let byte = 0; byte < 256; byte += 1) decodes(Uint8Array.of(byte));
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 60 }), decodes));
+  fc.assert(
+    fc.property(fc.string({ maxLength: 100 }), (text) => decodes(Buffer.from(text, "latin1"))),
   );
 });

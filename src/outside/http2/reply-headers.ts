@@ -1,12 +1,16 @@
 // pure
 /** Header blocks of replies, decoded and validated (RFC 9113, 8.2 and 8.3). */
-import { type HeaderField, HpackDecoder, HpackError, HpackListError } from "../hpack.ts";
+
 import { CODE, Http2Error } from "./frames.ts";
+import { type HeaderField, HpackDecoder, HpackError, HpackListError } from "./hpack.ts";
 
 /** Fields by name; several of one name are joined by commas. `:status` is a number, and missing in trailers. */
 export interface Http2Fields {
   readonly [name: string]: string | undefined;
 }
+
+/** Of an answer without trailers. */
+export const NO_FIELDS: Http2Fields = Object.freeze({});
 
 /** A block as it is understood: fields, or why this one stream has to end. */
 export type DecodedBlock =
@@ -25,6 +29,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** Visible characters, blanks, tabs and bytes above ASCII; no blanks around them. */
 const VALUE = /^(?![ \t])[\t\x20-\x7e\x80-\xff]*(?<![ \t])$/;
 const STATUS = /^[1-5]\d\d$/;
+const STATUS_NAME = ":status";
 /** Fields of a connection of HTTP/1.1 (RFC 9113, 8.2.2). */
 const OF_CONNECTIONS: ReadonlySet<string> = new Set([
   "connection",
@@ -33,6 +38,13 @@ const OF_CONNECTIONS: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+
+/** A field as text, and whether it can stand among others. */
+interface TextField {
+  readonly name: string;
+  readonly value: string;
+  readonly isValid: boolean;
+}
 
 /** Why a header block cannot stand where it does in its stream (RFC 9113, 8.1). */
 export function blockError(
@@ -61,6 +73,8 @@ export class ReplyHeaderReader {
   /** Blocks with what they mean, as long as the dynamic table is what it was. */
   #known: { readonly block: Buffer; readonly decoded: DecodedBlock }[] = [];
   #knownAt = 0;
+  /** Fields that are in a table come again. */
+  readonly #texts = new WeakMap<HeaderField, TextField>();
 
   constructor(listBytes: number) {
     this.#decoder = new HpackDecoder({ tableBytes: TABLE_BYTES, listBytes });
@@ -72,9 +86,49 @@ export class ReplyHeaderReader {
     if (this.#knownAt === decoder.changes)
       for (const known of this.#known) if (known.block.equals(block)) return known.decoded;
     const before = decoder.changes;
-    const decoded = decodedBlock(decoder, block);
+    const decoded = this.#decode(block);
     if (decoder.changes === before) this.#remember(block, decoded);
     return decoded;
+  }
+
+  #decode(block: Uint8Array): DecodedBlock {
+    try {
+      return this.#validated(this.#decoder.decode(block));
+    } catch (error) {
+      if (error instanceof HpackListError) return { kind: "tooLong", message: error.message };
+      if (error instanceof HpackError) throw new Http2Error(CODE.compression, error.message);
+      throw error;
+    }
+  }
+
+  #validated(list: readonly HeaderField[]): DecodedBlock {
+    // Without a prototype, as the names are the peer's.
+    const fields = Object.create(null) as Record<string, string>;
+    let status: number | undefined;
+    let isFirst = true;
+    for (const field of list) {
+      const { name, value, isValid } = this.#textOf(field);
+      if (!isValid || (name === STATUS_NAME && !isFirst))
+        return { kind: "malformed", message: `a field ${JSON.stringify(name)} that cannot stand` };
+      isFirst = false;
+      if (name === STATUS_NAME) status = Number(value);
+      else {
+        const former = fields[name];
+        fields[name] = former === undefined ? value : `${former}, ${value}`;
+      }
+    }
+    return status === undefined
+      ? { kind: "trailers", fields }
+      : { kind: "headers", status, fields };
+  }
+
+  #textOf(field: HeaderField): TextField {
+    let text = this.#texts.get(field);
+    if (text === undefined) {
+      text = textField(field);
+      this.#texts.set(field, text);
+    }
+    return text;
   }
 
   #remember(block: Uint8Array, decoded: DecodedBlock): void {
@@ -85,33 +139,14 @@ export class ReplyHeaderReader {
   }
 }
 
-function decodedBlock(decoder: HpackDecoder, block: Uint8Array): DecodedBlock {
-  try {
-    return validated(decoder.decode(block));
-  } catch (error) {
-    if (error instanceof HpackListError) return { kind: "tooLong", message: error.message };
-    if (error instanceof HpackError) throw new Http2Error(CODE.compression, error.message);
-    throw error;
-  }
-}
-
-function validated(list: readonly HeaderField[]): DecodedBlock {
-  // Without a prototype, as the names are the peer's.
-  const fields = Object.create(null) as Record<string, string>;
-  let status: number | undefined;
-  for (const [index, field] of list.entries()) {
-    const name = latin1(field.name);
-    const value = latin1(field.value);
-    if (name === ":status" && index === 0 && STATUS.test(value)) {
-      status = Number(value);
-      continue;
-    }
-    if (!NAME.test(name) || !VALUE.test(value) || OF_CONNECTIONS.has(name))
-      return { kind: "malformed", message: `a field ${JSON.stringify(name)} that cannot stand` };
-    const former = fields[name];
-    fields[name] = former === undefined ? value : `${former}, ${value}`;
-  }
-  return status === undefined ? { kind: "trailers", fields } : { kind: "headers", status, fields };
+function textField(field: HeaderField): TextField {
+  const name = latin1(field.name);
+  const value = latin1(field.value);
+  const isValid =
+    name === STATUS_NAME
+      ? STATUS.test(value)
+      : NAME.test(name) && VALUE.test(value) && !OF_CONNECTIONS.has(name);
+  return { name, value, isValid };
 }
 
 function latin1(bytes: Uint8Array): string {

@@ -9,7 +9,7 @@ import {
   OK,
   settingsOf,
   word,
-} from "../../../../test/support/http2-peer.ts";
+} from "../../../test/support/http2-peer.ts";
 import { frame, Http2Error } from "./frames.ts";
 
 const ping = (bytes = 8, flags = 0, streamId = 0) =>

@@ -29,9 +29,11 @@ export interface HpackLimits {
 /** Overhead of a table entry beside its texts (RFC 7541, 4.1). */
 const FIELD_OVERHEAD_BYTES = 32;
 
-const STATIC_FIELDS: readonly (readonly [Uint8Array, Uint8Array])[] = STATIC_TABLE.map(
-  ([name, value]) => [ascii(name), ascii(value)],
-);
+const STATIC_FIELDS: readonly HeaderField[] = STATIC_TABLE.map(([name, value]) => ({
+  name: ascii(name),
+  value: ascii(value),
+  neverIndexed: false,
+}));
 
 /** ASCII text as bytes. */
 export function ascii(text: string): Uint8Array {
@@ -42,7 +44,7 @@ export function ascii(text: string): Uint8Array {
 export class HpackDecoder {
   readonly #limits: HpackLimits;
   /** Newest first. */
-  readonly #dynamic: (readonly [Uint8Array, Uint8Array])[] = [];
+  readonly #dynamic: HeaderField[] = [];
   #dynamicBytes = 0;
   #maxBytes: number;
   #changes = 0;
@@ -57,7 +59,7 @@ export class HpackDecoder {
     return this.#changes;
   }
 
-  /** The fields of a whole header block. Throws `HpackError`. */
+  /** The fields of a whole header block; one that stands in a table is the same object each time. Throws `HpackError`. */
   decode(block: Uint8Array): readonly HeaderField[] {
     const input = new BlockReader(block);
     const fields: HeaderField[] = [];
@@ -65,7 +67,7 @@ export class HpackDecoder {
     while (!input.ended) {
       const field = this.#next(input, listBytes === 0);
       if (!field) continue;
-      listBytes += sizeOf(field.name, field.value);
+      listBytes += sizeOf(field);
       if (listBytes <= this.#limits.listBytes) fields.push(field);
     }
     if (listBytes > this.#limits.listBytes)
@@ -75,10 +77,7 @@ export class HpackDecoder {
 
   #next(input: BlockReader, first: boolean): HeaderField | undefined {
     const lead = input.peek();
-    if (lead & 0x80) {
-      const [name, value] = this.#entry(input.integer(7));
-      return { name, value, neverIndexed: false };
-    }
+    if (lead & 0x80) return this.#entry(input.integer(7));
     if ((lead & 0xe0) === 0x20) {
       if (!first) throw new HpackError("dynamic table size update after a header field");
       this.#resize(input.integer(5));
@@ -86,13 +85,13 @@ export class HpackDecoder {
     }
     const indexed = (lead & 0xc0) === 0x40;
     const index = input.integer(indexed ? 6 : 4);
-    const name = index === 0 ? input.text() : this.#entry(index)[0];
-    const value = input.text();
-    if (indexed) this.#add(name, value);
-    return { name, value, neverIndexed: (lead & 0xf0) === 0x10 };
+    const name = index === 0 ? input.text() : this.#entry(index).name;
+    const field = { name, value: input.text(), neverIndexed: (lead & 0xf0) === 0x10 };
+    if (indexed) this.#add(field);
+    return field;
   }
 
-  #entry(index: number): readonly [Uint8Array, Uint8Array] {
+  #entry(index: number): HeaderField {
     const entry =
       index <= STATIC_FIELDS.length
         ? STATIC_FIELDS[index - 1]
@@ -109,9 +108,9 @@ export class HpackDecoder {
     this.#evict();
   }
 
-  #add(name: Uint8Array, value: Uint8Array): void {
-    this.#dynamic.unshift([name, value]);
-    this.#dynamicBytes += sizeOf(name, value);
+  #add(field: HeaderField): void {
+    this.#dynamic.unshift(field);
+    this.#dynamicBytes += sizeOf(field);
     this.#changes += 1;
     this.#evict();
   }
@@ -120,12 +119,12 @@ export class HpackDecoder {
     while (this.#dynamicBytes > this.#maxBytes) {
       const oldest = this.#dynamic.pop();
       if (!oldest) return;
-      this.#dynamicBytes -= sizeOf(...oldest);
+      this.#dynamicBytes -= sizeOf(oldest);
     }
   }
 }
 
-/** The fields as literals that touch no table, so that no decoder state changes. */
+/** The fields as literals that touch no table, so that no decoder state changes (RFC 7541, 6.2.2 and 6.2.3). */
 export function encodeHeaders(fields: readonly HeaderField[]): Uint8Array {
   const out: number[] = [];
   for (const { name, value, neverIndexed } of fields) {
@@ -136,7 +135,7 @@ export function encodeHeaders(fields: readonly HeaderField[]): Uint8Array {
   return Uint8Array.from(out);
 }
 
-function sizeOf(name: Uint8Array, value: Uint8Array): number {
+function sizeOf({ name, value }: HeaderField): number {
   return name.length + value.length + FIELD_OVERHEAD_BYTES;
 }
 
@@ -192,7 +191,7 @@ class BlockReader {
     const bytes = this.#block.subarray(this.#at, this.#at + length);
     if (bytes.length < length) throw new HpackError("the header block ends within a string");
     this.#at += length;
-    return huffman ? decodeHuffman(bytes) : Uint8Array.from(bytes);
+    return huffman ? decodeHuffman(bytes) : new Uint8Array(bytes);
   }
 }
 
@@ -228,7 +227,56 @@ const HUFFMAN_TREE: HuffmanNode = (() => {
   return root;
 })();
 
+/** Codes of at most so many bits are looked up, which are those of letters, digits and what texts mostly have beside them. */
+const SHORT_BITS = 8;
+const SHORT_CODES = new Uint16Array(2 ** SHORT_BITS);
+
+/** What the bits begin with: the code's length, and eight bits further up its byte; 0 where the code is longer. */
+function fillShortCodes(): void {
+  for (let bits = 0; bits < SHORT_CODES.length; bits += 1) {
+    let at: HuffmanNode | undefined = HUFFMAN_TREE;
+    for (let length = 1; length <= SHORT_BITS && at; length += 1) {
+      at = at.next[(bits >> (SHORT_BITS - length)) & 1 ? 1 : 0];
+      if (at?.byte === undefined) continue;
+      SHORT_CODES[bits] = (at.byte << 8) | length;
+      break;
+    }
+  }
+}
+fillShortCodes();
+
 function decodeHuffman(bytes: Uint8Array): Uint8Array {
+  return decodeShort(bytes) ?? decodeAny(bytes);
+}
+
+/** Undefined for a text with a long code, and for one that is not in order. */
+function decodeShort(bytes: Uint8Array): Uint8Array | undefined {
+  const out: number[] = [];
+  let window = 0;
+  let bits = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    window = ((window & 0xff) << 8) | (bytes[at] ?? 0);
+    bits += 8;
+    while (bits >= SHORT_BITS) {
+      const code = SHORT_CODES[(window >> (bits - SHORT_BITS)) & 0xff] ?? 0;
+      if (code === 0) return undefined;
+      out.push(code >> 8);
+      bits -= code & 0xff;
+    }
+  }
+  // What is left is a last code and the padding, which is ones.
+  for (;;) {
+    const rest = (window & ((1 << bits) - 1)) << (SHORT_BITS - bits);
+    const padded = rest | ((1 << (SHORT_BITS - bits)) - 1);
+    if (padded === 0xff) return new Uint8Array(out);
+    const code = SHORT_CODES[padded] ?? 0;
+    if (code === 0 || (code & 0xff) > bits) return undefined;
+    out.push(code >> 8);
+    bits -= code & 0xff;
+  }
+}
+
+function decodeAny(bytes: Uint8Array): Uint8Array {
   const out: number[] = [];
   let at = HUFFMAN_TREE;
   let pending = 0;

@@ -1,5 +1,6 @@
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { Http2Connection } from "./connection.ts";
+import { SocketReader } from "./socket-reader.ts";
 
 /** Callbacks of a session. */
 export interface SessionEvents {
@@ -9,42 +10,57 @@ export interface SessionEvents {
   leaving(): void;
   /** The last open stream is over. */
   idle(): void;
+  /** The server has answered a PING. */
+  pong?(): void;
   /** The socket could not be connected, broke, was closed, or the server broke the protocol. May come more than once. */
   lost(error: Error | undefined): void;
 }
 
-/** Most that is taken from a socket at once. */
+/** Most that is taken from a socket without TLS at once. */
 const READ_BYTES = 64 * 1024;
 
 /** An HTTP/2 connection on a socket of its own. */
 export class Http2Session {
   readonly socket: Socket;
   readonly http2: Http2Connection;
+  #bytesRead = 0;
   /** What is to be sent at the end of this turn, in one piece. */
   #unsent: Uint8Array[] = [];
 
-  constructor(address: NetConnectOpts, events: SessionEvents) {
+  /** `reader` is what the socket was made with; the socket may be on its way to be connected. */
+  constructor(socket: Socket, reader: SocketReader, events: SessionEvents) {
+    this.socket = socket;
     this.http2 = new Http2Connection({
       write: (bytes) => this.#write(bytes),
       isDrained: () => this.#unsent.length === 0 && this.socket.writableLength === 0,
       ready: () => events.ready(),
       leaving: () => events.leaving(),
       idle: () => events.idle(),
+      pong: () => events.pong?.(),
     });
-    const take = (bytes: number, memory: Uint8Array) => {
+    reader.attach((piece) => {
+      this.#bytesRead += piece.length;
       try {
-        this.http2.receive(memory.subarray(0, bytes) as Buffer);
+        this.http2.receive(piece);
       } catch (error) {
         events.lost(error as Error);
       }
-      return true;
-    };
-    // One piece of memory for all that comes: the frames are taken out of it at once.
-    const onread = { buffer: Buffer.allocUnsafeSlow(READ_BYTES), callback: take };
-    this.socket = connect({ ...address, onread });
-    this.socket.on("error", (error) => events.lost(error));
-    this.socket.once("close", () => events.lost(undefined));
+    });
+    socket.on("error", (error) => events.lost(error));
+    socket.once("close", () => events.lost(undefined));
     this.http2.start();
+    if (socket.destroyed) process.nextTick(() => events.lost(undefined));
+  }
+
+  /** A session without TLS with whoever listens at this address. */
+  static dial(address: NetConnectOpts, events: SessionEvents): Http2Session {
+    const reader = new SocketReader(READ_BYTES);
+    return new Http2Session(connect({ ...address, onread: reader.onread }), reader, events);
+  }
+
+  /** Bytes that the server has sent so far. */
+  get bytesRead(): number {
+    return this.#bytesRead;
   }
 
   /** Ends the connection with all streams on it, of which nobody is told. */

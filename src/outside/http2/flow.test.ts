@@ -8,7 +8,7 @@ import {
   OK,
   settingsOf,
   word,
-} from "../../../../test/support/http2-peer.ts";
+} from "../../../test/support/http2-peer.ts";
 import { frame } from "./frames.ts";
 
 const MAX_CONCURRENT_STREAMS = 3;

@@ -1,19 +1,25 @@
 // pure
 import type { Http2Fields } from "./reply-headers.ts";
 
-/** An answer that has come to its end. */
-export interface Http2Reply {
+/** The beginning of an answer. */
+export interface Http2ReplyHead {
   /** `:status`. */
   readonly status: number;
   readonly headers: Http2Fields;
+}
+
+/** An answer that has come to its end. */
+export interface Http2Reply extends Http2ReplyHead {
   /** Empty when there were none. */
   readonly trailers: Http2Fields;
 }
 
 /** Receives the reply to a request. After `end`, `reset` or `lost` nothing more follows. */
 export interface StreamReceiver {
-  /** A piece of the body, which is valid during the call only. */
-  data(piece: Uint8Array): void;
+  /** The answer begins. */
+  headers?(head: Http2ReplyHead): void;
+  /** A piece of the body, which is valid during the call only. After the last one follows `end` at once. */
+  data(piece: Buffer, isLast: boolean): void;
   end(reply: Http2Reply): void;
   /** Ended by the server, or by us because the server broke a rule: error code and text. */
   reset(code: number, message: string): void;
@@ -33,7 +39,7 @@ export class Http2Stream {
   /** Bytes received that have not been given back to the server's window. */
   uncredited = 0;
   /** Status and headers, once they are there. */
-  reply: { readonly status: number; readonly headers: Http2Fields } | undefined;
+  reply: Http2ReplyHead | undefined;
   isPaused = false;
   isOver = false;
 

@@ -78,7 +78,7 @@ const EMPTY = Buffer.alloc(0);
 
 /** Gets the frames one after the other; `payload` is valid during the call only. */
 export interface FrameSink {
-  frame(type: number, flags: number, streamId: number, payload: Uint8Array): void;
+  frame(type: number, flags: number, streamId: number, payload: Buffer): void;
 }
 
 /** Takes frames out of the bytes of one connection, which come in pieces of any size. */
@@ -133,14 +133,20 @@ export class Http2FrameReader {
     return end;
   }
 
-  #deliver(head: Buffer, at: number, payload: Uint8Array): void {
-    const streamId = head.readUInt32BE(at + 5) & MAX_31_BIT;
-    this.#sink.frame(head[at + 3] ?? 0, head[at + 4] ?? 0, streamId, payload);
+  #deliver(head: Buffer, at: number, payload: Buffer): void {
+    const high = ((byteAt(head, at + 5) & 0x7f) << 8) | byteAt(head, at + 6);
+    const streamId = (high << 16) | (byteAt(head, at + 7) << 8) | byteAt(head, at + 8);
+    this.#sink.frame(byteAt(head, at + 3), byteAt(head, at + 4), streamId, payload);
   }
 }
 
+/** Cheaper than the methods of buffers while it is not compiled. */
+function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
+}
+
 function lengthAt(bytes: Buffer, at: number, maxBytes: number): number {
-  const length = bytes.readUIntBE(at, 3);
+  const length = (byteAt(bytes, at) << 16) | (byteAt(bytes, at + 1) << 8) | byteAt(bytes, at + 2);
   if (length > maxBytes)
     throw new Http2Error(CODE.frameSize, `a frame of ${length} bytes, more than ${maxBytes}`);
   return length;
@@ -186,4 +192,11 @@ export function numberFrame(type: number, streamId: number, value: number): Buff
   const payload = Buffer.allocUnsafe(4);
   payload.writeUInt32BE(value);
   return frame(type, 0, streamId, payload);
+}
+
+/** GOAWAY of a client, which has taken no stream of the server's. */
+export function goAwayFrame(code: number): Buffer {
+  const payload = Buffer.alloc(8);
+  payload.writeUInt32BE(code, 4);
+  return frame(FRAME.goAway, 0, 0, payload);
 }

@@ -43,8 +43,12 @@ export class RequestSender {
       ? Buffer.concat([TABLE_SIZE_ZERO, stream.block])
       : stream.block;
     this.#isTableUpdateDue = false;
-    if (unsent.length > this.#room(stream)) {
-      this.#write(frame(FRAME.headers, FLAG.endHeaders, id, block));
+    if (
+      unsent.length === 0 ||
+      unsent.length > this.#room(stream) ||
+      block.length > this.#peer.maxFrameBytes
+    ) {
+      this.#sendHeaders(stream, block);
       this.#send(stream);
       return;
     }
@@ -53,6 +57,18 @@ export class RequestSender {
     both.add(FRAME.data, FLAG.endStream, id, unsent);
     this.#count(stream, unsent.length);
     this.#write(both.bytes);
+  }
+
+  /** In as many frames as the block needs, with nothing in between (RFC 9113, 4.3). */
+  #sendHeaders({ id, unsent }: Http2Stream, block: Uint8Array): void {
+    const most = this.#peer.maxFrameBytes;
+    let flags: number = unsent.length === 0 ? FLAG.endStream : 0;
+    for (let at = 0; at === 0 || at < block.length; at += most) {
+      if (at + most >= block.length) flags |= FLAG.endHeaders;
+      const part = block.subarray(at, at + most);
+      this.#write(frame(at === 0 ? FRAME.headers : FRAME.continuation, flags, id, part));
+      flags = 0;
+    }
   }
 
   /** Takes the server's SETTINGS; `open` are the streams on which it has an effect. Throws `Http2Error`. */

@@ -1,7 +1,7 @@
 // pure
 /**
- * The client's side of an HTTP/2 connection (RFC 9113), as far as gRPC needs it: POST requests whose body is known,
- * no push, no priorities. Knows no socket: bytes of the server go in, bytes for it come out.
+ * The client's side of an HTTP/2 connection (RFC 9113), as far as gRPC and the API client need it: requests whose body
+ * is known, no push, no priorities. Knows no socket: bytes of the server go in, bytes for it come out.
  */
 import {
   CODE,
@@ -9,6 +9,7 @@ import {
   FRAME,
   FRAME_HEAD_BYTES,
   frame,
+  goAwayFrame,
   Http2Error,
   Http2FrameReader,
   MAX_31_BIT,
@@ -31,15 +32,14 @@ import {
   incrementOf,
   lastStreamOf,
   numberOf,
+  OUR_PING,
   pingOf,
   protocolError,
 } from "./payloads.ts";
-import { blockError, type Http2Fields, ReplyHeaderReader } from "./reply-headers.ts";
+import { blockError, type Http2Fields, NO_FIELDS, ReplyHeaderReader } from "./reply-headers.ts";
 import { RequestSender } from "./request-sender.ts";
 import { DEFAULT_WINDOW_BYTES, settingsFrame } from "./settings.ts";
 import { Http2Stream, type StreamReceiver } from "./stream.ts";
-
-const NO_HEADERS: Http2Fields = Object.freeze({});
 
 /** A header block that is being collected. */
 interface OpenBlock {
@@ -85,9 +85,28 @@ export class Http2Connection {
     this.#events.write(Buffer.concat(parts));
   }
 
-  /** Whether there is no stream, open or waiting. */
+  /** Streams that are open or wait. */
+  get streams(): number {
+    return this.#streams.size + this.#waiting.size;
+  }
+
   get isIdle(): boolean {
-    return this.#streams.size === 0 && this.#waiting.size === 0;
+    return this.streams === 0;
+  }
+
+  /** Streams that the server allows at once; infinite until it has said so. */
+  get maxStreams(): number {
+    return this.#sender.maxStreams;
+  }
+
+  /** Asks the server for a sign of life, which `pong` tells. */
+  ping(): void {
+    this.#events.write(frame(FRAME.ping, 0, 0, OUR_PING));
+  }
+
+  /** Tells the server that the connection is going to be closed in order. */
+  announceEnd(): void {
+    if (!this.#isOver) this.#events.write(goAwayFrame(CODE.noError));
   }
 
   /** Ends without a GOAWAY for the server. The result are the streams that were not over; their receivers are not told. */
@@ -107,12 +126,12 @@ export class Http2Connection {
       this.#reader.push(piece);
     } catch (error) {
       this.#isOver = true;
-      if (error instanceof Http2Error) this.#sendGoAway(error);
+      if (error instanceof Http2Error) this.#events.write(goAwayFrame(error.code));
       throw error;
     }
   }
 
-  /** Sends a request whose body is not empty, now or as soon as the server allows. */
+  /** Sends a request, whose body may be empty, now or as soon as the server allows. */
   open(block: Uint8Array, body: Uint8Array, receiver: StreamReceiver): Http2Stream {
     const stream = new Http2Stream(block, body, receiver);
     if (this.#mayStart() && this.#waiting.size === 0) this.#start(stream);
@@ -162,13 +181,7 @@ export class Http2Connection {
     this.#events.write(bytes);
   }
 
-  #sendGoAway(error: Http2Error): void {
-    const payload = Buffer.alloc(8);
-    payload.writeUInt32BE(error.code, 4);
-    this.#events.write(frame(FRAME.goAway, 0, 0, payload));
-  }
-
-  #take(type: number, flags: number, streamId: number, payload: Uint8Array): void {
+  #take(type: number, flags: number, streamId: number, payload: Buffer): void {
     if (this.#isOver) return;
     if (this.#block && (type !== FRAME.continuation || streamId !== this.#block.streamId))
       throw protocolError("another frame within a header block");
@@ -213,7 +226,7 @@ export class Http2Connection {
     return this.#streams.get(id);
   }
 
-  #takeData(flags: number, streamId: number, payload: Uint8Array): void {
+  #takeData(flags: number, streamId: number, payload: Buffer): void {
     const stream = this.#streamOf(streamId);
     this.#uncredited += payload.length;
     const { connectionWindowBytes, streamWindowBytes } = this.#limits;
@@ -225,14 +238,15 @@ export class Http2Connection {
       this.#uncredited = 0;
     }
     const body = bodyOf(flags, payload);
+    const isLast = (flags & FLAG.endStream) !== 0;
     if (!stream) return;
     stream.uncredited += payload.length;
     if (stream.uncredited > streamWindowBytes)
       this.#fail(stream, CODE.flowControl, `more than ${streamWindowBytes} bytes of data`);
     else if (!stream.reply) this.#fail(stream, CODE.protocol, "data before headers");
-    else if (body.length > 0) stream.receiver.data(body);
+    else if (body.length > 0) stream.receiver.data(body, isLast);
     if (stream.isOver) return;
-    if (flags & FLAG.endStream) this.#complete(stream, NO_HEADERS);
+    if (isLast) this.#complete(stream, NO_FIELDS);
     else this.#replenish(stream);
   }
 
@@ -243,7 +257,7 @@ export class Http2Connection {
     this.#events.write(numberFrame(FRAME.windowUpdate, stream.id, credit));
   }
 
-  #takeHeaders(flags: number, streamId: number, payload: Uint8Array): void {
+  #takeHeaders(flags: number, streamId: number, payload: Buffer): void {
     this.#streamOf(streamId);
     const part = blockPartOf(flags, payload);
     const endStream = (flags & FLAG.endStream) !== 0;
@@ -281,7 +295,8 @@ export class Http2Connection {
     else if (decoded.kind === "trailers") this.#complete(stream, decoded.fields);
     else if (decoded.kind === "headers" && decoded.status >= 200) {
       stream.reply = { status: decoded.status, headers: decoded.fields };
-      if (endStream) this.#complete(stream, NO_HEADERS);
+      stream.receiver.headers?.(stream.reply);
+      if (endStream && !stream.isOver) this.#complete(stream, NO_FIELDS);
     }
   }
 
@@ -324,6 +339,7 @@ export class Http2Connection {
 
   #takePing(flags: number, echo: Uint8Array): void {
     if ((flags & FLAG.ack) === 0) this.#reply(frame(FRAME.ping, FLAG.ack, 0, echo));
+    else if (OUR_PING.equals(echo)) this.#events.pong?.();
   }
 
   #takeGoAway(last: number): void {
@@ -343,7 +359,10 @@ export class Http2Connection {
 
   #refuse(stream: Http2Stream): void {
     this.#remove(stream);
-    stream.receiver.reset(CODE.refusedStream, "the server takes no more calls on this connection");
+    stream.receiver.reset(
+      CODE.refusedStream,
+      "the server takes no more requests on this connection",
+    );
   }
 
   /** The server broke a rule that concerns this stream only (RFC 9113, 5.4.2). */
@@ -355,7 +374,7 @@ export class Http2Connection {
 
   /** The answer is whole. What of the request has not been sent is not wanted any more (RFC 9113, 8.1). */
   #complete(stream: Http2Stream, trailers: Http2Fields): void {
-    const { status = 0, headers = NO_HEADERS } = stream.reply ?? {};
+    const { status = 0, headers = NO_FIELDS } = stream.reply ?? {};
     if (stream.unsent.length > 0) this.#reply(numberFrame(FRAME.rstStream, stream.id, CODE.cancel));
     this.#remove(stream);
     stream.receiver.end({ status, headers, trailers });

@@ -5,6 +5,8 @@ import { CODE, FLAG, Http2Error, MAX_31_BIT } from "./frames.ts";
 /** Bytes of the deprecated priority in HEADERS. */
 const PRIORITY_BYTES = 5;
 const PING_BYTES = 8;
+/** Payload of our PINGs. */
+export const OUR_PING: Buffer = Buffer.from("nodelet.");
 
 /** The server broke a rule that no other error code stands for. */
 export function protocolError(message: string): Http2Error {
@@ -18,7 +20,7 @@ export function connectionPayload(streamId: number, payload: Uint8Array): Uint8A
 }
 
 /** The body in a DATA frame. */
-export function bodyOf(flags: number, payload: Uint8Array): Uint8Array {
+export function bodyOf(flags: number, payload: Buffer): Buffer {
   if ((flags & FLAG.padded) === 0) return payload;
   const [padding = 0] = payload;
   if (padding >= payload.length) throw protocolError("padding longer than its frame");
@@ -26,7 +28,7 @@ export function bodyOf(flags: number, payload: Uint8Array): Uint8Array {
 }
 
 /** The part of a header block in a HEADERS frame. */
-export function blockPartOf(flags: number, payload: Uint8Array): Uint8Array {
+export function blockPartOf(flags: number, payload: Buffer): Buffer {
   const body = bodyOf(flags, payload);
   if ((flags & FLAG.priority) === 0) return body;
   if (body.length < PRIORITY_BYTES) throw protocolError("HEADERS without their priority");

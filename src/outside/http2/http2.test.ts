@@ -13,16 +13,16 @@ import { createServer as createNetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { blockOf, settingsOf } from "../../../../test/support/http2-peer.ts";
+import { blockOf, settingsOf } from "../../../test/support/http2-peer.ts";
 import { frame, PREFACE } from "./frames.ts";
-import { RequestHeaderWriter } from "./request-headers.ts";
-import { Http2Session } from "./session.ts";
+import { Http2Session } from "./http2.ts";
 import type { Http2Reply } from "./stream.ts";
 
-const block = new RequestHeaderWriter("localhost").write({
-  path: "/x",
-  timeout: undefined,
-  fields: {},
+const block = blockOf({
+  ":method": "POST",
+  ":scheme": "http",
+  ":path": "/x",
+  ":authority": "localhost",
 });
 
 let folder: string;
@@ -81,7 +81,7 @@ async function connected(): Promise<Connected> {
   const told: string[] = [];
   const ready = Promise.withResolvers<void>();
   const lost = Promise.withResolvers<Error | undefined>();
-  const session = new Http2Session(
+  const session = Http2Session.dial(
     { path },
     {
       ready: () => ready.resolve(),
@@ -151,7 +151,7 @@ test("an answer may be larger than all windows, its headers than a frame", async
   assert.deepEqual([reply.headers["long"], reply.trailers["grpc-message"]], [long, long]);
 });
 
-test("Node's server pings, changes its settings and says goodbye while requests run", async () => {
+test("Node's server pings, changes its settings and sends GOAWAY while requests run", async () => {
   const server = await serve({ initialWindowSize: 100 });
   server.on("session", (session: ServerHttp2Session) => {
     session.ping(() => session.settings({ initialWindowSize: 70_000 }));

@@ -13,6 +13,8 @@ export interface Http2Events {
   leaving(): void;
   /** The last open stream is over. */
   idle(): void;
+  /** The server has answered our PING. */
+  pong?(): void;
 }
 
 /** Limits of a connection, which tests make smaller. */
@@ -24,7 +26,7 @@ export interface Http2Limits {
   readonly firstStreamId: number;
 }
 
-/** Bytes of all gRPC connections. */
+/** Limits of all connections. */
 export const HTTP2_LIMITS: Http2Limits = {
   connectionWindowBytes: 4 * 1024 * 1024,
   streamWindowBytes: 1024 * 1024,

@@ -1,6 +1,6 @@
 // pure
 /** Header blocks of gRPC requests, encoded without any table (RFC 7541, 6.2.2). */
-import { ascii, encodeHeaders } from "../hpack.ts";
+import { fieldBlock } from "../http2/request-fields.ts";
 
 /** What differs from call to call. */
 export interface GrpcRequestHead {
@@ -17,13 +17,8 @@ const MAX_KEPT = 128;
 /** With more than this a block could need a second frame. */
 const MAX_BLOCK_BYTES = 8 * 1024;
 
-const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-const VALUE = /^(?! )[\x20-\x7e]*(?<! )$/;
-
-const NOTHING = new Uint8Array();
-
 /** A literal field of this name, up to its value. */
-const TIMEOUT = Buffer.from(encoded({ "grpc-timeout": "" })).subarray(0, -1);
+const TIMEOUT = encoded({ "grpc-timeout": "" }).subarray(0, -1);
 
 /** Writes the header blocks of requests to one server. */
 export class RequestHeaderWriter {
@@ -73,17 +68,6 @@ export class RequestHeaderWriter {
   }
 }
 
-function encoded(fields: Readonly<Record<string, string>>): Uint8Array {
-  const entries = Object.entries(fields);
-  if (entries.length === 0) return NOTHING;
-  for (const [name, value] of entries)
-    if (!NAME.test(name.replace(/^:/, "")) || !VALUE.test(value))
-      throw new RangeError(`a header ${JSON.stringify(name)} that cannot be sent`);
-  return encodeHeaders(
-    entries.map(([name, value]) => ({
-      name: ascii(name),
-      value: ascii(value),
-      neverIndexed: false,
-    })),
-  );
+function encoded(fields: Readonly<Record<string, string>>): Buffer {
+  return fieldBlock(fields, { onlyAscii: true });
 }
