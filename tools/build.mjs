@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
+import { PROGRAMS as CACHED_PROGRAMS, writeCodeCache } from "./code-cache/code-cache.mjs";
 import { isLazyModule, lazyModules } from "./lazy-modules.mjs";
 import { rarePackages } from "./rare-packages.mjs";
 
@@ -70,6 +71,9 @@ const RARE_PACKAGES = {
 /** What a process loads one of: the agent keeps the text of its program for months, so nothing of the commands is in it. */
 const PROGRAMS = { agent: "./cli/run.ts", cli: "./cli/cli.ts" };
 
+/** Modules of Node that are loaded when one of their names is first used. */
+const RARE_NODE_MODULES = ["node:http2", "node:zlib"];
+
 /** Names stay, so that a stack trace from the field can be read without the map. */
 const SMALL = { minifyWhitespace: true, minifySyntax: true };
 
@@ -88,16 +92,23 @@ function programOptions(entry, outfile) {
       "import.meta.filename": "__filename",
       "process.env.NODELET_BUILD_VERSION": JSON.stringify(version),
     },
-    // An agent without a cluster compresses nothing.
-    plugins: [lazyModules(["node:zlib"])],
+    // An agent without a cluster compresses nothing, and only probes and the local API speak HTTP/2 by Node's module.
+    plugins: [lazyModules(RARE_NODE_MODULES)],
     banner: { js: 'const __nodeletUrl=require("node:url").pathToFileURL(__filename).href;' },
     metafile: true,
+    // What is compiled from a code cache cannot import.
+    supported: { "dynamic-import": false },
   };
 }
 
 /** What is made of `src/main.ts`: options of each program by its name in dist/, and the files in dist/packages. */
 export async function programFiles() {
-  const shared = { ...COMMON, ...SMALL, external: NATIVE, plugins: [lazyModules(["node:zlib"])] };
+  const shared = {
+    ...COMMON,
+    ...SMALL,
+    external: NATIVE,
+    plugins: [lazyModules(RARE_NODE_MODULES)],
+  };
   const { files, banner, plugin } = await rarePackages(RARE_PACKAGES, "packages", shared);
   const programs = Object.entries(PROGRAMS).map(([name, entry]) => {
     const options = programOptions(join(ROOT, "src", entry), join(DIST, `${name}.cjs`));
@@ -109,20 +120,25 @@ export async function programFiles() {
   return { programs: Object.fromEntries([...programs, ["nodelet.cjs", main]]), packages: files };
 }
 
-/** The entry of the process without the programs, which it asks for with `require`. */
+/** The entry of the process without the programs, which it loads with their code caches. */
 function withPrograms(options) {
   const names = new Map(Object.entries(PROGRAMS).map(([name, entry]) => [entry, name]));
+  const namespace = "program";
   const plugin = {
-    name: "programs",
+    name: namespace,
     setup(on) {
       on.onResolve({ filter: /^\.\/cli\// }, ({ path, importer }) => {
         const name = importer === PROGRAM ? names.get(path) : undefined;
-        return name === undefined ? undefined : { path: `./${name}.cjs`, external: true };
+        return name === undefined ? undefined : { path: name, namespace };
       });
+      on.onLoad({ filter: /.*/, namespace }, ({ path }) => ({
+        contents: `const { loadProgram } = require("./code-cache/load-program.mjs");
+          module.exports = loadProgram(${JSON.stringify(path)}, __dirname, require);`,
+        resolveDir: import.meta.dirname,
+      }));
     },
   };
-  const supported = { "dynamic-import": false };
-  return { ...options, supported, plugins: [...options.plugins, plugin] };
+  return { ...options, plugins: [...options.plugins, plugin] };
 }
 
 async function buildProgram(say) {
@@ -137,6 +153,11 @@ async function buildProgram(say) {
   for (const [name, options] of Object.entries(programs)) {
     const { metafile } = await build(options);
     say(`build: dist/${name}, ${Math.round(outputOf(metafile).bytes / 1024)} KiB`);
+  }
+  for (const name of CACHED_PROGRAMS) {
+    const { bytes, functions } = writeCodeCache(DIST, name);
+    const kib = Math.round(bytes / 1024);
+    say(`build: dist/${name}.code-cache, ${kib} KiB, ${functions} functions`);
   }
 }
 

@@ -47,7 +47,7 @@ export async function buildDebianPackage({ stage, work, out, version, epochSecon
 
 async function install({ root, stage, processor, version, epochSeconds }) {
   for (const name of ["assets", "bin", "dist", "examples", "package.json"])
-    copyTree(join(stage, name), join(root, HOME, name), isOfCommand);
+    copyTree(join(stage, name), join(root, HOME, name), isOfCommand(processor));
   const node = await nodeFolder(processor);
   copyTree(
     join(node, "bin/node"),
@@ -85,9 +85,11 @@ async function install({ root, stage, processor, version, epochSeconds }) {
   writeFile(join(root, "usr/lib/systemd/system/nodelet.service"), unit);
 }
 
-/** The library is for those who install from npm. */
-function isOfCommand(path) {
-  return !/\/dist\/(library\.js|types)$/.test(path);
+/** The library is for those who install from npm; code caches are for the processor that they were made on. */
+function isOfCommand(processor) {
+  const others =
+    processor === process.arch ? "library\\.js|types" : "library\\.js|types|.*\\.code-cache";
+  return (path) => !new RegExp(`/dist/(?:${others})$`).test(path);
 }
 
 function writeControl(root, { version, architecture }) {

@@ -34,7 +34,7 @@ function sourceDigest() {
     (name) => `tools/${name}`,
   );
   const files = ["package-lock.json", "package.json", "tsconfig.json", ...tools];
-  for (const path of [...files, ...sourceFiles("src")])
+  for (const path of [...files, ...sourceFiles("tools/code-cache"), ...sourceFiles("src")])
     hash
       .update(path)
       .update("\0")
@@ -49,6 +49,8 @@ function sourceFiles(folder) {
     .flatMap((entry) => {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) return sourceFiles(path);
-      return /\.(ts|json|css|html|svg)$/.test(path) && !path.endsWith(".test.ts") ? [path] : [];
+      return /\.(ts|cjs|mjs|tsv|json|css|html|svg)$/.test(path) && !path.endsWith(".test.ts")
+        ? [path]
+        : [];
     });
 }

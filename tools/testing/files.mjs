@@ -34,6 +34,7 @@ const WHOLE_RUN_ONLY = [
 
 /** Unit tests of about 5 seconds and more: they start first, so that none of them runs alone at the end. */
 export const LONG_TESTS = [
+  "tools/code-cache/code-cache.test.ts",
   "test/server/metrics.test.ts",
   "test/server/peer-limits.test.ts",
   "test/contracts/host-contract.test.ts",

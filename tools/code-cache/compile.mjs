@@ -1,0 +1,58 @@
+// Compiles functions of a program without running it, and writes V8's code cache of it to the standard output:
+//   node compile.mjs dist/agent.cjs <offsets.json
+// The offsets, in the program, are one inside of each function. Nothing else happens in this process, so that it writes the same bytes each time.
+import { readFileSync, writeSync } from "node:fs";
+import { Session } from "node:inspector";
+import { basename } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { Script } from "node:vm";
+import { PROGRAM_OFFSET, scriptOptions, wrappedText } from "./program-text.mjs";
+
+function compile(path, offsets) {
+  // What was compiled must not be dropped before it is written.
+  setFlagsFromString("--no-flush-bytecode");
+  // The cache holds it, and must not depend on where it was made; whoever loads the program gives it its own.
+  const name = basename(path);
+  const session = new Session();
+  session.connect();
+  let scriptId;
+  session.on("Debugger.scriptParsed", ({ params }) => {
+    if (params.url === name) scriptId = params.scriptId;
+  });
+  ask(session, "Debugger.enable");
+  const text = wrappedText(readFileSync(path));
+  const script = new Script(text, scriptOptions(name));
+  // Makes the function around the program, and does not call it: V8 tells of scripts only when they run.
+  script.runInThisContext();
+  for (const start of locations(text, offsets)) {
+    const range = { start: { scriptId, ...start }, restrictToFunction: true };
+    ask(session, "Debugger.getPossibleBreakpoints", range);
+  }
+  session.disconnect();
+  // A cache is for the flags with which it is written.
+  setFlagsFromString("--flush-bytecode");
+  return script.createCachedData();
+}
+
+function ask(session, method, params) {
+  session.post(method, params, (error) => {
+    if (error) throw new Error(`${method}: ${error.message}`);
+  });
+}
+
+/** Lines and columns of ascending offsets, as the inspector counts them. */
+function locations(text, offsets) {
+  let [lineNumber, lineStart] = [-1, 0];
+  return offsets.map((offset) => {
+    const at = offset + PROGRAM_OFFSET;
+    for (let next = text.indexOf("\n", lineStart); next !== -1 && next < at; ) {
+      lineNumber += 1;
+      lineStart = next + 1;
+      next = text.indexOf("\n", lineStart);
+    }
+    return { lineNumber, columnNumber: at - lineStart };
+  });
+}
+
+const cache = compile(process.argv[2], JSON.parse(readFileSync(0, "utf8")));
+for (let written = 0; written < cache.length; ) written += writeSync(1, cache.subarray(written));
