@@ -1,20 +1,11 @@
 import { readFileSync, readlinkSync } from "node:fs";
+import { loadCFunctions } from "../c-library.ts";
 
 /** Addresses of a part of the program's file in memory. */
 export interface ProgramMapping {
   readonly start: bigint;
   /** The first address behind it. */
   readonly end: bigint;
-}
-
-/** What is used of `node:ffi`, whose types no package has yet. */
-interface Ffi {
-  dlopen(
-    library: string | null,
-    definitions: Readonly<
-      Record<string, { readonly arguments: readonly string[]; readonly return: string }>
-    >,
-  ): { readonly functions: Readonly<Record<string, (...values: readonly unknown[]) => number>> };
 }
 
 /** madvise(2): the pages leave the process and come back from their file when they are used. */
@@ -65,25 +56,13 @@ export function createProgramPageRelease(): () => boolean {
 }
 
 function prepareRelease(): (() => void) | false {
-  const ffi = loadFfi();
-  if (!ffi) return false;
-  const { madvise } = ffi.dlopen(null, MADVISE).functions;
+  const functions = loadCFunctions(MADVISE);
+  if (!functions) return false;
+  const { madvise } = functions;
   const program = readlinkSync("/proc/self/exe");
   // They do not change as long as the program runs.
   const mappings = programMappings(readFileSync("/proc/self/smaps", "utf8"), program);
   return () => {
-    for (const { start, end } of mappings) madvise?.(start, end - start, MADV_DONTNEED);
+    for (const { start, end } of mappings) madvise(start, end - start, MADV_DONTNEED);
   };
-}
-
-/** An import would fail where there is no such module. */
-function loadFfi(): Ffi | undefined {
-  const { emitWarning } = process;
-  // Node says that the module is experimental, which is no news to whoever runs an agent.
-  process.emitWarning = () => {};
-  try {
-    return process.getBuiltinModule("node:ffi") as Ffi | undefined;
-  } finally {
-    process.emitWarning = emitWarning;
-  }
 }

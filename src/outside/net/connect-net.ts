@@ -1,9 +1,9 @@
 import { grpcHealth } from "./grpc-health.ts";
 import { httpGet } from "./http.ts";
 import type { Net } from "./net.ts";
-import { tcpConnect } from "./tcp.ts";
+import { createTcpConnect } from "./tcp.ts";
 
-/** The network of the machine. Keeps nothing between calls. */
+/** The network of the machine. Keeps nothing of one call for another. */
 export function connectNet(): Net {
-  return { http: httpGet, tcpConnect, grpcHealth };
+  return { http: httpGet, tcpConnect: createTcpConnect(), grpcHealth };
 }

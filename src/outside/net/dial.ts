@@ -55,7 +55,7 @@ function dialText(host: string, port: number, thrown: unknown): string {
 }
 
 /** Why there is no connection: because of the peer (`PeerError`), or of the node itself (`OutsideError` "exhausted"). */
-function dialError(host: string, port: number, thrown: unknown): Error {
+export function dialError(host: string, port: number, thrown: unknown): Error {
   const text = dialText(host, port, thrown);
   const isOwn = OWN_SHORTAGES.has(firstOf(thrown).code ?? "");
   return isOwn ? new OutsideError("exhausted", text, { cause: thrown }) : new PeerError(text);
