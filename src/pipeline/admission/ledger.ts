@@ -36,8 +36,11 @@ export interface LedgerDeps {
 const MODE = 0o600;
 /** Largest file that is read back. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** A file is written as a whole: what may be lost waits so long for more, so that many new pods are few writes. */
-const JOIN_MS = 100;
+/**
+ * A file is written as a whole: what may be lost waits so long for more, so that many new pods are few writes. A pod whose
+ * record is lost is given what its spec asks for, as it was before.
+ */
+const JOIN_MS = 1_000;
 
 /** Allocations of one kind, written as a whole; changes that come meanwhile share the next write. */
 class KeptAllocations {

@@ -61,14 +61,16 @@ export async function createContainer(
 ): Promise<string> {
   const { pod, sandboxId, round, image } = options;
   const container = containerOf(options);
-  const restartCount =
-    options.restartCount > 0 ? options.restartCount : await firstCount(options, deps);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
-  const features = await deps.runtime.features(pod, sandboxId, signal);
+  // Neither needs another's answer, and each is a way to another process and back.
+  const [restartCount, features, podIps] = await Promise.all([
+    options.restartCount > 0 ? options.restartCount : firstCount(options, deps),
+    deps.runtime.features(pod, sandboxId, signal),
+    addressesOf(options, deps, signal),
+  ]);
   if (container.lifecycle?.stopSignal !== undefined && !features.stopSignals)
     throw new ContainerConfigError("this container runtime does not support custom stop signals");
-  const podIps = await addressesOf(options, deps, signal);
   const attempt = { options, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, devices, groups } = await mountsOf(attempt, env);

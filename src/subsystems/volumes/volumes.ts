@@ -244,12 +244,13 @@ export class Volumes {
     if (devices.kind === "fault") throw new OutsideError("precondition", devices.message);
     const mounts: DeepPartial<Mount>[] = [];
     for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, request));
-    mounts.push(...(await hostsMount(request, this.#options, this.#deps)));
     const { terminationMessagePath = "" } = container;
     const attempt = { pod, container: container.name, restartCount: request.restartCount };
-    mounts.push(
-      ...(await terminationLogMount(attempt, terminationMessagePath, this.#options, this.#deps)),
-    );
+    const files = await Promise.all([
+      hostsMount(request, this.#options, this.#deps),
+      terminationLogMount(attempt, terminationMessagePath, this.#options, this.#deps),
+    ]);
+    mounts.push(...files.flat());
     const groups = [...made.values()].flatMap(({ groupId }) =>
       groupId === undefined ? [] : [groupId],
     );

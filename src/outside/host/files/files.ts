@@ -146,8 +146,8 @@ async function orMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
 }
 
 function readText(path: string, maxBytes: number): Promise<string | undefined> {
-  return withRegularFile(path, async (handle) =>
-    (await readBounded(handle, path, maxBytes)).toString("utf8"),
+  return withRegularFile(path, async (handle, sizeBytes) =>
+    (await readBounded(handle, path, { sizeBytes, maxBytes })).toString("utf8"),
   );
 }
 
@@ -167,40 +167,53 @@ function brokenCharacterBytes(bytes: Buffer): number {
   return start < 0 ? Math.min(3, bytes.length) : start;
 }
 
+/**
+ * Looks at what the name stands for before that very object is opened: opening alone rewinds a tape, starts a
+ * watchdog and lets the writer of a pipe go on, and pods may put such things in the place of their files.
+ */
 async function withRegularFile<T>(
   path: string,
   use: (handle: FileHandle, sizeBytes: number) => Promise<T>,
 ): Promise<T | undefined> {
-  const handle = await orMissing(() => openRegular(path));
-  if (handle === undefined) return undefined;
+  const held = await orMissing(() => open(path, O_PATH));
+  if (held === undefined) return undefined;
+  const { handle, sizeBytes } = await openHeld(held, path).catch(async (thrown: unknown) => {
+    await held.close();
+    throw thrown;
+  });
   try {
-    return await use(handle, (await handle.stat()).size);
+    // Each call is a way to another thread and back: what need not wait for another does not.
+    const [used] = await Promise.all([use(handle, sizeBytes), held.close()]);
+    return used;
   } finally {
     await handle.close();
   }
 }
 
-/**
- * Looks at what the name stands for before that very object is opened: opening alone rewinds a tape, starts a
- * watchdog and lets the writer of a pipe go on, and pods may put such things in the place of their files.
- */
-async function openRegular(path: string): Promise<FileHandle> {
-  const held = await open(path, O_PATH);
-  try {
-    if (!(await held.stat()).isFile())
-      throw new OutsideError("invalid", `read ${path}: not a regular file`);
-    return await open(`/proc/self/fd/${held.fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
-  } finally {
-    await held.close();
-  }
+async function openHeld(
+  held: FileHandle,
+  path: string,
+): Promise<{ readonly handle: FileHandle; readonly sizeBytes: number }> {
+  const facts = await held.stat();
+  if (!facts.isFile()) throw new OutsideError("invalid", `read ${path}: not a regular file`);
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  return { handle: await open(`/proc/self/fd/${held.fd}`, flags), sizeBytes: facts.size };
 }
 
-async function readBounded(handle: FileHandle, path: string, maxBytes: number): Promise<Buffer> {
+/** `sizeBytes` as the file system tells it; files of /proc tell 0. */
+async function readBounded(
+  handle: FileHandle,
+  path: string,
+  { sizeBytes, maxBytes }: { readonly sizeBytes: number; readonly maxBytes: number },
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let total = 0;
   for (;;) {
-    const buffer = Buffer.allocUnsafe(Math.min(READ_CHUNK_BYTES, maxBytes + 1 - total));
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, null);
+    // One byte more than is expected shows the end without another read.
+    const wanted = sizeBytes > 0 && total === 0 ? sizeBytes + 1 : READ_CHUNK_BYTES;
+    const length = Math.min(wanted, READ_CHUNK_BYTES, maxBytes + 1 - total);
+    const buffer = Buffer.allocUnsafe(length);
+    const { bytesRead } = await handle.read(buffer, 0, length, null);
     if (bytesRead === 0) return Buffer.concat(chunks, total);
     total += bytesRead;
     if (total > maxBytes) {
@@ -209,6 +222,7 @@ async function readBounded(handle: FileHandle, path: string, maxBytes: number): 
       });
     }
     chunks.push(buffer.subarray(0, bytesRead));
+    if (total === sizeBytes && bytesRead < length) return Buffer.concat(chunks, total);
   }
 }
 
