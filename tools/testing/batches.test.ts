@@ -153,3 +153,13 @@ test("x", () => { if (++globalThis.marked > 1) process.exit(4); });`;
   assert.deepEqual(second, PASSES);
   assert.match(first?.failures[0] ?? "", /^files in one process: ended with code 4, but each ends/);
 });
+
+test("runTogether: what a test leaves behind in a shared process is told", async () => {
+  const late = `test("a", () => { if (process.argv.length > 3) setTimeout(() => { throw new Error("too late"); }, 5); });
+test("b", () => new Promise((done) => setTimeout(done, 50)));`;
+  const [first] = await results(late, 'test("c", () => {});');
+  assert.match(
+    first?.failures[0] ?? "",
+    /^files in one process: ended with code 1; .* the error "Error: too late".*, but each ends alone: /,
+  );
+});

@@ -4,11 +4,17 @@ const { inspect } = require("node:util");
 
 const REPORT_DESCRIPTOR = 3;
 
+/** How node:test tells of an error that nobody caught after the test that caused it. */
+const LATE_ERROR = /generated asynchronous activity after the test ended/;
+
 /** A reporter as node:test wants it; what it yields would go to standard output, which is the test's own. */
 module.exports = async function* report(source) {
   const names = [];
   for await (const { type, data } of source) {
     if (type === "test:start") names[data.nesting] = data.name;
+    // Such an error ends the process with code 1 though every test has passed.
+    if (type === "test:diagnostic" && LATE_ERROR.test(data.message))
+      write({ lateError: data.message });
     if (type !== "test:pass" && type !== "test:fail") continue;
     const error = data.details.error;
     const line = {
@@ -22,7 +28,11 @@ module.exports = async function* report(source) {
       onlySubtests: error?.failureType === "subtestsFailed",
       error: error && inspect(error.cause ?? error, { depth: 8 }),
     };
-    writeSync(REPORT_DESCRIPTOR, `${JSON.stringify(line)}\n`);
+    write(line);
   }
   yield "";
 };
+
+function write(line) {
+  writeSync(REPORT_DESCRIPTOR, `${JSON.stringify(line)}\n`);
+}

@@ -25,7 +25,7 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
   for (const event of end.events) count(event, result);
   if (end.late) addFailure(result, "the file", `did not end in ${KINDS[kind].limitSeconds} s`);
   else if (end.code !== 0 && result.failures.length === 0)
-    addFailure(result, "the file", `ended with ${end.killedBy ?? `code ${end.code}`}`);
+    addFailure(result, "the file", howEnded(end));
   else if (testsOf(result) === 0 && !namePattern) addFailure(result, "the file", "has no test");
   result.seconds = secondsSince(started);
   return result;
@@ -60,12 +60,17 @@ async function runEach(files, { signal, end }) {
   const results = [];
   for (const file of files) if (!signal?.aborted) results.push(await runFile(file, { signal }));
   if (results.every(({ failures }) => failures.length === 0)) {
-    const how = end.late ? "did not end" : `ended with ${end.killedBy ?? `code ${end.code}`}`;
+    const how = end.late ? "did not end" : howEnded(end);
     const paths = files.map(({ path }) => path).join(" ");
     addFailure(results[0], "files in one process", `${how}, but each ends alone: ${paths}`);
     results[0].output = end.output;
   }
   return results;
+}
+
+/** How a process ended, with the errors that came too late to fail a test. */
+function howEnded({ code, killedBy, lateErrors }) {
+  return [`ended with ${killedBy ?? `code ${code}`}`, ...lateErrors].join("; ");
 }
 
 function emptyResult({ path, kind }) {
@@ -101,7 +106,14 @@ async function runProcess(argv, kind, { namePattern, signal }) {
   });
   limit.clear();
   const lines = report.split("\n").filter((line) => line !== "");
-  return { ...end, late: limit.reached(), output, events: lines.map((line) => JSON.parse(line)) };
+  const told = lines.map((line) => JSON.parse(line));
+  return {
+    ...end,
+    late: limit.reached(),
+    output,
+    events: told.filter(({ lateError }) => lateError === undefined),
+    lateErrors: told.flatMap(({ lateError }) => lateError ?? []),
+  };
 }
 
 /** Lets all other processes run first. The scheduler may group processes by session; then the group counts too. */
