@@ -1,12 +1,17 @@
 // Commands and tunnels over WebSockets, before a streaming server of SPDY that does as it is told.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { createServer, type Server, type Socket } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { WebSocket, WebSocketServer } from "ws";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { Exchange } from "../../src/outside/net/serve/listen.ts";
 import type { CommandStreams } from "../../src/outside/net/streams/remote-command.ts";
 import { encodeData, encodePing, SpdyDecoder } from "../../src/outside/net/streams/spdy-frames.ts";
+import { requestUpgrade, spdyUpgradeRequest } from "../../src/outside/net/streams/upgrade-proxy.ts";
+import { joinTunnel } from "../../src/outside/net/streams/web-socket-tunnel.ts";
 import { listenOn, rawAnswer, start } from "./http.ts";
 import { gathered, onChannel, onOpen, openWebSocket, statusOf } from "./web-socket-client.ts";
 
@@ -341,6 +346,30 @@ describe("proxyTunnel", () => {
     });
     const code = await new Promise((resolve) => webSocket.once("close", resolve));
     assert.deepEqual([text, code], ["last words", 1000]);
+  });
+
+  test("a connection that the runtime resets before the client is answered ends the WebSocket", async () => {
+    const far = farServer(({ socket }) => setTimeout(() => socket.resetAndDestroy(), 10));
+    const url = new URL(`http://127.0.0.1:${await listenOn(far)}/`);
+    const { signal } = new AbortController();
+    const answer = await requestUpgrade(
+      { url },
+      spdyUpgradeRequest(["portforward.k8s.io"]),
+      signal,
+    );
+    assert.ok(answer.kind === "switched");
+    while (!answer.socket.destroyed) await sleep(5);
+    const near = new WebSocketServer({ host: "127.0.0.1", port: 0 });
+    const joined = new Promise<void>((resolve) => {
+      near.once("connection", (webSocket) => resolve(joinTunnel(webSocket, answer, signal)));
+    });
+    await once(near, "listening");
+    const webSocket = new WebSocket(`ws://127.0.0.1:${(near.address() as AddressInfo).port}/`);
+    const [code] = await once(webSocket, "close");
+    assert.equal(code, 1006);
+    await joined;
+    near.close();
+    far.close();
   });
 
   test("text is no SPDY", async () => {

@@ -116,6 +116,8 @@ export function requestUpgrade(
     asked.once("close", () => clearTimeout(timer));
     asked.once("upgrade", (answer, socket, early) => {
       clearTimeout(timer);
+      // Node listens no longer, and whoever gets the connection may do so only after other work; its end is told by `destroyed`.
+      socket.on("error", () => {});
       const streamProtocol = answer.headersDistinct["x-stream-protocol-version"]?.[0];
       const upgrade = (answer.headers.upgrade ?? "").toLowerCase();
       resolve({ kind: "switched", head: headOf(answer), upgrade, streamProtocol, socket, early });

@@ -34,7 +34,7 @@ export function joinTunnel(
     socket.once("end", () => closeWebSocket(webSocket));
     socket.once("close", () => closeWebSocket(webSocket));
     signal.addEventListener("abort", cut, { once: true });
-    if (signal.aborted) cut();
+    if (signal.aborted || socket.destroyed) cut();
     if (far.early.length > 0) sendFrom(socket, webSocket, far.early);
     webSocket.resume();
   });
