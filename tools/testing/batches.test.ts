@@ -163,3 +163,14 @@ test("b", () => new Promise((done) => setTimeout(done, 50)));`;
     /^files in one process: ended with code 1; .* the error "Error: too late".*, but each ends alone: /,
   );
 });
+
+test("runTogether: why a file as a whole fails in a shared process only is told", async () => {
+  const hook = `import { after } from "node:test";
+after(() => { if (process.argv.length > 3) throw new Error("still there"); });
+test("a", () => {});`;
+  const [first] = await results(hook, 'test("c", () => {});');
+  assert.match(
+    first?.failures[0] ?? "",
+    /^files in one process: ended with code 1; .*0\.test\.ts: .*still there/,
+  );
+});

@@ -14,7 +14,7 @@ module.exports = async function* report(source) {
     if (type === "test:start") names[data.nesting] = data.name;
     // Such an error ends the process with code 1 though every test has passed.
     if (type === "test:diagnostic" && LATE_ERROR.test(data.message))
-      write({ lateError: data.message });
+      write({ strayError: data.message });
     if (type !== "test:pass" && type !== "test:fail") continue;
     const error = data.details.error;
     const line = {

@@ -43,7 +43,10 @@ export async function runTogether(files, { signal } = {}) {
     const [path, ...names] = event.names;
     const result = results.get(path);
     if (result === undefined || (names.length === 0 && !event.passed && !event.onlySubtests))
-      return await runEach(files, { signal, end });
+      return await runEach(files, {
+        signal,
+        end: { ...end, strayErrors: [...end.strayErrors, `${path}: ${event.error}`] },
+      });
     if (names.length > 0) count({ ...event, names }, result);
     else result.seconds = event.seconds;
   }
@@ -68,9 +71,9 @@ async function runEach(files, { signal, end }) {
   return results;
 }
 
-/** How a process ended, with the errors that came too late to fail a test. */
-function howEnded({ code, killedBy, lateErrors }) {
-  return [`ended with ${killedBy ?? `code ${code}`}`, ...lateErrors].join("; ");
+/** How a process ended, with the errors that are of no test. */
+function howEnded({ code, killedBy, strayErrors }) {
+  return [`ended with ${killedBy ?? `code ${code}`}`, ...strayErrors].join("; ");
 }
 
 function emptyResult({ path, kind }) {
@@ -111,8 +114,8 @@ async function runProcess(argv, kind, { namePattern, signal }) {
     ...end,
     late: limit.reached(),
     output,
-    events: told.filter(({ lateError }) => lateError === undefined),
-    lateErrors: told.flatMap(({ lateError }) => lateError ?? []),
+    events: told.filter(({ strayError }) => strayError === undefined),
+    strayErrors: told.flatMap(({ strayError }) => strayError ?? []),
   };
 }
 
