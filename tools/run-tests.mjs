@@ -57,8 +57,9 @@ async function main() {
   const jobs = (most) => Number(values.jobs ?? most);
   const integration = files.filter(({ kind }) => !KINDS[kind].parallel);
   const obstacle = integration.length > 0 ? await integrationObstacle() : undefined;
-  const [ready, waiting] = obstacle ? [[], []] : await byProvisions(integration);
-  const provisions = provide(waiting, report, leave.signal);
+  const provisions = provide(obstacle ? [] : integration, report, leave.signal);
+  // Awaited after the unit tests.
+  provisions.catch(() => {});
   const background = files.filter(({ kind }) => KINDS[kind].background);
   const together = files.filter(({ kind }) => KINDS[kind].parallel && !KINDS[kind].background);
   const grouped = (files, group) => (values.name === undefined ? group(files) : eachAlone(files));
@@ -72,11 +73,11 @@ async function main() {
     moreJobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0,
     after: simulations,
   };
-  await runAll(eachAlone(ready), boxed);
+  // Real pods have deadlines, which a machine that compiles Kubernetes meanwhile does not meet.
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
   if (failures.length > 0)
     report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
-  await runAll(eachAlone(waiting.map(({ file }) => file)), boxed);
+  if (!obstacle) await runAll(eachAlone(integration), boxed);
   await simulations;
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
@@ -87,23 +88,12 @@ const eachAlone = (files) => files.map((file) => [file]);
 /** A result without any test. */
 const NOTHING = { kind: "integration", passed: 0, failures: [], skips: [], output: "", seconds: 0 };
 
-/** Files that can run now, and those that have to wait for what the machine does not have yet. */
-async function byProvisions(files) {
-  const ready = [];
-  const waiting = [];
-  for (const file of files) {
-    const missing = await missingProvisions(file.path);
-    if (missing.length > 0) waiting.push({ file, missing });
-    else ready.push(file);
-  }
-  return [ready, waiting];
-}
-
-/** Begins to get what the files lack; resolves with what could not be had. */
-async function provide(waiting, report, signal) {
-  const names = [...new Set(waiting.flatMap(({ missing }) => missing))];
+/** Begins to get what the machine does not have yet of what the files need; resolves with what could not be had. */
+async function provide(files, report, signal) {
+  const missing = await Promise.all(files.map(({ path }) => missingProvisions(path)));
+  const names = [...new Set(missing.flat())];
   if (names.length === 0) return [];
-  report.note(`getting in the background, for the tests that run last: ${names.join(", ")}`);
+  report.note(`getting in the background, before the integration tests: ${names.join(", ")}`);
   return await startProvisions(names, report.note, signal);
 }
 

@@ -27,7 +27,11 @@ test(`kill -9 of the agent under ${PODS} pods: no restart, no condition flips, s
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
     for (let i = 0; i < PODS; i += 1) {
-      const readinessProbe = { exec: { command: ["true"] }, periodSeconds: 2 };
+      const readinessProbe = {
+        exec: { command: ["true"] },
+        periodSeconds: 2,
+        timeoutSeconds: 10,
+      };
       const containers = [
         {
           name: "main",
@@ -38,7 +42,7 @@ test(`kill -9 of the agent under ${PODS} pods: no restart, no condition flips, s
       ];
       agent.apply(`p${i}.yaml`, manifest(`p${i}`, { containers }));
     }
-    await agent.untilReady(PODS);
+    await agent.untilReady(PODS, 90_000);
     const before = essence(agent.statuses());
     const decided = agent.decisions().length;
     await agent.kill();

@@ -67,7 +67,10 @@ test(
           ["all have ended", 2_000_000_000, []],
         ],
       );
-      assert.match(String(groups[0]?.inputs["ended"]), /stubborn-\S+ after \d\.\ds, main by force/);
+      assert.match(
+        String(groups[0]?.inputs["ended"]),
+        /stubborn-\S+ after \d+\.\ds, main by force/,
+      );
       assert.equal(told.at(-1)?.rule, "all have ended");
       await agent.stop();
       await agent.start();

@@ -65,6 +65,10 @@ test("8 devices, init container 4 and app 2: after init two are free again", () 
       });
     agent.apply("one.yaml", podOf("one"));
     await agent.untilReady(1, 60_000);
+    await agent.until(
+      "both have looked",
+      () => node.seen("one", "prep").length === 1 && node.seen("one").length === 1,
+    );
     const prep = idsOf(node.seen("one", "prep")[0] as Seen).split(",");
     const main = idsOf(node.seen("one")[0] as Seen).split(",");
     assert.equal(prep.length, 4);

@@ -1,5 +1,5 @@
-// What some tests need and no package brings ready-made: built or fetched once for a machine, in the background
-// while the other tests run.
+// What integration tests need and no package brings ready-made: built or fetched once for a machine, in the background
+// beside unit tests and simulation.
 //   node tools/testing/provisions.mjs [name…]
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { buildControlPlane, hasControlPlane, knownApiServer } from "../kube/buil
 import { ROOT } from "./files.mjs";
 
 const SELF = fileURLToPath(import.meta.url);
-/** Other tests run meanwhile and are not to be slowed down. */
+/** Unit tests run meanwhile and are not to be slowed down. */
 const NICENESS = 10;
 
 /**

@@ -6,6 +6,8 @@ import { container, exits, GREEDY, type Play, pod, SLEEP, type Story } from "./s
 const asking = (code: number, more: Partial<Probe> = {}): Probe => ({
   exec: { command: [...commandOf(exits(code, 0))] },
   periodSeconds: 5,
+  // On a real node that is busy a command may take more than the usual second.
+  timeoutSeconds: 5,
   ...more,
 });
 const limited = { resources: { limits: { memory: "64Mi" } } };
