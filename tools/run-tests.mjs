@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { judgeSkips } from "./testing/accepted-skips.mjs";
 import { batches, simulationBatches } from "./testing/batches.mjs";
-import { KINDS, ROOT, testFiles } from "./testing/files.mjs";
+import { ALONE, KINDS, ROOT, testFiles } from "./testing/files.mjs";
 import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
 import { runFile, runTogether } from "./testing/run-file.mjs";
@@ -21,6 +21,9 @@ const JOBS_PER_CORE = 2;
 
 /** Files more at a time as soon as no simulation runs beside them: half of their time is spent waiting. */
 const MORE_JOBS_ALONE = 1;
+
+/** More files that fail than this are no matter of a busy machine. */
+const MAX_REPEATED = 8;
 
 const USAGE =
   "usage: node tools/run-tests.mjs [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
@@ -77,8 +80,12 @@ async function main() {
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
   if (failures.length > 0)
     report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
-  if (!obstacle) await runAll(eachAlone(integration), boxed);
+  const real = obstacle ? [] : integration;
+  const isAlone = ({ path }) => ALONE.includes(path);
+  await runAll(eachAlone(real.filter((file) => !isAlone(file))), boxed);
   await simulations;
+  await runAll(eachAlone(real.filter(isAlone)), { ...common, jobs: 1 });
+  await repeatFailed(report, common);
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
 }
@@ -113,6 +120,24 @@ async function runAll(groups, { jobs, moreJobs = 0, after, report, ...options })
   });
   await workers(jobs);
   await joined;
+}
+
+/**
+ * Runs files that have failed once more, each by itself: where a machine was too busy for their deadlines they pass, and a
+ * defect shows again. Both outcomes are told. Of the simulation nothing is repeated, since nothing in it can be late, and
+ * nothing at all when many have failed.
+ */
+async function repeatFailed(report, { namePattern, signal }) {
+  const failed = report.failedFiles();
+  if (failed.length > MAX_REPEATED) return;
+  for (const file of failed)
+    if (
+      KINDS[file.kind] &&
+      !KINDS[file.kind].background &&
+      file.path.endsWith(".ts") &&
+      !signal.aborted
+    )
+      report.repeat(judgeSkips(await runFile(file, { namePattern, signal })));
 }
 
 async function runGroup(files, options) {

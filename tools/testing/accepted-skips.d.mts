@@ -6,9 +6,12 @@ export interface AcceptedSkip {
 }
 export interface FileResult {
   readonly path: string;
+  readonly kind?: string;
   readonly passed: number;
   readonly skips: readonly { readonly name: string; readonly reason: string }[];
   readonly failures: readonly { readonly name: string; readonly error: string }[];
+  readonly output?: string;
+  readonly seconds?: number;
 }
 export function skipProblem(reason: string, accepted?: readonly AcceptedSkip[]): string | undefined;
 export function judgeSkips(result: FileResult, accepted?: readonly AcceptedSkip[]): FileResult;

@@ -3,6 +3,7 @@
 /** Collects results of `runFile` and prints; `total` is the number of files. `quiet` leaves out what passed. */
 export function createReport(total, { quiet = false } = {}) {
   const results = [];
+  const repeated = [];
   const running = new Set();
   const terminal = process.stdout.isTTY === true;
   const clear = () => {
@@ -26,16 +27,28 @@ export function createReport(total, { quiet = false } = {}) {
       if (!quiet || result.failures.length > 0) console.log(fileLine(result));
       draw();
     },
+    /** Files that have failed, as `{ path, kind }`. */
+    failedFiles: () => results.filter(hasFailed).map(({ path, kind }) => ({ path, kind })),
+    /** The result of a file that has failed before and was run again: this one counts, both are told. */
+    repeat(result) {
+      const at = results.findIndex(({ path }) => path === result.path);
+      repeated.push({ first: results[at], passes: !hasFailed(result) });
+      results[at] = result;
+      clear();
+      console.log(`${fileLine(result)}, again by itself`);
+    },
     /** A line about what goes on beside the tests. */
     note(text) {
       clear();
       console.log(text);
       draw();
     },
-    failed: () => results.some((result) => result.failures.length > 0),
+    failed: () => results.some(hasFailed),
     close(interrupted) {
       clear();
-      for (const result of results) printFailures(result);
+      for (const result of results) printFailures("FAILED", result);
+      for (const { first, passes } of repeated)
+        if (passes) printFailures("FAILED AT FIRST, passed by itself:", first);
       printSkips(results);
       if (interrupted) console.log("\ninterrupted: not everything was run");
       const passed = sum((result) => result.passed);
@@ -56,9 +69,11 @@ function fileLine({ path, passed, failures, skips, seconds }) {
   return `${mark} ${path}: ${counts.join(", ") || "nothing matched"} (${seconds.toFixed(1)} s)`;
 }
 
-function printFailures({ path, failures, output }) {
+const hasFailed = ({ failures }) => failures.length > 0;
+
+function printFailures(heading, { path, failures, output }) {
   for (const { name, error } of failures)
-    console.log(`\nFAILED ${path}: ${name}\n${indent(`${error}`)}`);
+    console.log(`\n${heading} ${path}: ${name}\n${indent(`${error}`)}`);
   if (failures.length > 0 && output.trim() !== "")
     console.log(`\noutput of ${path}:\n${indent(output.trim())}`);
 }

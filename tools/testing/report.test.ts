@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+import type { FileResult } from "./accepted-skips.mjs";
+import { createReport } from "./report.mjs";
+
+/** What a file of two tests brings, of which the second one fails with this. */
+function resultOf(path: string, error?: string): FileResult {
+  const failures = error === undefined ? [] : [{ name: "second", error }];
+  const passed = 2 - failures.length;
+  return { path, kind: "integration", passed, failures, skips: [], output: "", seconds: 1 };
+}
+
+function shown(act: (report: ReturnType<typeof createReport>) => void): string {
+  const lines: string[] = [];
+  const log = mock.method(console, "log", (line: string) => lines.push(line));
+  try {
+    act(createReport(2));
+  } finally {
+    log.mock.restore();
+  }
+  return lines.join("\n");
+}
+
+test("a file that passes when it is run again counts as passed, and its first failure is shown", () => {
+  const text = shown((report) => {
+    report.add(resultOf("test/a.it.ts", "late"));
+    report.add(resultOf("test/b.it.ts"));
+    assert.deepEqual(report.failedFiles(), [{ path: "test/a.it.ts", kind: "integration" }]);
+    report.repeat(resultOf("test/a.it.ts"));
+    assert.equal(report.failed(), false);
+    report.close(false);
+  });
+  assert.match(text, /\nFAILED AT FIRST, passed by itself: test\/a\.it\.ts: second\n {2}late\n/);
+  assert.match(text, /\n4 passed, 0 failed, 0 skipped$/);
+});
+
+test("a file that fails when it is run again counts as failed, with its second failure", () => {
+  const text = shown((report) => {
+    report.add(resultOf("test/a.it.ts", "late"));
+    report.repeat(resultOf("test/a.it.ts", "wrong"));
+    assert.equal(report.failed(), true);
+    report.close(false);
+  });
+  assert.match(text, /\nFAILED test\/a\.it\.ts: second\n {2}wrong\n/);
+  assert.doesNotMatch(text, /AT FIRST/);
+  assert.match(text, /\n1 passed, 1 failed, 0 skipped$/);
+});
