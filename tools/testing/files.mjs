@@ -23,9 +23,13 @@ export const KINDS = {
 
 /**
  * Integration tests that run after the others, one at a time: a fork bomb makes all others late, and an agent that has to
- * answer in time all the while is late beside others.
+ * answer or to end pods within a fixed time is late beside others.
  */
-export const ALONE = ["test/agent/hung-filesystem.it.ts", "test/eviction/processes.it.ts"];
+export const ALONE = [
+  "test/agent/hung-filesystem.it.ts",
+  "test/agent/shutdown.it.ts",
+  "test/eviction/processes.it.ts",
+];
 
 /**
  * Tests that take as much processor time as hundreds of others, since they mount file systems that hang, start the

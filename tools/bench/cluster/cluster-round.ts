@@ -129,6 +129,8 @@ class ClusterRun {
     const name = "unbound";
     const pod = benchPod(name, TEST_IMAGE, { probes: false });
     this.#parts.driver.order({ kind: "create", pods: [pod] });
+    // Orders are carried out side by side: a deletion could overtake the creation.
+    await this.#seen("added", [name]);
     await this.#settle(0.1);
     this.#parts.driver.order({ kind: "delete", names: [name], graceSeconds: 0 });
     await this.#seen("gone", [name]);

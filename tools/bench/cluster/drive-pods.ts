@@ -23,7 +23,7 @@ export type DriverOrder =
 
 /** Something that happened for the first time; `at` is on the machine's monotonic clock, in milliseconds. */
 export interface Sighting {
-  readonly kind: "created" | "deleted" | "ready" | "gone" | "node-ready";
+  readonly kind: "created" | "added" | "deleted" | "ready" | "gone" | "node-ready";
   readonly name: string;
   readonly at: number;
 }
@@ -55,6 +55,7 @@ createInterface(process.stdin)
 await Promise.all([
   watch<Pod>(PODS, ({ type, object }) => {
     const name = object.metadata?.name ?? "";
+    if (type === "ADDED") say("added", name);
     if (type === "DELETED") say("gone", name);
     else if (isReady(object)) say("ready", name);
   }),
