@@ -23,12 +23,15 @@ export const KINDS = {
 
 /**
  * Integration tests that run after the others, one at a time: a fork bomb makes all others late, and an agent that has to
- * answer or to end pods within a fixed time is late beside others.
+ * answer, to probe or to end pods within a fixed time is late beside others.
  */
 export const ALONE = [
   "test/agent/hung-filesystem.it.ts",
   "test/agent/shutdown.it.ts",
   "test/eviction/processes.it.ts",
+  "test/probes/hostile.it.ts",
+  "test/probes/slow-runtime.it.ts",
+  "test/probes/verdicts.it.ts",
 ];
 
 /**
