@@ -19,6 +19,9 @@ const MAX_INTEGRATION_JOBS = 2;
 /** Processes of tests at a time for each core: unit tests wait about half of their time. */
 const JOBS_PER_CORE = 2;
 
+/** Files more at a time as soon as no simulation runs beside them: half of their time is spent waiting. */
+const MORE_JOBS_ALONE = 1;
+
 /** More files that fail than this are no matter of a busy machine. */
 const MAX_REPEATED = 12;
 
@@ -70,6 +73,8 @@ async function main() {
   const boxed = {
     ...common,
     jobs: jobs(Math.min(MAX_INTEGRATION_JOBS, cores)),
+    moreJobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0,
+    after: simulations,
   };
   // Real pods have deadlines, which a machine that compiles Kubernetes meanwhile does not meet.
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
@@ -99,8 +104,8 @@ async function provide(files, report, signal) {
   return await startProvisions(names, report.note, signal);
 }
 
-/** Runs groups of files, `jobs` at a time. */
-async function runAll(groups, { jobs, report, ...options }) {
+/** Runs groups of files, `jobs` at a time, and `moreJobs` on top once `after` has come. */
+async function runAll(groups, { jobs, moreJobs = 0, after, report, ...options }) {
   const waiting = [...groups];
   const worker = async () => {
     for (let files = waiting.shift(); files && !options.signal.aborted; files = waiting.shift()) {
@@ -108,7 +113,13 @@ async function runAll(groups, { jobs, report, ...options }) {
       for (const result of await runGroup(files, options)) report.add(judgeSkips(result));
     }
   };
-  await Promise.all(Array.from({ length: jobs }, worker));
+  const workers = (count) => Promise.all(Array.from({ length: count }, worker));
+  let joined;
+  after?.then(() => {
+    joined = workers(moreJobs);
+  });
+  await workers(jobs);
+  await joined;
 }
 
 /**
