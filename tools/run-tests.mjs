@@ -83,8 +83,8 @@ async function main() {
   const real = obstacle ? [] : integration;
   const isAlone = ({ path }) => ALONE.includes(path);
   await runAll(eachAlone(real.filter((file) => !isAlone(file))), boxed);
-  await simulations;
   await runAll(eachAlone(real.filter(isAlone)), { ...common, jobs: 1 });
+  await simulations;
   await repeatFailed(report, common);
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
