@@ -70,8 +70,8 @@ const TABLE: Readonly<Record<string, Expected>> = {
     result: "failure",
     output: /^(error|timeout): /,
   },
-  "stdout-1gb": {
-    probe: () => ({ exec: { command: ["head", "-c", "1073741824", "/dev/zero"] } }),
+  "stdout-64mb": {
+    probe: () => ({ exec: { command: ["head", "-c", "67108864", "/dev/zero"] } }),
     // containerd cuts the output, but to one that is a few bytes more than it can send.
     result: "error",
     output: /^rpc error: code = ResourceExhausted /,
@@ -96,7 +96,7 @@ const TABLE: Readonly<Record<string, Expected>> = {
 
 const SLOW = new Set(["drip", "silent", "grpc-of-http", "stdout-endless"]);
 /** Those that keep containerd busy are awaited once only. */
-const COSTLY = ["stdout-1gb", "stdout-endless"];
+const COSTLY = ["stdout-64mb", "stdout-endless"];
 
 /** Processes of the probe that writes without end; one may be at work. */
 const writers = async () =>
