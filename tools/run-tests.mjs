@@ -6,6 +6,9 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { buildStep } from "./setup/build-step.mjs";
+import { withLock } from "./setup/lock.mjs";
+import { SETUP_LOCK } from "./setup/root.mjs";
 import { judgeSkips } from "./testing/accepted-skips.mjs";
 import { batches, simulationBatches } from "./testing/batches.mjs";
 import { ALONE, KINDS, ROOT, testFiles } from "./testing/files.mjs";
@@ -13,14 +16,11 @@ import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
 import { runFile, runTogether } from "./testing/run-file.mjs";
 
-/** Each file has a machine of its own, but all of them have the same disk. */
-const MAX_INTEGRATION_JOBS = 2;
+/** Each file has a machine of its own and half of its time is spent waiting, but all of them have the same disk. */
+const MAX_INTEGRATION_JOBS = 3;
 
 /** Processes of tests at a time for each core: unit tests wait about half of their time. */
 const JOBS_PER_CORE = 2;
-
-/** Files more at a time as soon as no simulation runs beside them: half of their time is spent waiting. */
-const MORE_JOBS_ALONE = 1;
 
 /** More files that fail than this are no matter of a busy machine. */
 const MAX_REPEATED = 12;
@@ -60,6 +60,8 @@ async function main() {
   const jobs = (most) => Number(values.jobs ?? most);
   const integration = files.filter(({ kind }) => !KINDS[kind].parallel);
   const obstacle = integration.length > 0 ? await integrationObstacle() : undefined;
+  // Real pods are run by the program that was built.
+  if (integration.length > 0) await withLock(SETUP_LOCK, () => buildStep({ types: false }));
   const provisions = provide(obstacle ? [] : integration, report, leave.signal);
   // Awaited after the unit tests.
   provisions.catch(() => {});
@@ -70,12 +72,7 @@ async function main() {
   const inTurn = grouped(background, (files) => simulationBatches(files, cores));
   const simulations = runAll(inTurn, { ...common, jobs: jobs(cores) });
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
-  const boxed = {
-    ...common,
-    jobs: jobs(Math.min(MAX_INTEGRATION_JOBS, cores)),
-    moreJobs: values.jobs === undefined ? MORE_JOBS_ALONE : 0,
-    after: simulations,
-  };
+  const boxed = { ...common, jobs: jobs(Math.min(MAX_INTEGRATION_JOBS, cores + 1)) };
   // Real pods have deadlines, which a machine that compiles Kubernetes meanwhile does not meet.
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
   if (failures.length > 0)
@@ -104,8 +101,8 @@ async function provide(files, report, signal) {
   return await startProvisions(names, report.note, signal);
 }
 
-/** Runs groups of files, `jobs` at a time, and `moreJobs` on top once `after` has come. */
-async function runAll(groups, { jobs, moreJobs = 0, after, report, ...options }) {
+/** Runs groups of files, `jobs` at a time. */
+async function runAll(groups, { jobs, report, ...options }) {
   const waiting = [...groups];
   const worker = async () => {
     for (let files = waiting.shift(); files && !options.signal.aborted; files = waiting.shift()) {
@@ -113,13 +110,7 @@ async function runAll(groups, { jobs, moreJobs = 0, after, report, ...options })
       for (const result of await runGroup(files, options)) report.add(judgeSkips(result));
     }
   };
-  const workers = (count) => Promise.all(Array.from({ length: count }, worker));
-  let joined;
-  after?.then(() => {
-    joined = workers(moreJobs);
-  });
-  await workers(jobs);
-  await joined;
+  await Promise.all(Array.from({ length: jobs }, worker));
 }
 
 /**

@@ -1,14 +1,13 @@
 // Makes a checkout ready and then becomes the program that was asked for:
 //   node tools/setup.mjs run|build|check|test [-- program arguments…]
 // Plain JavaScript without packages, for any Node from 18 on. What is in place already is not done again.
-import { join } from "node:path";
 import { buildStep } from "./setup/build-step.mjs";
 import { withLock } from "./setup/lock.mjs";
 import { nodeBinary, npmStep } from "./setup/npm-step.mjs";
 import { packagesStep } from "./setup/packages-step.mjs";
 import { becomeProgram } from "./setup/program.mjs";
 import { SetupError, say } from "./setup/progress.mjs";
-import { ROOT } from "./setup/root.mjs";
+import { SETUP_LOCK } from "./setup/root.mjs";
 
 /** What each profile needs. `packages: required` fails when they cannot be had, `wanted` goes on. */
 const PROFILES = {
@@ -26,7 +25,7 @@ async function main(argv) {
   if (!profile || (separator !== undefined && (separator !== "--" || program.length === 0)))
     throw new SetupError(USAGE);
   checkMachine();
-  await withLock(join(ROOT, ".cache", "setup.lock"), async () => {
+  await withLock(SETUP_LOCK, async () => {
     await npmStep();
     await packagesStep(name, profile.packages);
     if (profile.build) await buildStep({ types: profile.types === true });

@@ -1,13 +1,12 @@
 // A disk that is full when the agent starts: it is up, says so, and touches no pod.
 import assert from "node:assert/strict";
 import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { RESERVE_BYTES } from "../../src/kit/state/state-reserve.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
+import { PROGRAM } from "../support/program.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const ROOT = "/var/lib/kubelet";
 const RESERVE = `${ROOT}/nodelet/reserve`;
 /** The reserve is made again within a minute. */
@@ -17,7 +16,7 @@ const tasks = async (box: Box) => (await box.ctr("tasks", "list", "-q")).split("
 const fill = (box: Box) =>
   box.run(["sh", "-c", `cat /dev/zero >> ${ROOT}/filler 2>/dev/null || true`]);
 const whyNode = async (box: Box) =>
-  (await box.run([process.execPath, MAIN, "why", "--node"])).replaceAll(/\s+/g, " ");
+  (await box.run([process.execPath, PROGRAM, "why", "--node"])).replaceAll(/\s+/g, " ");
 
 test("a disk that is full at the start: no pod is touched, the reserve frees space, all is well with free space", () =>
   withBox({}, async (box) => {

@@ -1,12 +1,11 @@
 // What the agent prepares on the machine before pods run: mounts that are seen in containers, chains, reservations.
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, STAY } from "../support/agent.ts";
+import { PROGRAM } from "../support/program.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const ROOT = "/srv/kubelet";
 
 const shell = (box: Box, script: string) => box.run(["sh", "-c", script]);
@@ -95,7 +94,7 @@ authentication: {anonymous: {enabled: false}, webhook: {enabled: false}}
 systemReserved: {memory: 100Ti}
 `,
     );
-    const argv = [process.execPath, MAIN, "run", "--config", "/etc/nodelet/config.yaml"];
+    const argv = [process.execPath, PROGRAM, "run", "--config", "/etc/nodelet/config.yaml"];
     const { code, stderr } = await box.exec(argv, { timeoutMs: 60_000 });
     assert.notEqual(code, 0);
     assert.match(

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { test } from "node:test";
 import type { StateProblem } from "../../src/kit/state/state-files.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
+import { PROGRAM } from "../support/program.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const ROOT = "/var/lib/kubelet";
 const PODS = 3;
 /** A file that is there and gives EIO to whoever reads it: the memory of a process at address 0. */
@@ -154,7 +154,7 @@ test("each state file × each damage: the agent starts, says so, and no containe
       assert.deepEqual(containersOf(agent), before, `turn ${turn}`);
       assert.deepEqual((await box.ctr("tasks", "list", "-q")).split("\n").toSorted(), running);
     }
-    const told = await box.run([process.execPath, MAIN, "why", "--node"]);
+    const told = await box.run([process.execPath, PROGRAM, "why", "--node"]);
     assert.match(told, /set aside {2}\/var\/lib\/kubelet\//);
   }));
 

@@ -42,7 +42,7 @@ test("cgroup v2 on a real kernel: the worked example, usage, qosReserved and a k
   const command = [
     `cd ${ROOT}`,
     "stat -f -c 'cgroups: %T' /sys/fs/cgroup",
-    `NODELET_PROGRAM=${ROOT}/dist/nodelet.cjs NODELET_TEST_TIMEOUT_FACTOR=${TIMEOUT_FACTOR} ${process.execPath} --test ` +
+    `NODELET_TEST_TIMEOUT_FACTOR=${TIMEOUT_FACTOR} ${process.execPath} --test ` +
       "--test-reporter=tap test/cgroups/example.it.ts",
   ].join(" && ");
   const { code, output } = await runInGuest(command, { timeoutMs: LIMIT_MS });

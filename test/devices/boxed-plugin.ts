@@ -6,6 +6,7 @@ import type { Box, BoxProcess } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import type { Manifest } from "../support/agent.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
+import { PROGRAM } from "../support/program.ts";
 import { type PluginLanguage, pluginProgram } from "./programs.ts";
 
 /** The box of these tests; pods of manifests carry the name of the node. */
@@ -13,7 +14,6 @@ export const BOX = { hostname: "box" } as const;
 /** The resource of the plugin. */
 export const RESOURCE = "nodelet.test/gpu";
 const FOLDER = "/var/lib/kubelet/device-plugins";
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const SOCKET = "/run/nodelet/agent.sock";
 const MONITOR = join(import.meta.dirname, "monitor-main.ts");
 const MONITOR_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock";
@@ -119,7 +119,7 @@ export class DeviceNode {
 
   /** `nodelet devices -o json`. */
   async resource(): Promise<DeviceReport["resources"][number] | undefined> {
-    const argv = [process.execPath, MAIN, "devices", "-o", "json", "--socket", SOCKET];
+    const argv = [process.execPath, PROGRAM, "devices", "-o", "json", "--socket", SOCKET];
     const { code, stdout } = await this.box.exec(argv);
     if (code !== 0) return undefined;
     const report = JSON.parse(stdout) as DeviceReport;

@@ -25,7 +25,7 @@ test("cgroup v2 on a real kernel: the right one of five pods is evicted, the oth
   const command = [
     `cd ${ROOT}`,
     "stat -f -c 'cgroups: %T' /sys/fs/cgroup",
-    `NODELET_PROGRAM=${ROOT}/dist/nodelet.cjs NODELET_TEST_TIMEOUT_FACTOR=${TIMEOUT_FACTOR} ${process.execPath} ` +
+    `NODELET_TEST_TIMEOUT_FACTOR=${TIMEOUT_FACTOR} ${process.execPath} ` +
       "test/eviction/guest-life.ts",
   ].join(" && ");
   const { code, output } = await runInGuest(command, {

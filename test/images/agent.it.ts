@@ -1,15 +1,14 @@
 // The agent as a process on a node in a box: nodelet images against it, once with a real deletion.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CollectionAnswer } from "../../src/server/server.ts";
 import type { ImagesReport } from "../../src/subsystems/images/images.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { testImage } from "../box/images.ts";
+import { PROGRAM } from "../support/program.ts";
 
-const MAIN = join(resolve(import.meta.dirname, "../.."), "src/main.ts");
 const MANIFESTS = "/etc/nodelet/manifests";
 const CONFIG = "/etc/nodelet/config.yaml";
 const POLICY = "/etc/nodelet/images.yaml";
@@ -58,7 +57,7 @@ keep: {names: [nodelet.test/kept, nodelet.test/nodelet-test]}
   writeFileSync(box.path(`${MANIFESTS}/web.json`), JSON.stringify(pod));
   box.spawnLogged("agent", [
     process.execPath,
-    MAIN,
+    PROGRAM,
     "run",
     `--config=${CONFIG}`,
     "--hostname-override=node-1",
@@ -68,7 +67,7 @@ keep: {names: [nodelet.test/kept, nodelet.test/nodelet-test]}
 });
 after(() => box[Symbol.asyncDispose]());
 
-const nodelet = (...args: readonly string[]) => box.exec([process.execPath, MAIN, ...args]);
+const nodelet = (...args: readonly string[]) => box.exec([process.execPath, PROGRAM, ...args]);
 
 async function until(test: () => Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + WAIT_MS;

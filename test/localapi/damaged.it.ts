@@ -6,9 +6,9 @@ import { test } from "node:test";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
+import { PROGRAM } from "../support/program.ts";
 import { accessIn } from "./local-api.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const API = "/var/lib/kubelet/api";
 const DATABASE = `${API}/objects.db`;
 /** Takes longer when several attempts have failed: pauses grow. */
@@ -78,7 +78,7 @@ const podOf = (name: string) => ({
   },
 });
 
-const whyNode = (box: Box) => box.run([process.execPath, MAIN, "why", "--node"]);
+const whyNode = (box: Box) => box.run([process.execPath, PROGRAM, "why", "--node"]);
 const tasks = async (box: Box) => (await box.ctr("tasks", "list", "-q")).split("\n").toSorted();
 
 /** An agent with an API of its own, a static pod and two pods of the API. */

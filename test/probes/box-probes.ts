@@ -101,7 +101,9 @@ export class ProbedNode implements AsyncDisposable {
 
   /** The agent's process number inside the box. */
   async agentPid(): Promise<number> {
-    return Number((await this.box.run(["pgrep", "-f", "src/main.ts run"])).trim().split("\n")[0]);
+    return Number(
+      (await this.box.run(["pgrep", "-f", "dist/nodelet.cjs run"])).trim().split("\n")[0],
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,11 +6,11 @@
 import assert from "node:assert/strict";
 import { symlinkSync, unlinkSync } from "node:fs";
 import { request } from "node:http";
-import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { connect } from "node:tls";
 import { programVersion } from "../../src/cli/runtime-versions/program-version.ts";
 import { vulnerabilitiesOf } from "../../src/cli/runtime-versions/vulnerabilities.ts";
+import { PROGRAM } from "../support/program.ts";
 import { answerOf } from "./http.ts";
 import { podName, ServedNode } from "./node.ts";
 
@@ -74,9 +74,8 @@ test("CVE-2018-1002102, CVE-2020-8559: nobody is sent elsewhere", async () => {
 });
 
 test("CVE-2022-3294: a node takes no address that is not its own", async () => {
-  const main = resolve(import.meta.dirname, "../../src/main.ts");
   const config = "--config=/etc/nodelet/config.yaml";
-  const argv = [process.execPath, main, "run", config, "--node-ip=203.0.113.9"];
+  const argv = [process.execPath, PROGRAM, "run", config, "--node-ip=203.0.113.9"];
   const { code, stderr } = await node.box.exec(argv);
   assert.notEqual(code, 0);
   assert.match(stderr, /node IP: "203\.0\.113\.9" not found in the host's network interfaces/);

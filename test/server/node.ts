@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { request as secureRequest } from "node:https";
-import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
@@ -12,9 +11,9 @@ import type { WallMs } from "../../src/kit/clock.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Box, type BoxOptions, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { PROGRAM } from "../support/program.ts";
 import { type Answer, answerOf } from "./http.ts";
 
-const MAIN = join(resolve(import.meta.dirname, "../.."), "src/main.ts");
 const CONFIG = "/etc/nodelet/config.yaml";
 const CA = "/etc/nodelet/ca.crt";
 const MANIFESTS = "/etc/nodelet/manifests";
@@ -58,7 +57,7 @@ export class ServedNode implements AsyncDisposable {
       const flags = [`--config=${CONFIG}`, `--hostname-override=${NODE}`, runtime, "-v=4"];
       box.spawnLogged(
         "agent",
-        [process.execPath, ...agentNodeFlags(undefined), MAIN, "run", ...flags],
+        [process.execPath, ...agentNodeFlags(undefined), PROGRAM, "run", ...flags],
         { env: { ...AGENT_MALLOC, ...env } },
       );
       const node = new ServedNode(box, clients, await box.forward(10250));

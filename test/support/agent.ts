@@ -1,4 +1,4 @@
-// The agent as users run it, from source, inside a box.
+// The agent as users run it, inside a box.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,14 +6,13 @@ import type { DecisionRecord } from "../../src/api/decisions.ts";
 import type { Pod, PodStatus } from "../../src/api/generated/types.ts";
 import type { Box, BoxProcess } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { PROGRAM } from "./program.ts";
 
-/** What runs as the agent: the sources, or the program that `NODELET_PROGRAM` names. */
-const MAIN = process.env["NODELET_PROGRAM"] ?? join(import.meta.dirname, "../../src/main.ts");
 /** How many times longer everything may take, for machines that are emulated. */
 const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
 /** What is waited for mostly takes a second; a limit that a busy machine reaches proves nothing. */
 const LIMIT_MS = 60_000;
-/** Loading the program from its sources may take half a minute while other agents start. */
+/** An agent is slow to start while several control planes do. */
 const START_LIMIT_MS = 90_000;
 const MANIFESTS = "/etc/nodelet/manifests";
 const STATE = "/var/lib/kubelet/nodelet";
@@ -88,7 +87,7 @@ export class BoxedAgent {
       ].join("\n"),
     );
     const running = this.log().split("agent is running").length;
-    const { nodeFlags = [], flags = [], env = {}, program: main = MAIN } = this.#options;
+    const { nodeFlags = [], flags = [], env = {}, program: main = PROGRAM } = this.#options;
     const program = [process.execPath, ...nodeFlags, main];
     this.#process = this.box.spawnLogged(
       "agent",
@@ -124,7 +123,7 @@ export class BoxedAgent {
 
   /** What a command of nodelet prints in the box; rejects when it fails. */
   async command(...words: readonly string[]): Promise<string> {
-    return await this.box.run([process.execPath, MAIN, ...words]);
+    return await this.box.run([process.execPath, PROGRAM, ...words]);
   }
 
   /** The agent's process id as the machine counts. */

@@ -19,10 +19,10 @@ import { conditionOf, NODE, PODS, podOf } from "../kube/cluster-node.ts";
 import { accessIn } from "../localapi/local-api.ts";
 import { BoxedAgent, podTraces } from "../support/agent.ts";
 import { condition, PodSigner } from "../support/pod-signer.ts";
+import { PROGRAM } from "../support/program.ts";
 import { insideOf, staying } from "./world.ts";
 
 const SERVER = join(import.meta.dirname, "../localapi/serve.ts");
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const PORT = 6443;
 const LOOPBACK = "127.0.0.1";
 const REQUESTS = "/apis/certificates.k8s.io/v1beta1/namespaces/default/podcertificaterequests";
@@ -167,7 +167,7 @@ test("key and certificate in one step: first, at their time, and after a restart
     await agent.until("it says for whom it waits", async () =>
       (await api.events("pod")).some((text) => waits.test(text)),
     );
-    const why = await box.run([process.execPath, MAIN, "why", "pod"]);
+    const why = await box.run([process.execPath, PROGRAM, "why", "pod"]);
     assert.match(why.replace(/\s+/g, " "), /waits for signer example.test\/pods/);
     const [request, ...more] = await api.requestsOf("pod");
     assert.ok(request);
