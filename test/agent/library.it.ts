@@ -10,7 +10,7 @@ const EXAMPLE = join(import.meta.dirname, "../../examples/embed/run-a-pod.ts");
 
 test("the embedding example runs a pod, shows its status and leaves nothing", () =>
   withBox({}, async (box) => {
-    const command = ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"];
+    const command = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"];
     const program = box.spawn([process.execPath, EXAMPLE, TEST_IMAGE, "--", ...command]);
     let output = "";
     program.stdout?.on("data", (chunk: Buffer) => {

@@ -52,7 +52,7 @@ class ResizeNode implements AsyncDisposable {
       name: "main",
       image: "localhost/nodelet/hello:1",
       imagePullPolicy: "Never",
-      command: ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.2; done"],
+      command: ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"],
       resources: { requests, limits },
       ...more,
     };

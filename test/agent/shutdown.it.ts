@@ -26,7 +26,7 @@ test(
       const shell = (script: string) => box.run(["sh", "-c", script]);
       const agent = await BoxedAgent.start(box, { config: CONFIG });
       const volumes = [{ name: "data", emptyDir: { medium: "Memory" } }];
-      const stubborn = ["sh", "-c", "trap '' TERM; while true; do sleep 0.1; done"];
+      const stubborn = ["sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"];
       const containers = [{ name: "main", image: TEST_IMAGE, command: stubborn }];
       agent.apply("web.yaml", manifest("web", { volumes }));
       const grace = { terminationGracePeriodSeconds: 600 };

@@ -27,7 +27,7 @@ interface Scene {
 }
 
 const hogging = (script: string) =>
-  `trap 'echo asked to end' TERM\n${script}\nwhile :; do sleep 0.05; done`;
+  `trap 'echo asked to end' TERM\n${script}\nwhile :; do sleep 3600 & wait $!; done`;
 const DATA = { volumeMounts: [{ name: "data", mountPath: "/data" }] };
 const volumes = [{ name: "data", emptyDir: {} }];
 const writes = (script: string): PodSpec => ({ ...podSpec(script, DATA), volumes });

@@ -14,7 +14,7 @@ const WAIT_MS = 60_000;
 const PODS_MIB = 400;
 const STORE_MIB = 800;
 const TRANSITION = "20s";
-const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;

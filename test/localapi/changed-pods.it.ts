@@ -9,7 +9,7 @@ import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 const IMAGE = "localhost/nodelet/hello:1";
 const REGISTRY = "127.0.0.1:5000";
 const WAIT_MS = 40_000;
-const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;

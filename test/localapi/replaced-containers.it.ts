@@ -15,7 +15,7 @@ const POLICIES = ["Always", "OnFailure", "Never"] as const;
 const CASES = ["image", "liveness", "startup", "untouched"] as const;
 
 /** Ends with code 0 when it is told to: what ended well is not restarted by OnFailure itself. */
-const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 /** Counts its starts where they outlive the container. */
 const COUNT = "echo x >>/kept/starts";
 

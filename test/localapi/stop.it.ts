@@ -14,7 +14,7 @@ const SETTINGS = ["vm/overcommit_memory", "kernel/panic", "net/ipv4/ip_forward"]
 /** Writes something once, tells it at each start, and says how it was ended. */
 const SCRIPT =
   "[ -s /data/x ] || head -c 9 /dev/urandom | base64 >/data/x; echo has $(cat /data/x); " +
-  "trap 'echo ended well >>/data/end; exit 0' TERM; while :; do sleep 0.1; done";
+  "trap 'echo ended well >>/data/end; exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
 const pod = (name: string) => ({
   apiVersion: "v1",
@@ -123,7 +123,7 @@ const STUBBORN = {
     terminationGracePeriodSeconds: 600,
     containers: pod("stubborn").spec.containers.map((container) => ({
       ...container,
-      command: ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"],
+      command: ["sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"],
     })),
   },
 };

@@ -10,7 +10,7 @@ import { exec, OUT, PodsOfAgent, STAY, shell } from "./world.ts";
 let box: Box;
 let pods: PodsOfAgent;
 
-const DEAF = "trap '' TERM; while :; do sleep 0.1; done";
+const DEAF = "trap '' TERM; while :; do sleep 3600 & wait $!; done";
 
 before(async () => {
   box = await startBox({});
@@ -49,7 +49,7 @@ function applyAll(): void {
     initContainers: [
       shell(
         "side",
-        "trap 'echo side-ended >>/out/sides; exit 0' TERM; while :; do sleep 0.1; done",
+        "trap 'echo side-ended >>/out/sides; exit 0' TERM; while :; do sleep 3600 & wait $!; done",
         {
           restartPolicy: "Always",
           lifecycle: { preStop: exec("echo side-hook >>/out/sides") },
@@ -59,7 +59,7 @@ function applyAll(): void {
     containers: [
       shell(
         "main",
-        "trap 'sleep 3; echo main-ended >>/out/sides; exit 0' TERM; while :; do sleep 0.1; done",
+        "trap 'sleep 3; echo main-ended >>/out/sides; exit 0' TERM; while :; do sleep 3600 & wait $!; done",
       ),
     ],
   });

@@ -15,7 +15,7 @@ let pods: PodsOfAgent;
 
 /** Notes that it began, runs, and notes that it was asked to end. */
 const noting = (name: string, file: string) =>
-  `echo ${name} >>/out/${file}-began; trap 'echo ${name} >>/out/${file}-ended; exit 0' TERM; while :; do sleep 0.1; done`;
+  `echo ${name} >>/out/${file}-began; trap 'echo ${name} >>/out/${file}-ended; exit 0' TERM; while :; do sleep 3600 & wait $!; done`;
 
 before(async () => {
   box = await startBox({});
@@ -100,7 +100,7 @@ function applyHooks(): void {
       shell("asks", STAY, { ports, lifecycle: { postStart: say("asks-post-start") } }),
       shell(
         "sleeps",
-        "cat /proc/uptime >/out/sleeps-began; trap 'cat /proc/uptime >/out/sleeps-ended; exit 0' TERM; while :; do sleep 0.1; done",
+        "cat /proc/uptime >/out/sleeps-began; trap 'cat /proc/uptime >/out/sleeps-ended; exit 0' TERM; while :; do sleep 3600 & wait $!; done",
         { lifecycle: { preStop: { sleep: { seconds: 2 } } } },
       ),
     ],

@@ -26,7 +26,7 @@ const SPEC = {
   ],
   containers: [
     staying("main", {
-      command: ["sh", "-c", `${log("main")}; trap '' TERM; while true; do sleep 0.1; done`],
+      command: ["sh", "-c", `${log("main")}; trap '' TERM; while :; do sleep 3600 & wait $!; done`],
       volumeMounts: mounts,
       lifecycle: { preStop: { exec: { command: ["sh", "-c", log("hook")] } } },
     }),

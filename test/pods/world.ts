@@ -36,7 +36,7 @@ export const exec = (script: string): LifecycleHandler => ({
 });
 
 /** Runs until it is asked to end. */
-export const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
+export const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
 /** The pods of an agent in a box by their name in the manifest. */
 export class PodsOfAgent {

@@ -122,7 +122,8 @@ test("readiness flips after its threshold, and recovers", async () => {
 });
 
 test("startup gates the others, and its failure restarts the container", async () => {
-  const touch = "sleep 3; touch /tmp/up; trap 'exit 0' TERM; while true; do sleep 0.1; done";
+  const touch =
+    "sleep 3; touch /tmp/up; trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
   const one = { periodSeconds: 1 };
   run("slow", {
     command: ["sh", "-c", touch],
@@ -168,7 +169,7 @@ test("a grace of the probe's own holds for the kill it causes", async () => {
     failureThreshold: 1,
     terminationGracePeriodSeconds: 3,
   };
-  const deaf = ["sh", "-c", "trap '' TERM; while true; do sleep 0.1; done"];
+  const deaf = ["sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"];
   run("grace", { command: deaf, livenessProbe }, { terminationGracePeriodSeconds: 60 });
   await node.agent.until("it is being killed", () =>
     node.agent

@@ -41,7 +41,11 @@ export interface AgentOptions {
 export type Manifest = Pick<Pod, "metadata" | "spec">;
 
 /** A shell command that runs until it is asked to end, and ends at once then. */
-export const STAY = ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"] as const;
+export const STAY = [
+  "sh",
+  "-c",
+  "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done",
+] as const;
 
 /** One pod of the test image. */
 export function manifest(name: string, spec: Partial<NonNullable<Pod["spec"]>> = {}): Manifest {
