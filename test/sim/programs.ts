@@ -18,11 +18,11 @@ export type Program =
 export function commandOf(program: Program): readonly string[] {
   switch (program.kind) {
     case "sleep":
-      return ["/bin/sh", "-c", "trap 'exit 143' TERM; while true; do sleep 0.05; done"];
+      return ["/bin/sh", "-c", "trap 'exit 143' TERM; while :; do sleep 3600 & wait $!; done"];
     case "polite":
-      return ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.05; done"];
+      return ["/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"];
     case "stubborn":
-      return ["/bin/sh", "-c", "trap '' TERM; while true; do sleep 0.05; done"];
+      return ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"];
     case "exit":
       return ["/bin/sh", "-c", `sleep ${program.afterMs / 1000}; exit ${program.code}`];
     default:
