@@ -15,8 +15,8 @@ export const KINDS = {
   tidy: { limitSeconds: 120, parallel: true },
   long: { limitSeconds: 180, parallel: true },
   unit: { limitSeconds: 180, parallel: true },
-  histories: { limitSeconds: 2400, parallel: true, background: true },
-  sim: { limitSeconds: 2400, parallel: true, background: true },
+  histories: { limitSeconds: 4800, parallel: true, background: true },
+  sim: { limitSeconds: 4800, parallel: true, background: true },
   integration: { limitSeconds: 600, parallel: false },
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };
