@@ -8,8 +8,8 @@ import { answerOf } from "../server/http.ts";
 import { EvictionNode, podSpec, STAY } from "./node.ts";
 
 /** Enough that what other programs of the machine start meanwhile makes no difference. */
-const BOMB_TASKS = 3_000;
-const THRESHOLD_TASKS = 1_500;
+const BOMB_TASKS = 1_500;
+const THRESHOLD_TASKS = 750;
 const ANSWER_WITHIN_MS = 5_000;
 const PRESSURE = "PIDPressure";
 const PORT = 8099;
