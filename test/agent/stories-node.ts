@@ -6,6 +6,7 @@ import { AgentClient } from "../../src/cli/client/agent-client.ts";
 import { type PodHistory, requestPodHistory } from "../../src/cli/client/pod-history.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { withoutBusyPrograms } from "../sim/programs.ts";
 import { GREEDY_FILE, POD, type Story } from "../sim/stories/story.ts";
 import type { StoryNode } from "../sim/stories/story-node.ts";
 import { BoxedAgent } from "../support/agent.ts";
@@ -210,7 +211,10 @@ export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" |
   async manifest(pod: Pod): Promise<void> {
     const { nodeName: _, ...spec } = pod.spec ?? { containers: [] };
     const metadata = { name: POD, namespace: this.#namespace };
-    this.#node.agent.apply(`${this.#namespace}.json`, { metadata, spec });
+    this.#node.agent.apply(`${this.#namespace}.json`, {
+      metadata,
+      spec: withoutBusyPrograms(spec),
+    });
     await this.#untilRunning();
   }
 
