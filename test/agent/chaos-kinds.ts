@@ -1,6 +1,7 @@
 /** The pods of the chaos: each kind with what its spec asks for in the end. */
 import type { Container, Pod, PodSpec } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { WAIT_FOREVER } from "../support/stay.ts";
 
 /** What the spec asks for once nobody disturbs any more. */
 export type End =
@@ -31,8 +32,7 @@ export const OBJECTS = {
 } as const;
 
 const NOTE = 'echo "$POD_UID $NAME" >>/chaos/starts';
-const stay = (code: number) =>
-  `${NOTE}; trap 'exit ${code}' TERM; while :; do sleep 3600 & wait $!; done`;
+const stay = (code: number) => `${NOTE}; trap 'exit ${code}' TERM; ${WAIT_FOREVER}`;
 
 /** A container that says that it started and then does what `script` says. */
 function container(name: string, script: string, more: Partial<Container> = {}): Container {
@@ -223,12 +223,9 @@ const KINDS: readonly PodKind[] = [
     name: "stubborn",
     source: "static",
     end: "runs",
-    spec: spec(
-      [container("main", `${NOTE}; trap '' TERM; while :; do sleep 3600 & wait $!; done`)],
-      {
-        terminationGracePeriodSeconds: 1,
-      },
-    ),
+    spec: spec([container("main", `${NOTE}; trap '' TERM; ${WAIT_FOREVER}`)], {
+      terminationGracePeriodSeconds: 1,
+    }),
   },
   {
     name: "deadline",

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withBox } from "../box/box.ts";
-import { PodsOfAgent, STAY, shell } from "../pods/world.ts";
+import { PodsOfAgent, shell } from "../pods/world.ts";
 import { BoxedAgent } from "../support/agent.ts";
+import { STAY } from "../support/stay.ts";
 
 /** A listing every 30 s, measured every 10 s, on a machine that may be busy. */
 const LISTING_AGE_MAX_SECONDS = 60;

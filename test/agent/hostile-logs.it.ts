@@ -6,8 +6,9 @@ import { test } from "node:test";
 import type { Container, Pod } from "../../src/api/generated/types.ts";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { OUT, PodsOfAgent, STAY, shell } from "../pods/world.ts";
+import { OUT, PodsOfAgent, shell } from "../pods/world.ts";
 import { BoxedAgent } from "../support/agent.ts";
+import { STAY } from "../support/stay.ts";
 
 /** Entries of the folder with very many; a million take minutes to make on a small machine. */
 const ENTRIES = 100_000;

@@ -5,12 +5,13 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { STAY } from "../support/stay.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/embed/run-a-pod.ts");
 
 test("the embedding example runs a pod, shows its status and leaves nothing", () =>
   withBox({}, async (box) => {
-    const command = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"];
+    const command = ["sh", "-c", STAY];
     const program = box.spawn([process.execPath, EXAMPLE, TEST_IMAGE, "--", ...command]);
     let output = "";
     program.stdout?.on("data", (chunk: Buffer) => {

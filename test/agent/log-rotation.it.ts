@@ -7,9 +7,10 @@ import { gunzipSync } from "node:zlib";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
+import { WAIT_FOREVER } from "../support/stay.ts";
 
 const LINES = 12_000;
-const WRITER = `i=0; while [ $i -lt ${LINES} ]; do echo line $i; i=$((i+1)); [ $((i % 30)) = 0 ] && sleep 0.05; done; trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done`;
+const WRITER = `i=0; while [ $i -lt ${LINES} ]; do echo line $i; i=$((i+1)); [ $((i % 30)) = 0 ] && sleep 0.05; done; trap 'exit 0' TERM; ${WAIT_FOREVER}`;
 
 test("a log is rotated while it is written, no line is lost, and only so many files stay", () =>
   withBox({}, async (box) => {

@@ -9,6 +9,7 @@ import { cgroupRoots } from "../box/prerequisites.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { PROGRAMS, programOf } from "../localapi/kubectl.ts";
 import { groupValue } from "../support/cgroup-box.ts";
+import { STAY } from "../support/stay.ts";
 
 const KUBECTL = PROGRAMS.map(programOf).at(-1);
 const skip = KUBECTL === undefined ? `needs kubectl from Debian (cache: ${CACHE_DIR})` : false;
@@ -52,7 +53,7 @@ class ResizeNode implements AsyncDisposable {
       name: "main",
       image: "localhost/nodelet/hello:1",
       imagePullPolicy: "Never",
-      command: ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"],
+      command: ["sh", "-c", STAY],
       resources: { requests, limits },
       ...more,
     };

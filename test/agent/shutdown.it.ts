@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, conditionOf, manifest, podTraces } from "../support/agent.ts";
+import { WAIT_FOREVER } from "../support/stay.ts";
 import { logindObstacle } from "../systemd/machine-logind.ts";
 
 const LOGIND = join(import.meta.dirname, "../systemd/run-logind.ts");
@@ -26,7 +27,7 @@ test(
       const shell = (script: string) => box.run(["sh", "-c", script]);
       const agent = await BoxedAgent.start(box, { config: CONFIG });
       const volumes = [{ name: "data", emptyDir: { medium: "Memory" } }];
-      const stubborn = ["sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"];
+      const stubborn = ["sh", "-c", `trap '' TERM; ${WAIT_FOREVER}`];
       const containers = [{ name: "main", image: TEST_IMAGE, command: stubborn }];
       agent.apply("web.yaml", manifest("web", { volumes }));
       const grace = { terminationGracePeriodSeconds: 600 };

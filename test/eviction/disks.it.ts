@@ -5,7 +5,8 @@ import { after, before, describe, test } from "node:test";
 import type { PodSpec } from "../../src/api/generated/types.ts";
 import { archiveFile, testImage } from "../box/images.ts";
 import { loopObstacle } from "../support/loop-device.ts";
-import { EvictionNode, type EvictionNodeOptions, MI, podSpec, STAY } from "./node.ts";
+import { STAY } from "../support/stay.ts";
+import { EvictionNode, type EvictionNodeOptions, MI, podSpec } from "./node.ts";
 
 const PRESSURE = "DiskPressure";
 const NODE_FOLDERS = ["/var/lib/kubelet", "/var/log/pods"];

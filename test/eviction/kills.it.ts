@@ -7,8 +7,9 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodSpec } from "../../src/api/generated/types.ts";
 import { loopObstacle } from "../support/loop-device.ts";
+import { STAY, WAIT_FOREVER } from "../support/stay.ts";
 import { tenantSpec } from "./constellations.ts";
-import { EvictionNode, isEvicted, nameOf, podSpec, STAY } from "./node.ts";
+import { EvictionNode, isEvicted, nameOf, podSpec } from "./node.ts";
 import { isDisrupted, startMemoryNode } from "./suffer.ts";
 
 /** Longer than the time between two rounds, so that a second victim would be seen. */
@@ -26,8 +27,7 @@ interface Scene {
   readonly message: RegExp;
 }
 
-const hogging = (script: string) =>
-  `trap 'echo asked to end' TERM\n${script}\nwhile :; do sleep 3600 & wait $!; done`;
+const hogging = (script: string) => `trap 'echo asked to end' TERM\n${script}\n${WAIT_FOREVER}`;
 const DATA = { volumeMounts: [{ name: "data", mountPath: "/data" }] };
 const volumes = [{ name: "data", emptyDir: {} }];
 const writes = (script: string): PodSpec => ({ ...podSpec(script, DATA), volumes });

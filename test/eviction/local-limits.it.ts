@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, Volume } from "../../src/api/generated/types.ts";
-import { EvictionNode, isEvicted, MI, nameOf, podSpec, STAY } from "./node.ts";
+import { STAY } from "../support/stay.ts";
+import { EvictionNode, isEvicted, MI, nameOf, podSpec } from "./node.ts";
 import { isDisrupted } from "./suffer.ts";
 
 /** The runtime measures layers every ten seconds, and a round follows right after; the rest is what a busy machine takes. */

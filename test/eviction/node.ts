@@ -20,8 +20,6 @@ const LIMIT_MS = 60_000;
 /** How long a condition stays after it was last observed. */
 export const TRANSITION_SECONDS = 5;
 export const MI = 2 ** 20;
-/** Runs until it is asked to end, and ends at once then. */
-export const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
 /** A file system of its own for the node, made of a file. */
 export interface NodeDisk {

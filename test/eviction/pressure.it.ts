@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Container, Node, Pod, PodSpec } from "../../src/api/generated/types.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { Kubectl, PROGRAMS, programOf } from "../localapi/kubectl.ts";
+import { STAY } from "../support/stay.ts";
 
 const IMAGE = "localhost/nodelet/hello:1";
 const WAIT_MS = 60_000;
@@ -14,7 +15,6 @@ const WAIT_MS = 60_000;
 const PODS_MIB = 400;
 const STORE_MIB = 800;
 const TRANSITION = "20s";
-const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;

@@ -5,7 +5,8 @@ import { request } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerOf } from "../server/http.ts";
-import { EvictionNode, podSpec, STAY } from "./node.ts";
+import { STAY } from "../support/stay.ts";
+import { EvictionNode, podSpec } from "./node.ts";
 
 /** Enough that what other programs of the machine start meanwhile makes no difference. */
 const BOMB_TASKS = 1_500;

@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Container, ContainerStatus, Pod } from "../../src/api/generated/types.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { STAY } from "../support/stay.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const IMAGE = "localhost/nodelet/hello:1";
@@ -15,7 +16,6 @@ const POLICIES = ["Always", "OnFailure", "Never"] as const;
 const CASES = ["image", "liveness", "startup", "untouched"] as const;
 
 /** Ends with code 0 when it is told to: what ended well is not restarted by OnFailure itself. */
-const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 /** Counts its starts where they outlive the container. */
 const COUNT = "echo x >>/kept/starts";
 

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { WAIT_FOREVER } from "../support/stay.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
@@ -14,7 +15,7 @@ const SETTINGS = ["vm/overcommit_memory", "kernel/panic", "net/ipv4/ip_forward"]
 /** Writes something once, tells it at each start, and says how it was ended. */
 const SCRIPT =
   "[ -s /data/x ] || head -c 9 /dev/urandom | base64 >/data/x; echo has $(cat /data/x); " +
-  "trap 'echo ended well >>/data/end; exit 0' TERM; while :; do sleep 3600 & wait $!; done";
+  `trap 'echo ended well >>/data/end; exit 0' TERM; ${WAIT_FOREVER}`;
 
 const pod = (name: string) => ({
   apiVersion: "v1",
@@ -123,7 +124,7 @@ const STUBBORN = {
     terminationGracePeriodSeconds: 600,
     containers: pod("stubborn").spec.containers.map((container) => ({
       ...container,
-      command: ["sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"],
+      command: ["sh", "-c", `trap '' TERM; ${WAIT_FOREVER}`],
     })),
   },
 };

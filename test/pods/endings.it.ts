@@ -5,12 +5,13 @@ import type { Pod } from "../../src/api/generated/types.ts";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { BoxedAgent } from "../support/agent.ts";
-import { exec, OUT, PodsOfAgent, STAY, shell } from "./world.ts";
+import { STAY, WAIT_FOREVER } from "../support/stay.ts";
+import { exec, OUT, PodsOfAgent, shell } from "./world.ts";
 
 let box: Box;
 let pods: PodsOfAgent;
 
-const DEAF = "trap '' TERM; while :; do sleep 3600 & wait $!; done";
+const DEAF = `trap '' TERM; ${WAIT_FOREVER}`;
 
 before(async () => {
   box = await startBox({});
@@ -47,20 +48,13 @@ function applyAll(): void {
   pods.apply("sides", {
     terminationGracePeriodSeconds: 20,
     initContainers: [
-      shell(
-        "side",
-        "trap 'echo side-ended >>/out/sides; exit 0' TERM; while :; do sleep 3600 & wait $!; done",
-        {
-          restartPolicy: "Always",
-          lifecycle: { preStop: exec("echo side-hook >>/out/sides") },
-        },
-      ),
+      shell("side", `trap 'echo side-ended >>/out/sides; exit 0' TERM; ${WAIT_FOREVER}`, {
+        restartPolicy: "Always",
+        lifecycle: { preStop: exec("echo side-hook >>/out/sides") },
+      }),
     ],
     containers: [
-      shell(
-        "main",
-        "trap 'sleep 3; echo main-ended >>/out/sides; exit 0' TERM; while :; do sleep 3600 & wait $!; done",
-      ),
+      shell("main", `trap 'sleep 3; echo main-ended >>/out/sides; exit 0' TERM; ${WAIT_FOREVER}`),
     ],
   });
   pods.apply("job", {

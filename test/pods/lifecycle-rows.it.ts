@@ -8,14 +8,15 @@ import { type Box, startBox } from "../box/box.ts";
 import { cniConfig } from "../box/containerd.ts";
 import { cniPlugins } from "../box/prerequisites.ts";
 import { BoxedAgent } from "../support/agent.ts";
-import { exec, OUT, PodsOfAgent, STAY, shell } from "./world.ts";
+import { STAY, WAIT_FOREVER } from "../support/stay.ts";
+import { exec, OUT, PodsOfAgent, shell } from "./world.ts";
 
 let box: Box;
 let pods: PodsOfAgent;
 
 /** Notes that it began, runs, and notes that it was asked to end. */
 const noting = (name: string, file: string) =>
-  `echo ${name} >>/out/${file}-began; trap 'echo ${name} >>/out/${file}-ended; exit 0' TERM; while :; do sleep 3600 & wait $!; done`;
+  `echo ${name} >>/out/${file}-began; trap 'echo ${name} >>/out/${file}-ended; exit 0' TERM; ${WAIT_FOREVER}`;
 
 before(async () => {
   box = await startBox({});
@@ -100,7 +101,7 @@ function applyHooks(): void {
       shell("asks", STAY, { ports, lifecycle: { postStart: say("asks-post-start") } }),
       shell(
         "sleeps",
-        "cat /proc/uptime >/out/sleeps-began; trap 'cat /proc/uptime >/out/sleeps-ended; exit 0' TERM; while :; do sleep 3600 & wait $!; done",
+        `cat /proc/uptime >/out/sleeps-began; trap 'cat /proc/uptime >/out/sleeps-ended; exit 0' TERM; ${WAIT_FOREVER}`,
         { lifecycle: { preStop: { sleep: { seconds: 2 } } } },
       ),
     ],

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TEST_IMAGE } from "../box/images.ts";
+import { WAIT_FOREVER } from "../support/stay.ts";
 import { staying, withNode } from "../volumes/world.ts";
 
 const RULE = {
@@ -26,7 +27,7 @@ const SPEC = {
   ],
   containers: [
     staying("main", {
-      command: ["sh", "-c", `${log("main")}; trap '' TERM; while :; do sleep 3600 & wait $!; done`],
+      command: ["sh", "-c", `${log("main")}; trap '' TERM; ${WAIT_FOREVER}`],
       volumeMounts: mounts,
       lifecycle: { preStop: { exec: { command: ["sh", "-c", log("hook")] } } },
     }),

@@ -35,9 +35,6 @@ export const exec = (script: string): LifecycleHandler => ({
   exec: { command: ["sh", "-c", script] },
 });
 
-/** Runs until it is asked to end. */
-export const STAY = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
-
 /** The pods of an agent in a box by their name in the manifest. */
 export class PodsOfAgent {
   readonly agent: BoxedAgent;

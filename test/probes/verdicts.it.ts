@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { conditionOf, manifest, STAY } from "../support/agent.ts";
+import { WAIT_FOREVER } from "../support/stay.ts";
 import { ProbedNode } from "./box-probes.ts";
 import { PORTS } from "./box-targets.ts";
 
@@ -122,8 +123,7 @@ test("readiness flips after its threshold, and recovers", async () => {
 });
 
 test("startup gates the others, and its failure restarts the container", async () => {
-  const touch =
-    "sleep 3; touch /tmp/up; trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
+  const touch = `sleep 3; touch /tmp/up; trap 'exit 0' TERM; ${WAIT_FOREVER}`;
   const one = { periodSeconds: 1 };
   run("slow", {
     command: ["sh", "-c", touch],
@@ -169,7 +169,7 @@ test("a grace of the probe's own holds for the kill it causes", async () => {
     failureThreshold: 1,
     terminationGracePeriodSeconds: 3,
   };
-  const deaf = ["sh", "-c", "trap '' TERM; while :; do sleep 3600 & wait $!; done"];
+  const deaf = ["sh", "-c", `trap '' TERM; ${WAIT_FOREVER}`];
   run("grace", { command: deaf, livenessProbe }, { terminationGracePeriodSeconds: 60 });
   await node.agent.until("it is being killed", () =>
     node.agent

@@ -1,6 +1,8 @@
 // What containers of tests run, spelled as shell commands that both busybox and the fake runtime
 // understand: the fake reads the script it would otherwise have to execute.
 
+import { WAIT_FOREVER } from "../support/stay.ts";
+
 /** Exit code of a process that SIGKILL ended. */
 export const SIGKILL_CODE = 137;
 
@@ -36,7 +38,7 @@ export function commandOf(program: Program): readonly string[] {
 /** A pod's spec for a real kernel, where twenty new processes a second for each container keep a machine busy. */
 export function withoutBusyPrograms<T>(spec: T): T {
   const text = JSON.stringify(spec);
-  return JSON.parse(text.replaceAll(RUNS_ON, () => "while :; do sleep 3600 & wait $!; done")) as T;
+  return JSON.parse(text.replaceAll(RUNS_ON, () => WAIT_FOREVER)) as T;
 }
 
 /** The behaviour that `command` describes; anything unknown cannot be executed. */

@@ -7,6 +7,7 @@ import type { Pod, PodStatus } from "../../src/api/generated/types.ts";
 import type { Box, BoxProcess } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { PROGRAM } from "./program.ts";
+import { STAY as STAY_SCRIPT } from "./stay.ts";
 
 /** How many times longer everything may take, for machines that are emulated. */
 const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
@@ -41,11 +42,7 @@ export interface AgentOptions {
 export type Manifest = Pick<Pod, "metadata" | "spec">;
 
 /** A shell command that runs until it is asked to end, and ends at once then. */
-export const STAY = [
-  "sh",
-  "-c",
-  "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done",
-] as const;
+export const STAY = ["sh", "-c", STAY_SCRIPT] as const;
 
 /** One pod of the test image. */
 export function manifest(name: string, spec: Partial<NonNullable<Pod["spec"]>> = {}): Manifest {
