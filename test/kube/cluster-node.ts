@@ -1,4 +1,5 @@
 // A node of a real control plane, both in one box.
+import { fileURLToPath } from "node:url";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
 import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { type Box, type BoxOptions, withBox } from "../box/box.ts";
@@ -84,8 +85,20 @@ export interface NodeOptions {
   readonly config?: string;
   /** Starts Node as `bin/nodelet` does, so that memory counts as users have it. */
   readonly asShipped?: boolean;
+  /** Containers exist in the memory of a runtime of the tests only, so that thousands of pods take minutes. */
+  readonly memoryRuntime?: boolean;
   /** Flags of kube-apiserver, made with the folder of its files. */
   readonly apiServerFlags?: (folder: string) => readonly string[];
+}
+
+const NO_CONTAINERD = { containerd: "none" } as const;
+const MEMORY_RUNTIME = fileURLToPath(new URL("../support/memory-runtime.ts", import.meta.url));
+const MEMORY_SOCKET = "/run/memory-runtime.sock";
+
+/** Starts the runtime; the agent waits for its socket. Returns the agent's flag. */
+function startMemoryRuntime(box: Box): string {
+  box.spawnLogged("memory-runtime", [process.execPath, MEMORY_RUNTIME, MEMORY_SOCKET]);
+  return `--container-runtime-endpoint=unix://${MEMORY_SOCKET}`;
 }
 
 /** Makes a box with control plane and agent, and removes all of it. */
@@ -93,8 +106,10 @@ export async function withNode(
   use: (node: ClusterNode, box: Box) => Promise<void>,
   options: NodeOptions = {},
 ): Promise<void> {
-  await withBox(options.box ?? {}, async (box) => {
+  const { memoryRuntime = false } = options;
+  await withBox({ ...(memoryRuntime ? NO_CONTAINERD : {}), ...options.box }, async (box) => {
     const { apiServerFlags, config } = options;
+    const endpoint = memoryRuntime ? [startMemoryRuntime(box)] : [];
     await using server = await startApiServer({
       box,
       ...(apiServerFlags ? { flags: apiServerFlags } : {}),
@@ -108,7 +123,7 @@ export async function withNode(
       ...(config === undefined ? {} : { config }),
       ...(options.asShipped ? { nodeFlags: agentNodeFlags(undefined), env: AGENT_MALLOC } : {}),
       clientCaFile: server.caFile,
-      flags: [`--hostname-override=${NODE}`, ...flags],
+      flags: [`--hostname-override=${NODE}`, ...endpoint, ...flags],
     });
     await use(new ClusterNode(agent, server), box);
   });

@@ -1,3 +1,4 @@
+import type { Clock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { Random } from "../../src/kit/random.ts";
 import type {
@@ -34,7 +35,6 @@ import {
   VERSION,
 } from "./fake-runtime-objects.ts";
 import { codeWhenStopped, programOf, SIGKILL_CODE } from "./programs.ts";
-import type { SimClock } from "./sim-clock.ts";
 
 /**
  * A CRI runtime in memory on virtual time. Passes the same contract as a real one; latency, faults, lost
@@ -51,7 +51,7 @@ export class FakeRuntime implements ContainerRuntime {
   readonly actions: RuntimeAction[] = [];
   readonly runtime: RuntimeService;
   readonly images: ImageService;
-  readonly #clock: SimClock;
+  readonly #clock: Clock;
   readonly #random: Random;
   readonly #subscribers = new Set<EventSubscriber>();
   /** Size of a container's writable layer. */
@@ -63,7 +63,7 @@ export class FakeRuntime implements ContainerRuntime {
   #down = false;
   #ids = 0;
 
-  constructor(clock: SimClock, random: Random, options: Partial<FakeRuntimeOptions> = {}) {
+  constructor(clock: Clock, random: Random, options: Partial<FakeRuntimeOptions> = {}) {
     this.#clock = clock;
     this.#random = random;
     this.options = { ...CALM, ...options };

@@ -44,7 +44,7 @@ export function withoutBusyPrograms<T>(spec: T): T {
 /** The behaviour that `command` describes; anything unknown cannot be executed. */
 export function programOf(command: readonly string[]): Program | undefined {
   const [shell, flag, script = ""] = command;
-  if (shell !== "/bin/sh" || flag !== "-c") return undefined;
+  if ((shell !== "/bin/sh" && shell !== "sh") || flag !== "-c") return undefined;
   if (script.startsWith("trap ''")) return { kind: "stubborn" };
   if (script.startsWith("trap 'exit 0'")) return { kind: "polite" };
   if (script.startsWith("trap 'exit 143'")) return { kind: "sleep" };
