@@ -40,12 +40,18 @@ export function resizableContainers(pod: Pod): readonly Container[] {
   return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
 }
 
-/** The resources of the spec; the same object for the same pod. */
-export const allocationOf = derivedOnce((pod: Pod): PodAllocation => {
+/** The resources of the spec; the same object for the same spec. */
+export function allocationOf({ spec = NO_SPEC }: Pod): PodAllocation {
+  return allocationOfSpec(spec);
+}
+
+const NO_SPEC: PodSpec = { containers: [] };
+
+const allocationOfSpec = derivedOnce((spec: PodSpec): PodAllocation => {
   const containers: Record<string, ResourceRequirements> = {};
-  for (const { name, resources } of resizableContainers(pod))
+  for (const { name, resources } of resizableContainers({ spec }))
     containers[name] = resources ?? NOTHING;
-  const own = pod.spec?.resources;
+  const own = spec.resources;
   return own === undefined ? { containers } : { pod: own, containers };
 });
 

@@ -1,7 +1,7 @@
 // pure
 
 import { derivedOnce } from "../../kit/derived-once.ts";
-import type { Pod } from "../generated/types.ts";
+import type { Pod, PodSpec } from "../generated/types.ts";
 import { milliOf, wholeOf } from "../text/quantity.ts";
 import {
   type Arithmetic,
@@ -102,10 +102,17 @@ export function everyContainerLimits(pod: Pod, name: string): boolean {
  * Requests and limits of the pod as a whole: containers and sidecars added up, the maximum with the
  * init containers, replaced by pod-level resources where set, plus overhead (on limits only where there
  * is a limit). Source: component-helpers `resource`, `ResourceConfigForPod`.
- * Throws `UsageError` on a value that is not a quantity. Derived once for each object: every admission adds up those of
+ * Throws `UsageError` on a value that is not a quantity. Derived once for each spec: every admission adds up those of
  * all pods.
  */
-export const podResources = derivedOnce((pod: Pod): PodResources => {
+export function podResources({ spec = NO_SPEC }: Pod): PodResources {
+  return resourcesOfSpec(spec);
+}
+
+const NO_SPEC: PodSpec = { containers: [] };
+
+const resourcesOfSpec = derivedOnce((spec: PodSpec): PodResources => {
+  const pod: Pod = { spec };
   const overhead = amountsOf(pod.spec?.overhead);
   const requests = aggregateContainers(pod, ({ resources }) => resources?.requests, NUMBERS);
   overrideWithPodLevel(requests, pod.spec?.resources?.requests);

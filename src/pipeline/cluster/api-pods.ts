@@ -96,7 +96,7 @@ export class ApiPods implements PodSource {
 
   /** Takes what the API answered to a write; older than what is known, it is left aside. */
   learn(written: Pod): void {
-    const pod = identifyPod(written);
+    const pod = this.#withKnownSpec(identifyPod(written));
     const { uid } = pod.metadata;
     const known = this.#latest.get(uid);
     if (known && isNewer(pod, known)) this.#latest.set(uid, pod);
@@ -135,7 +135,8 @@ export class ApiPods implements PodSource {
     }
   }
 
-  #set(pod: IdentifiedPod, sink: PodSink): void {
+  #set(found: IdentifiedPod, sink: PodSink): void {
+    const pod = this.#withKnownSpec(found);
     const { uid } = pod.metadata;
     // An object of the same name that was recreated: word of the end of the first may have been missed.
     const fullName = podFullName(pod);
@@ -152,6 +153,16 @@ export class ApiPods implements PodSource {
       sink.setDesired(pod);
     }
     this.#notify(pod);
+  }
+
+  /**
+   * The pod with the spec that is known already where it is the same, as with nearly every change: one spec is held then,
+   * and what was derived of it counts for both.
+   */
+  #withKnownSpec(pod: IdentifiedPod): IdentifiedPod {
+    const { uid } = pod.metadata;
+    const { spec } = this.#desired.get(uid) ?? this.#latest.get(uid) ?? {};
+    return spec && isSame(spec, pod.spec) ? { ...pod, spec } : pod;
   }
 
   #drop(pod: IdentifiedPod, sink: PodSink): void {

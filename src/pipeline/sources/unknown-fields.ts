@@ -1,6 +1,7 @@
 // pure
 import { decodeObject } from "../../api/decode/decode.ts";
-import type { Pod } from "../../api/generated/types.ts";
+import type { Pod, PodSpec } from "../../api/generated/types.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
 
 /** A pod without what this agent's API does not have. */
 export interface KnownFields<P extends Pod> {
@@ -14,11 +15,23 @@ export interface KnownFields<P extends Pod> {
  * types does. A pod without such fields is given back as it is.
  */
 export function knownFields<P extends Pod>(pod: P): KnownFields<P> {
-  const { value, problems } = decodeObject("Pod", { spec: pod.spec });
-  const unknown = problems.flatMap(({ kind, path }) => (kind === "unknownField" ? [path] : []));
-  if (unknown.length === 0 || !value.spec) return { pod, unknown: [] };
-  return { pod: { ...pod, spec: value.spec }, unknown };
+  const { spec, unknown } = pod.spec ? knownSpec(pod.spec) : ALL_KNOWN;
+  return { pod: spec ? { ...pod, spec } : pod, unknown };
 }
+
+/** A spec without fields that are not known; none where all are. */
+interface KnownSpec {
+  readonly spec?: PodSpec;
+  readonly unknown: readonly string[];
+}
+
+const ALL_KNOWN: KnownSpec = { unknown: [] };
+
+const knownSpec = derivedOnce((given: PodSpec): KnownSpec => {
+  const { value, problems } = decodeObject("Pod", { spec: given });
+  const unknown = problems.flatMap(({ kind, path }) => (kind === "unknownField" ? [path] : []));
+  return unknown.length === 0 || !value.spec ? ALL_KNOWN : { spec: value.spec, unknown };
+});
 
 /** Paths that one message names. */
 const MAX_NAMED = 8;

@@ -9,9 +9,14 @@ export function signalNumber(name: string | undefined): Signal {
     : Signal.RUNTIME_DEFAULT;
 }
 
+/** Spelling of signals by number; the first of those that share one. */
+const SPELLED: ReadonlyMap<number, string> = new Map(
+  Object.entries(Signal)
+    .toReversed()
+    .map(([name, signal]) => [signal, name.replace("PLUS", "+").replace("MINUS", "-")]),
+);
+
 /** A signal of CRI as statuses spell it; `undefined` when the runtime does not say. */
 export function signalName(signal: Signal): string | undefined {
-  if (signal === Signal.RUNTIME_DEFAULT) return undefined;
-  const found = Object.entries(Signal).find(([, value]) => value === signal)?.[0];
-  return found?.replace("PLUS", "+").replace("MINUS", "-");
+  return signal === Signal.RUNTIME_DEFAULT ? undefined : SPELLED.get(signal);
 }
