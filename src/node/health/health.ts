@@ -16,6 +16,7 @@ import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
 import { lowestLimit, MEMORY_LIMIT_FILES, MemoryCeiling } from "./memory-ceiling.ts";
 import { ProgramPageRelease } from "./program-page-release.ts";
+import { RestRelease } from "./rest-release.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** Dependencies for measuring the agent. */
@@ -51,7 +52,8 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
     registry.add(fileWorkersCheck(clock, fileWorkers));
     exposeFileWorkers(metrics, fileWorkers);
   }
-  const takeMemory = ownsProcess && serving ? watchMemory(host, serving.process, scope) : () => {};
+  const takeMemory =
+    ownsProcess && serving ? watchMemory(outside, serving.process, scope) : () => {};
   // One timer for all: an agent at rest is woken as seldom as can be.
   scope.spawn("health checks", "restart", async (signal) => {
     for (;;) {
@@ -71,7 +73,7 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
  * the reason before its memory runs out.
  */
 function watchMemory(
-  host: NodeHealthDeps["outside"]["host"],
+  { clock, host }: NodeHealthDeps["outside"],
   process: OwnProcess,
   scope: TaskScope,
 ): () => void {
@@ -79,6 +81,18 @@ function watchMemory(
   const limits = group === undefined ? [] : host.cgroups.readNow(group, MEMORY_LIMIT_FILES);
   const ceiling = new MemoryCeiling(lowestLimit(limits));
   const pages = new ProgramPageRelease(process);
+  const unused = new RestRelease({
+    trim: () => {
+      process.trimMalloc();
+      process.releaseProgramPages();
+      // A worker that does not answer is noticed, and reported, by those who ask it for files.
+      host.releaseWorkerMemory?.().catch(() => {});
+    },
+    compact: () => {
+      process.compactHeap();
+      process.trimMalloc();
+    },
+  });
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   scope.spawn("memory ceiling", "fail", async (signal) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
@@ -91,6 +105,7 @@ function watchMemory(
     const reason = ceiling.take(memory);
     if (reason !== undefined) resolve(reason);
     pages.take(memory);
+    unused.take(memory, process.cpuSeconds(), clock.monotonic());
   };
 }
 

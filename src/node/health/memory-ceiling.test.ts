@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { lowestLimit, MemoryCeiling } from "./memory-ceiling.ts";
 
 const MIB = 1024 * 1024;
-const HEAP = { heapUsedBytes: 100 * MIB, heapLimitBytes: 512 * MIB };
+const HEAP = { heapTotalBytes: 0, heapUsedBytes: 100 * MIB, heapLimitBytes: 512 * MIB };
 const RESIDENT = "the agent has 900 MiB of memory, and its cgroup a limit of 1024 MiB";
 const HEAP_FULL = "the heap of the agent has 470 MiB of at most 512 MiB";
 

@@ -14,7 +14,8 @@ function play(
   let resident = 0;
   const released: number[] = [];
   let at = 0;
-  const memory = () => ({ residentBytes: resident * MIB, heapUsedBytes: 0, heapLimitBytes: 0 });
+  const heap = { heapTotalBytes: 0, heapUsedBytes: 0, heapLimitBytes: 0 };
+  const memory = () => ({ residentBytes: resident * MIB, ...heap });
   const pages = new ProgramPageRelease({
     memory,
     releaseProgramPages: () => {

@@ -52,6 +52,7 @@ export function connectHost(options: HostOptions): Host {
     lookup: lookupName,
     diskUsage: fileWorkers.diskUsage,
     fileWorkers: () => fileWorkers.facts(),
+    releaseWorkerMemory: () => fileWorkers.releaseMemory(),
     readKernel: readKernelFile,
     writeKernel: writeKernelFile,
     openKernelLog: () => openKernelLog(),

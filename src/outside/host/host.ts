@@ -334,6 +334,8 @@ export interface Host {
   readonly logind?: Logind;
   /** State of the worker processes; absent where there are none (a simulation). */
   fileWorkers?(): FileWorkerFacts;
+  /** Has them give back memory that they do not use, which takes some 10 ms. */
+  releaseWorkerMemory?(): Promise<void>;
   facts(): Promise<HostFacts>;
   /**
    * Addresses of the machine's interfaces that are up, loopback left out; those of the default routes first. The kernel

@@ -252,6 +252,25 @@ describe("createFileWorkers at rest", () => {
   });
 });
 
+test("a worker gives back the pages of its program, and none is started for it", async () => {
+  const workers = createFileWorkers({ clock: createSystemClock(), log: silentLog });
+  try {
+    await workers.releaseMemory();
+    assert.deepEqual(workerPids(), []);
+    await workers.podFiles.facts(tmpdir());
+    const [pid] = workerPids();
+    const fileKib = () =>
+      Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+    const before = fileKib();
+    await workers.releaseMemory();
+    const after = fileKib();
+    assert.ok(after < before / 2, `${before} KiB before, ${after} KiB after`);
+    assert.ok(await workers.podFiles.facts(tmpdir()));
+  } finally {
+    workers.close();
+  }
+});
+
 /** Children of this process that are file workers; with `flag` only those that were started with it. */
 function workerPids(flag = ""): readonly string[] {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();

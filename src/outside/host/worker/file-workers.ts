@@ -28,6 +28,8 @@ export interface FileWorkers {
   readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
   readonly openFolder: OpenFolderBeneath;
   facts(): FileWorkerFacts;
+  /** Has the worker that stays give back what it does not use; where none runs, none is started. */
+  releaseMemory(): Promise<void>;
   /** Ends all of them; what is under way fails. */
   close(): void;
 }
@@ -58,6 +60,9 @@ export function createFileWorkers(deps: {
       timeouts: places.timeouts,
       unanswered: places.list(),
     }),
+    releaseMemory: async () => {
+      if (pool.facts().workers > 0) await pool.run("memory.release", [], []);
+    },
     close: () => {
       pool.close();
       handles.close();

@@ -10,6 +10,8 @@ import { silentLog } from "../../../kit/log.ts";
 import { createVolumeFiles } from "../files/create-volume-files.ts";
 import { createFiles } from "../files/files.ts";
 import { openFolderBeneath } from "../files/open-folder.ts";
+import { createProgramPageRelease } from "../program-pages.ts";
+import { createMallocTrim } from "../unused-memory.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { describeFailure, type WorkerMessage, type WorkerRequest } from "./protocol.ts";
 import { createQuickFiles, readDiskUsage } from "./quick-files.ts";
@@ -38,6 +40,7 @@ function main(): void {
     reportedAtMs = now;
     send({ kind: "progress", id: latest });
   };
+  const [trimMalloc, releaseProgramPages] = [createMallocTrim(), createProgramPageRelease()];
   const operations = createOperations({
     files: {
       ...createFiles({ clock: createSystemClock(), log: silentLog, onProgress }),
@@ -47,6 +50,10 @@ function main(): void {
     diskUsage: readDiskUsage,
     openFolder: openFolderBeneath,
     onChange: (watch, change) => send({ kind: "changed", watch, change }),
+    releaseMemory: () => {
+      trimMalloc();
+      releaseProgramPages();
+    },
   });
   const serve = async ({ id, operation, args }: WorkerRequest) => {
     latest = id;

@@ -47,6 +47,7 @@ export const OPERATION_LIMITS_MS = {
   "file.size": 10_000,
   "file.read": 10_000,
   "handle.close": 10_000,
+  "memory.release": 10_000,
 } as const satisfies Record<string, number> &
   Record<`files.${keyof PodFiles}` | `volumes.${keyof VolumeFiles}`, number>;
 

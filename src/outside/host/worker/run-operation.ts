@@ -11,6 +11,8 @@ export interface OperationDeps {
   readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
   readonly openFolder: OpenFolderBeneath;
   readonly onChange: (watch: number, change: "names" | "content") => void;
+  /** Gives back the worker's memory that is not in use. */
+  readonly releaseMemory: () => void;
 }
 
 /** Runs an operation by its name. The agent is the only one who asks, so arguments are as typed there. */
@@ -25,6 +27,7 @@ export function createOperations(deps: OperationDeps): RunOperation {
     files: { ...deps.files, measureTrees: measureWith(deps.files) },
     volumes: deps.volumes,
     disk: { usage: deps.diskUsage },
+    memory: { release: async () => deps.releaseMemory() },
     ...held.tables(),
   };
   return async (operation, args) => {

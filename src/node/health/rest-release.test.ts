@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { MonotonicMs } from "../../kit/clock.ts";
+import {
+  COMPACT_AFTER_MS,
+  COMPACT_FREE_BYTES,
+  REST_SHARE,
+  RestRelease,
+  TRIM_AFTER_MS,
+} from "./rest-release.ts";
+
+const PERIOD_MS = 10_000;
+const TRIM_AT = TRIM_AFTER_MS / PERIOD_MS;
+const COMPACT_AT = COMPACT_AFTER_MS / PERIOD_MS;
+const REST = REST_SHARE / 2;
+const BUSY = REST_SHARE * 2;
+
+/** What is done at which reading, of an agent that takes these shares of a processor between readings. */
+function play(shares: readonly number[], freeBytes = COMPACT_FREE_BYTES): readonly string[] {
+  const done: string[] = [];
+  let at = 0;
+  const note = (what: string) => () => void done.push(`${what} ${at}`);
+  const unused = new RestRelease({ trim: note("trim"), compact: note("compact") });
+  let cpuSeconds = 5;
+  const heap = { heapTotalBytes: 30 * 1024 * 1024 + freeBytes, heapUsedBytes: 30 * 1024 * 1024 };
+  for (const [i, share] of [0, ...shares].entries()) {
+    at = i;
+    cpuSeconds += (share * PERIOD_MS) / 1000;
+    unused.take(heap, cpuSeconds, (1_000 + i * PERIOD_MS) as MonotonicMs);
+  }
+  return done;
+}
+
+const rest = (readings: number) => Array.from({ length: readings }, () => REST);
+
+test("an agent at rest gives back what it does not use, once", () => {
+  const long = COMPACT_AT * 3;
+  const table: readonly [string, readonly number[], readonly string[]][] = [
+    ["not soon", rest(TRIM_AT - 1), []],
+    ["what is cheap first", rest(COMPACT_AT - 1), [`trim ${TRIM_AT}`]],
+    ["then the heap", rest(long), [`trim ${TRIM_AT}`, `compact ${COMPACT_AT}`]],
+    ["never while it is busy", Array.from({ length: long }, () => BUSY), []],
+    ["counted from the last work", [...rest(TRIM_AT - 1), BUSY, ...rest(TRIM_AT - 1)], []],
+    [
+      "again after work",
+      [...rest(TRIM_AT), BUSY, ...rest(TRIM_AT)],
+      [`trim ${TRIM_AT}`, `trim ${2 * TRIM_AT + 1}`],
+    ],
+  ];
+  for (const [what, shares, expected] of table) assert.deepEqual(play(shares), expected, what);
+});
+
+test("a heap with little free memory is not compacted", () => {
+  assert.deepEqual(play(rest(COMPACT_AT * 2), COMPACT_FREE_BYTES - 1), [`trim ${TRIM_AT}`]);
+});

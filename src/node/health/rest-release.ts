@@ -1,0 +1,58 @@
+import type { MonotonicMs } from "../../kit/clock.ts";
+import type { OwnMemory } from "../../outside/serving.ts";
+
+/** CPU time of the process that counts as rest, of one processor; 50 pods with two probes a second each take 0.035. */
+export const REST_SHARE = 0.1;
+/** Rest after which what is unused and can be given back in some milliseconds is. */
+export const TRIM_AFTER_MS = 30_000;
+/** Rest after which the heap is compacted, which takes as long as any full collection. */
+export const COMPACT_AFTER_MS = 120_000;
+/** What has to be free between the objects of the heap, for a compaction to be worth it. */
+export const COMPACT_FREE_BYTES = 6 * 1024 * 1024;
+
+/** How memory is given back. */
+export interface ReleaseMeans {
+  /** What costs little. */
+  trim(): void;
+  /** What a full collection of the heap makes free. */
+  compact(): void;
+}
+
+/**
+ * Gives back what the process holds without using it, once the agent has come to rest: after many pods have come and gone
+ * up to a quarter of the heap is free, on pages that hold something else, too, and malloc has 4 to 5 MiB.
+ */
+export class RestRelease {
+  readonly #means: ReleaseMeans;
+  #last: { readonly cpuSeconds: number; readonly atMs: number } | undefined;
+  #restSinceMs = 0;
+  #due: "trim" | "compact" | "nothing" = "trim";
+
+  constructor(means: ReleaseMeans) {
+    this.#means = means;
+  }
+
+  /** Takes a reading: CPU time of the process until now, and the size of its heap. */
+  take(
+    heap: Pick<OwnMemory, "heapTotalBytes" | "heapUsedBytes">,
+    cpuSeconds: number,
+    atMs: MonotonicMs,
+  ): void {
+    const last = this.#last;
+    this.#last = { cpuSeconds, atMs };
+    if (!last || (cpuSeconds - last.cpuSeconds) * 1000 > REST_SHARE * (atMs - last.atMs)) {
+      this.#restSinceMs = atMs;
+      this.#due = "trim";
+      return;
+    }
+    const restMs = atMs - this.#restSinceMs;
+    if (this.#due === "trim" && restMs >= TRIM_AFTER_MS) {
+      this.#due = "compact";
+      this.#means.trim();
+    } else if (this.#due === "compact" && restMs >= COMPACT_AFTER_MS) {
+      this.#due = "nothing";
+      if (heap.heapTotalBytes - heap.heapUsedBytes < COMPACT_FREE_BYTES) return;
+      this.#means.compact();
+    }
+  }
+}
