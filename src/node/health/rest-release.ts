@@ -4,7 +4,7 @@ import type { OwnMemory } from "../../outside/serving.ts";
 /** CPU time of the process that counts as rest, of one processor; 50 pods with two probes a second each take 0.035. */
 export const REST_SHARE = 0.1;
 /** Rest after which what is unused and can be given back in some milliseconds is. */
-export const TRIM_AFTER_MS = 30_000;
+export const TRIM_AFTER_MS = 10_000;
 /** Rest after which the heap is compacted, which takes as long as any full collection. */
 export const COMPACT_AFTER_MS = 120_000;
 /** What has to be free between the objects of the heap, for a compaction to be worth it. */
