@@ -14,7 +14,7 @@ const PAGE = readFileSync(join(import.meta.dirname, "../../docs/why.md"), "utf8"
 const LIMIT_MS = 180_000;
 const POLL_MS = 700;
 /** Stories played side by side; with more of them a machine of two cores is late everywhere. */
-const AT_ONCE = 12;
+const AT_ONCE = 8;
 
 /** How long something took, and how often it failed meanwhile, depends on the machine. */
 function withoutTimes(line: string): string {
