@@ -6,6 +6,7 @@
 import { derivedOnce } from "../../kit/derived-once.ts";
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../generated/types.ts";
 import { compareQuantities, parseQuantity } from "../text/quantity.ts";
+import { NO_SPEC } from "./pod-resources.ts";
 
 /** Requests and limits of a pod. */
 export interface PodAllocation {
@@ -44,8 +45,6 @@ export function resizableContainers(pod: Pod): readonly Container[] {
 export function allocationOf({ spec = NO_SPEC }: Pod): PodAllocation {
   return allocationOfSpec(spec);
 }
-
-const NO_SPEC: PodSpec = { containers: [] };
 
 const allocationOfSpec = derivedOnce((spec: PodSpec): PodAllocation => {
   const containers: Record<string, ResourceRequirements> = {};

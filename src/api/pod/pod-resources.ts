@@ -109,17 +109,18 @@ export function podResources({ spec = NO_SPEC }: Pod): PodResources {
   return resourcesOfSpec(spec);
 }
 
-const NO_SPEC: PodSpec = { containers: [] };
+/** Of a pod without one; one object, so that it is derived of once, too. */
+export const NO_SPEC: PodSpec = { containers: [] };
 
 const resourcesOfSpec = derivedOnce((spec: PodSpec): PodResources => {
   const pod: Pod = { spec };
-  const overhead = amountsOf(pod.spec?.overhead);
+  const overhead = amountsOf(spec.overhead);
   const requests = aggregateContainers(pod, ({ resources }) => resources?.requests, NUMBERS);
-  overrideWithPodLevel(requests, pod.spec?.resources?.requests);
+  overrideWithPodLevel(requests, spec.resources?.requests);
   addInto(requests, overhead, NUMBERS);
   const limits = aggregateContainers(pod, ({ resources }) => resources?.limits, NUMBERS);
-  overrideWithPodLevel(limits, pod.spec?.resources?.limits);
-  const podLimits = amountsOf(pod.spec?.resources?.limits);
+  overrideWithPodLevel(limits, spec.resources?.limits);
+  const podLimits = amountsOf(spec.resources?.limits);
   for (const [name, amount] of overhead) {
     const limit = limits.get(name);
     if (limit !== undefined) limits.set(name, NUMBERS.plus(limit, amount));

@@ -3,9 +3,9 @@ import type { OwnMemory } from "../../outside/serving.ts";
 
 /** CPU time of the process that counts as rest, of one processor; 50 pods with two probes a second each take 0.035. */
 export const REST_SHARE = 0.1;
-/** Rest after which what is unused and can be given back in some milliseconds is. */
+/** Rest after which memory is given back that takes only milliseconds to release. */
 export const TRIM_AFTER_MS = 10_000;
-/** Rest after which the heap is compacted, which takes as long as any full collection. */
+/** Rest after which the heap is compacted, which takes as long as a full collection by V8. */
 export const COMPACT_AFTER_MS = 120_000;
 /** What has to be free between the objects of the heap, for a compaction to be worth it. */
 export const COMPACT_FREE_BYTES = 6 * 1024 * 1024;
