@@ -26,6 +26,7 @@ async function measure(residentMib: number, ownsProcess: boolean): Promise<strin
       heapUsedBytes: 100 * MIB,
       heapLimitBytes: 512 * MIB,
     }),
+    letGarbageGather: () => {},
     loopDelay: () => ({ p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 }),
   };
   const serving = { process } as unknown as Serving;

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import {
   COMPACT_AFTER_MS,
+  COMPACT_AGAIN_MS,
   COMPACT_FREE_BYTES,
+  COMPACT_SOON_BYTES,
   REST_SHARE,
   RestRelease,
   TRIM_AFTER_MS,
@@ -15,17 +17,28 @@ const COMPACT_AT = COMPACT_AFTER_MS / PERIOD_MS;
 const REST = REST_SHARE / 2;
 const BUSY = REST_SHARE * 2;
 
-/** What is done at which reading, of an agent that takes these shares of a processor between readings. */
-function play(shares: readonly number[], freeBytes = COMPACT_FREE_BYTES): readonly string[] {
+const MIB = 1024 * 1024;
+const USED_BYTES = 30 * MIB;
+
+/**
+ * What is done at which reading, of an agent that takes these shares of a processor between readings. `garbage` tells how
+ * much of the heap that is not in use has not been collected at a reading; by default nothing.
+ */
+function play(
+  shares: readonly number[],
+  unusedBytes = COMPACT_FREE_BYTES,
+  garbage: (reading: number) => number = () => 0,
+): readonly string[] {
   const done: string[] = [];
   let at = 0;
   const note = (what: string) => () => void done.push(`${what} ${at}`);
   const unused = new RestRelease({ trim: note("trim"), compact: note("compact") });
   let cpuSeconds = 5;
-  const heap = { heapTotalBytes: 30 * 1024 * 1024 + freeBytes, heapUsedBytes: 30 * 1024 * 1024 };
+  const heapTotalBytes = USED_BYTES + unusedBytes;
   for (const [i, share] of [0, ...shares].entries()) {
     at = i;
     cpuSeconds += (share * PERIOD_MS) / 1000;
+    const heap = { heapTotalBytes, heapUsedBytes: USED_BYTES + garbage(i) };
     unused.take(heap, cpuSeconds, (1_000 + i * PERIOD_MS) as MonotonicMs);
   }
   return done;
@@ -35,10 +48,16 @@ const rest = (readings: number) => Array.from({ length: readings }, () => REST);
 
 test("an agent at rest gives back what it does not use, once", () => {
   const long = COMPACT_AT * 3;
+  const again = COMPACT_AT + COMPACT_AGAIN_MS / PERIOD_MS;
   const table: readonly [string, readonly number[], readonly string[]][] = [
     ["not soon", rest(TRIM_AT - 1), []],
     ["what is cheap first", rest(COMPACT_AT - 1), [`trim ${TRIM_AT}`]],
     ["then the heap", rest(long), [`trim ${TRIM_AT}`, `compact ${COMPACT_AT}`]],
+    [
+      "and again, when the heap has as much beside objects in use",
+      rest(again),
+      [`trim ${TRIM_AT}`, `compact ${COMPACT_AT}`, `compact ${again}`],
+    ],
     ["never while it is busy", Array.from({ length: long }, () => BUSY), []],
     ["counted from the last work", [...rest(TRIM_AT - 1), BUSY, ...rest(TRIM_AT - 1)], []],
     [
@@ -50,6 +69,25 @@ test("an agent at rest gives back what it does not use, once", () => {
   for (const [what, shares, expected] of table) assert.deepEqual(play(shares), expected, what);
 });
 
-test("a heap with little free memory is not compacted", () => {
+test("a heap that holds little beside objects in use is not compacted", () => {
   assert.deepEqual(play(rest(COMPACT_AT * 2), COMPACT_FREE_BYTES - 1), [`trim ${TRIM_AT}`]);
+});
+
+test("a heap that holds much beside objects in use is compacted soon, garbage or not", () => {
+  const soon = [`trim ${TRIM_AT}`, `compact ${TRIM_AT}`];
+  const late = [`trim ${TRIM_AT}`, `compact ${COMPACT_AT}`];
+  const all = COMPACT_SOON_BYTES;
+  assert.deepEqual(play(rest(COMPACT_AT - 1), all), soon, "free");
+  const collectedAtFirst = (reading: number) => (reading === 0 ? 0 : all);
+  assert.deepEqual(play(rest(COMPACT_AT - 1), all, collectedAtFirst), soon, "garbage");
+  assert.deepEqual(play(rest(COMPACT_AT), all - 1, collectedAtFirst), late, "a little less");
+});
+
+test("what is in use is measured anew after a compaction", () => {
+  // Everything counts as garbage until the compaction, and is in use after it.
+  const inUse = (reading: number) => (reading === 0 ? 0 : COMPACT_SOON_BYTES);
+  const readings = [...rest(TRIM_AT), BUSY, ...rest(COMPACT_AT)];
+  const second = 2 * TRIM_AT + 1;
+  const expected = [`trim ${TRIM_AT}`, `compact ${TRIM_AT}`, `trim ${second}`];
+  assert.deepEqual(play(readings, COMPACT_SOON_BYTES, inUse), expected);
 });

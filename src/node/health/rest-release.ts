@@ -7,8 +7,12 @@ export const REST_SHARE = 0.1;
 export const TRIM_AFTER_MS = 10_000;
 /** Rest after which the heap is compacted, which takes as long as a full collection by V8. */
 export const COMPACT_AFTER_MS = 120_000;
-/** What has to be free between the objects of the heap, for a compaction to be worth it. */
+/** Time from one compaction to the next of an agent that stays at rest: what it does then leaves 1 MiB a minute behind. */
+export const COMPACT_AGAIN_MS = 600_000;
+/** What the heap has to hold beside objects in use, for a compaction to be worth it. */
 export const COMPACT_FREE_BYTES = 6 * 1024 * 1024;
+/** With so much of it the heap is compacted together with the rest: the garbage of a dozen pods and more. */
+export const COMPACT_SOON_BYTES = 24 * 1024 * 1024;
 
 /** How memory is given back. */
 export interface ReleaseMeans {
@@ -20,13 +24,17 @@ export interface ReleaseMeans {
 
 /**
  * Gives back what the process holds without using it, once the agent has come to rest: after many pods have come and gone
- * up to a quarter of the heap is free, on pages that hold something else, too, and malloc has 4 to 5 MiB.
+ * half of the heap is garbage or free, on pages that hold something else, too, and malloc has 4 to 5 MiB.
  */
 export class RestRelease {
   readonly #means: ReleaseMeans;
   #last: { readonly cpuSeconds: number; readonly atMs: number } | undefined;
   #restSinceMs = 0;
-  #due: "trim" | "compact" | "nothing" = "trim";
+  #isTrimmed = false;
+  /** When the heap may be compacted again. */
+  #compactFromMs = 0;
+  /** Size of the objects in use: the least that was seen since the last compaction. */
+  #usedBytes = Number.POSITIVE_INFINITY;
 
   constructor(means: ReleaseMeans) {
     this.#means = means;
@@ -40,19 +48,27 @@ export class RestRelease {
   ): void {
     const last = this.#last;
     this.#last = { cpuSeconds, atMs };
+    this.#usedBytes = Math.min(this.#usedBytes, heap.heapUsedBytes);
     if (!last || (cpuSeconds - last.cpuSeconds) * 1000 > REST_SHARE * (atMs - last.atMs)) {
       this.#restSinceMs = atMs;
-      this.#due = "trim";
+      this.#isTrimmed = false;
+      this.#compactFromMs = atMs + COMPACT_AFTER_MS;
       return;
     }
     const restMs = atMs - this.#restSinceMs;
-    if (this.#due === "trim" && restMs >= TRIM_AFTER_MS) {
-      this.#due = "compact";
+    const unusedBytes = heap.heapTotalBytes - this.#usedBytes;
+    if (!this.#isTrimmed && restMs >= TRIM_AFTER_MS) {
+      this.#isTrimmed = true;
       this.#means.trim();
-    } else if (this.#due === "compact" && restMs >= COMPACT_AFTER_MS) {
-      this.#due = "nothing";
-      if (heap.heapTotalBytes - heap.heapUsedBytes < COMPACT_FREE_BYTES) return;
-      this.#means.compact();
+      if (unusedBytes >= COMPACT_SOON_BYTES) this.#compact(atMs);
+    } else if (atMs >= this.#compactFromMs && unusedBytes >= COMPACT_FREE_BYTES) {
+      this.#compact(atMs);
     }
+  }
+
+  #compact(atMs: number): void {
+    this.#compactFromMs = atMs + COMPACT_AGAIN_MS;
+    this.#means.compact();
+    this.#usedBytes = Number.POSITIVE_INFINITY;
   }
 }

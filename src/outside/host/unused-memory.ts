@@ -36,6 +36,14 @@ export function createHeapCompaction(): () => boolean {
   };
 }
 
+/**
+ * From now on V8 lets garbage come together before it collects the heap, and seldom moves objects together for it. An agent
+ * starts with the opposite (`--optimize-for-size`), which has every full collection give memory back to the kernel.
+ */
+export function letGarbageGather(): void {
+  setFlagsFromString("--no-optimize-for-size");
+}
+
 function loadCollect(): Collect | undefined {
   try {
     // With the flag set V8 would refuse the compiled code of Node's own modules that are loaded later.
