@@ -11,8 +11,6 @@ export const COMPACT_AFTER_MS = 120_000;
 export const COMPACT_AGAIN_MS = 600_000;
 /** What the heap has to hold beside objects in use, for a compaction to be worth it. */
 export const COMPACT_FREE_BYTES = 6 * 1024 * 1024;
-/** With so much of it the heap is compacted together with the rest: the garbage of a dozen pods and more. */
-export const COMPACT_SOON_BYTES = 24 * 1024 * 1024;
 
 /** How memory is given back. */
 export interface ReleaseMeans {
@@ -55,18 +53,12 @@ export class RestRelease {
       this.#compactFromMs = atMs + COMPACT_AFTER_MS;
       return;
     }
-    const restMs = atMs - this.#restSinceMs;
-    const unusedBytes = heap.heapTotalBytes - this.#usedBytes;
-    if (!this.#isTrimmed && restMs >= TRIM_AFTER_MS) {
+    if (!this.#isTrimmed && atMs - this.#restSinceMs >= TRIM_AFTER_MS) {
       this.#isTrimmed = true;
       this.#means.trim();
-      if (unusedBytes >= COMPACT_SOON_BYTES) this.#compact(atMs);
-    } else if (atMs >= this.#compactFromMs && unusedBytes >= COMPACT_FREE_BYTES) {
-      this.#compact(atMs);
     }
-  }
-
-  #compact(atMs: number): void {
+    const unusedBytes = heap.heapTotalBytes - this.#usedBytes;
+    if (atMs < this.#compactFromMs || unusedBytes < COMPACT_FREE_BYTES) return;
     this.#compactFromMs = atMs + COMPACT_AGAIN_MS;
     this.#means.compact();
     this.#usedBytes = Number.POSITIVE_INFINITY;
