@@ -10,6 +10,7 @@ import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import { VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import { expandCommand } from "../../src/subsystems/probes/handlers/exec.ts";
+import { SharedConnects } from "../../src/subsystems/probes/handlers/shared-connects.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
 import { runProbe } from "../../src/subsystems/probes/run-probe.ts";
 import { listen } from "./sockets.ts";
@@ -17,6 +18,8 @@ import { exited } from "./world.ts";
 
 const never = new AbortController().signal;
 const net = connectNet();
+const clock = createSystemClock();
+const connects = new SharedConnects(net, clock);
 const servers = new Set<Server>();
 const sockets = new Set<Socket>();
 
@@ -45,7 +48,8 @@ function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
   return runProbe(
     {
       net,
-      clock: createSystemClock(),
+      connects,
+      clock,
       runtime: {
         execSync: async (id, command, seconds) => {
           assert.equal(id, "c1");
@@ -176,6 +180,25 @@ test("tcpSocket: a connection is success, anything else failure", async () => {
     kind: "error",
     message: "invalid port number: 0",
   });
+});
+
+test("tcpSocket: two attempts at one moment make one connection, later ones their own", async () => {
+  let connections = 0;
+  const server = track(createServer());
+  server.on("connection", () => {
+    connections += 1;
+  });
+  const port = await listen(server);
+  const gone = await closedPort();
+  const success: ProbeOutcome = { kind: "success", output: "" };
+  const probe: Probe = { tcpSocket: { port } };
+  assert.deepEqual(await Promise.all([attempt(probe), attempt(probe)]), [success, success]);
+  assert.deepEqual(await attempt(probe), success);
+  const refused = failure(`dial tcp 127.0.0.1:${gone}: connect: connection refused`);
+  const closed: Probe = { tcpSocket: { port: gone } };
+  assert.deepEqual(await Promise.all([attempt(closed), attempt(closed)]), [refused, refused]);
+  while (connections < 2) await new Promise(setImmediate);
+  assert.equal(connections, 2);
 });
 
 function health(answer: (stream: ServerHttp2Stream) => void): Promise<number> {

@@ -90,7 +90,7 @@ test("330 probes that begin at one instant are soon spread over the period, and 
   const one = { periodSeconds: 1 };
   for (let i = 0; i < 110; i += 1) {
     const app = target(
-      { liveness: one, readiness: one, startup: one },
+      { liveness: one, readiness: { ...one, tcpSocket: { port: 81 } }, startup: one },
       { startedAtMs: world.clock.wall(), started: true },
     );
     const { startupProbe: _, ...spec } = app.spec;
@@ -98,7 +98,7 @@ test("330 probes that begin at one instant are soon spread over the period, and 
     const { readinessProbe: __, ...rest } = second.spec;
     world.probes.watch(pod({ uid: `uid-${i}`, ip: `10.0.0.${i}` }), [
       { ...app, spec },
-      { ...second, spec: rest },
+      { ...second, spec: rest, containerId: "c2" },
     ]);
   }
   await world.clock.advance(60_000);

@@ -258,8 +258,9 @@ test("a pod that is no longer watched is left alone at once, and attempts under 
     await world.clock.sleep(5000, signal);
     return REFUSED;
   };
-  const one = { periodSeconds: 1 };
-  const app = target({ liveness: one, readiness: one }, { startedAtMs: world.clock.wall() });
+  const liveness = { periodSeconds: 1 };
+  const readiness = { periodSeconds: 1, tcpSocket: { port: 81 } };
+  const app = target({ liveness, readiness }, { startedAtMs: world.clock.wall() });
   world.probes.watch(pod(), [app]);
   await world.clock.advance(100);
   const told = world.told().length;

@@ -12,12 +12,20 @@ import type { FineRate } from "./fine-rate.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
 import { ProbeLog } from "./probe-log.ts";
+import { ProbeTurns } from "./probe-turns.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { type ProbePorts, runProbe } from "./run-probe.ts";
-import type { Schedule, ScheduledCall } from "./schedule.ts";
+import type { Schedule } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
-import { fieldPathOf, type ProbedPod, probeFactsOf, probeOf, rulesOf } from "./target.ts";
+import {
+  connectAlike,
+  fieldPathOf,
+  type ProbedPod,
+  probeFactsOf,
+  probeOf,
+  rulesOf,
+} from "./target.ts";
 import {
   conclude,
   consider,
@@ -85,18 +93,22 @@ export class Prober {
   #state: WorkerState = NEW_WORKER;
   #facts: ProbeFacts;
   #step: Step | undefined;
-  readonly #turn: ScheduledCall;
+  readonly #turns: ProbeTurns;
   /** The attempt in progress; never rejects. */
   #probing: Promise<void> | undefined;
-  /** When the present or coming turn is due. */
-  #tickAt = 0;
-  /** The time that is held in `spread`, when the coming turn got its time from there. */
-  #placedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #isTriggered = false;
+  readonly #leader: Prober | undefined;
 
-  constructor(kind: ProbeKind, { pod, target, settings }: Watched, shared: ProberShared) {
+  /** With a `leader` that asks for the same by TCP it takes its turns together with that, so that both share a connection. */
+  constructor(
+    kind: ProbeKind,
+    { pod, target, settings }: Watched,
+    shared: ProberShared,
+    leader?: Prober,
+  ) {
     this.kind = kind;
+    this.#leader = leader;
     this.log = new ProbeLog(shared.historyLength);
     this.#pod = pod;
     this.#target = target;
@@ -104,13 +116,14 @@ export class Prober {
     this.#shared = shared;
     this.#rules = rulesOf(target.spec, kind, settings);
     this.#facts = probeFactsOf(pod, target, kind);
-    this.#turn = shared.schedule.turn(() => this.#takeTurn());
+    this.#turns = new ProbeTurns(shared, () => this.#takeTurn());
+    this.#followLeader(target);
     this.#expect(1);
     const { clock, random, agentStartedAt } = shared;
     const now = clock.monotonic();
     // After a restart of the agent all pods are taken on at one instant; their probes need not be.
     const isYoung = now - agentStartedAt < this.#rules.periodMs;
-    this.#scheduleAt(now + (isYoung ? random.next() * this.#rules.periodMs : 0));
+    this.#turns.set(now + (isYoung ? random.next() * this.#rules.periodMs : 0));
   }
 
   get pod(): ProbedPod {
@@ -131,6 +144,7 @@ export class Prober {
       this.#expect(-1);
       this.#rules = rulesOf(target.spec, this.kind, settings);
       this.#expect(1);
+      this.#followLeader(target);
     }
     this.#pod = pod;
     this.#target = target;
@@ -147,9 +161,15 @@ export class Prober {
   stop(): Promise<void> | undefined {
     if (this.#abort.signal.aborted) return this.#probing;
     this.#abort.abort(new Error("the probe was stopped"));
-    this.#unschedule();
+    this.#turns.cancel();
     this.#expect(-1);
     return this.#probing;
+  }
+
+  #followLeader({ spec }: ProbeTarget): void {
+    const leader = this.#leader;
+    const isAlike = leader !== undefined && connectAlike(spec, this.#rules, leader.#rules);
+    this.#turns.follow(isAlike ? leader.#turns : undefined);
   }
 
   /** Reserves the turns of this probe, or releases them. */
@@ -190,7 +210,7 @@ export class Prober {
   }
 
   #nextInMs(): number | undefined {
-    const { at } = this.#turn;
+    const { at } = this.#turns;
     return at === undefined ? undefined : Math.max(0, at - this.#shared.clock.monotonic());
   }
 
@@ -199,21 +219,7 @@ export class Prober {
     return { monotonic: clock.monotonic(), wall: clock.wall() };
   }
 
-  #scheduleAt(at: number): void {
-    this.#unschedule();
-    this.#tickAt = at;
-    this.#turn.set(at);
-  }
-
-  #unschedule(): void {
-    this.#turn.cancel();
-    if (this.#placedAt === undefined) return;
-    this.#shared.spread.leave(this.#placedAt);
-    this.#placedAt = undefined;
-  }
-
   #takeTurn(): void {
-    this.#unschedule();
     const { state, publish, step } = consider(
       this.#rules,
       this.#state,
@@ -234,19 +240,11 @@ export class Prober {
     if (this.#isTriggered) {
       this.#isTriggered = false;
       if (needsTrigger(this.#rules, this.#state, this.#facts)) {
-        this.#scheduleAt(Math.max(now, this.#lookedAt + TRIGGER_GAP_MS));
+        this.#turns.set(Math.max(now, this.#lookedAt + TRIGGER_GAP_MS));
         return;
       }
     }
-    const periodMs = this.#periodMs;
-    const next = this.#tickAt + periodMs;
-    if (next <= now) {
-      this.#scheduleAt(next + Math.floor((now - next) / periodMs) * periodMs);
-      return;
-    }
-    const placedAt = this.#shared.spread.take(next, periodMs);
-    this.#scheduleAt(placedAt);
-    this.#placedAt = placedAt;
+    this.#turns.setNext(now, this.#periodMs, { isFailing: this.#state.last === "failure" });
   }
 
   /** Starts an attempt as soon as possible, and counts the period from there. */
@@ -258,8 +256,8 @@ export class Prober {
     }
     const now = this.#shared.clock.monotonic();
     const at = Math.max(now, this.#lookedAt + TRIGGER_GAP_MS);
-    if (this.#turn.at !== undefined && this.#turn.at <= at) return;
-    this.#scheduleAt(at);
+    if (this.#turns.at !== undefined && this.#turns.at <= at) return;
+    this.#turns.set(at);
   }
 
   /** A probe that had nothing more to do has, when the container came back after all. */
@@ -267,7 +265,7 @@ export class Prober {
     const { step } = consider(this.#rules, this.#state, this.#facts, this.#moment());
     if (step.kind === "exit") return;
     this.#step = undefined;
-    this.#scheduleAt(this.#shared.clock.monotonic());
+    this.#turns.set(this.#shared.clock.monotonic());
   }
 
   #launch(containerId: string): void {
@@ -305,7 +303,7 @@ export class Prober {
     const record: ProbeRecord = {
       atMs: began.wall,
       durationMs: this.#shared.clock.monotonic() - began.monotonic,
-      lateMs: began.monotonic - this.#tickAt,
+      lateMs: began.monotonic - this.#turns.dueAt,
       containerId,
       result: outcome.kind,
       output: output.slice(0, HISTORY_OUTPUT_CHARS),

@@ -18,6 +18,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
+import { SharedConnects } from "./handlers/shared-connects.ts";
 import { Prober, type Watched } from "./prober.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import type { ProbePorts } from "./run-probe.ts";
@@ -30,7 +31,7 @@ export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };
 
 /** Dependencies of the module. */
-export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
+export interface ProbesDeps extends Omit<ProbePorts, "guard" | "connects"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */
   readonly processes?: ContainerProcesses;
@@ -106,7 +107,7 @@ class ProbeRoom implements Probes {
   /** Attempts of probes that have ended meanwhile. */
   readonly #inFlight = new Set<Promise<void>>();
   readonly #settings = new Map<string, PodSettings>();
-  readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;
+  readonly #newProber: (kind: ProbeKind, watched: Watched, leader?: Prober) => Prober;
   readonly #recordEvent: (event: ProbeEvent) => void;
   readonly #forgetMetrics: (prober: Prober) => void;
   #closed = false;
@@ -129,6 +130,7 @@ class ProbeRoom implements Probes {
       ports: {
         runtime: deps.runtime,
         net: deps.net,
+        connects: new SharedConnects(deps.net, clock),
         clock,
         ...(deps.processes ? { guard: new ExecGuard(deps.processes, clock) } : {}),
       },
@@ -143,7 +145,7 @@ class ProbeRoom implements Probes {
       recordEvent: deps.recordEvent,
       onProbe: metrics.observe,
     };
-    this.#newProber = (kind, watched) => new Prober(kind, watched, shared);
+    this.#newProber = (kind, watched, leader) => new Prober(kind, watched, shared, leader);
     this.#recordEvent = deps.recordEvent;
     deps.scope.defer("probes", async () => {
       this.#closed = true;
@@ -164,7 +166,10 @@ class ProbeRoom implements Probes {
         const watched = { pod, target, settings };
         const prober = before?.get(key);
         prober?.update(watched);
-        now.set(key, prober ?? this.#newProber(kind, watched));
+        now.set(
+          key,
+          prober ?? this.#newProber(kind, watched, leaderOf(kind, target.spec.name, now)),
+        );
       }
     }
     if (now.size > 0) this.#pods.set(pod.uid, now);
@@ -285,6 +290,18 @@ class ProbeRoom implements Probes {
       }
     }
   }
+}
+
+/**
+ * The probe with which a new one may share its turns: a liveness probe with the readiness probe of its container, whose turns
+ * follow from when the container was started.
+ */
+function leaderOf(
+  kind: ProbeKind,
+  container: string,
+  probers: ReadonlyMap<string, Prober>,
+): Prober | undefined {
+  return kind === "liveness" ? probers.get(settingKey(container, "readiness")) : undefined;
 }
 
 function durationLabels(prober: Prober) {

@@ -8,12 +8,15 @@ import type { Net } from "../../outside/net/net.ts";
 import { type ExecPorts, probeExec } from "./handlers/exec.ts";
 import { probeGrpc } from "./handlers/grpc.ts";
 import { probeHttp } from "./handlers/http.ts";
+import type { SharedConnects } from "./handlers/shared-connects.ts";
 import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 
 /** Dependencies for running a probe. */
 export interface ProbePorts extends ExecPorts {
   readonly net: Net;
+  /** Connects of TCP probes, made through `net`. */
+  readonly connects: SharedConnects;
 }
 
 /** Maximum tries of one attempt while it errors; a failed probe is not retried. */
@@ -68,7 +71,7 @@ type Handlers = {
 const HANDLERS: Handlers = {
   exec: probeExec,
   httpGet: ({ net }, ...probe) => probeHttp(net, ...probe),
-  tcpSocket: ({ net }, ...probe) => probeTcp(net, ...probe),
+  tcpSocket: ({ connects }, ...probe) => probeTcp(connects, ...probe),
   grpc: ({ net }, ...probe) => probeGrpc(net, ...probe),
 };
 

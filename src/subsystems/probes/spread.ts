@@ -10,6 +10,11 @@ export const STEP_MS = 50;
 const SLACK_SHARE = 0.05;
 const MAX_SLACK_MS = 500;
 
+/** Milliseconds by which one turn of that period may be put off. */
+export function slackMsOf(periodMs: number): number {
+  return Math.min(periodMs * SLACK_SHARE, MAX_SLACK_MS);
+}
+
 /**
  * Keeps turns that come again and again from falling together: each asks for a time and gets that or
  * one slightly later, where there is room. What began at one instant drifts apart in a few turns. Times
@@ -35,7 +40,7 @@ export class Spread {
 
   /** The time for a turn that is wanted at `at`; give it back with `leave` when it is over or off. */
   take(at: number, periodMs: number): number {
-    const slackMs = Math.min(periodMs * SLACK_SHARE, MAX_SLACK_MS);
+    const slackMs = slackMsOf(periodMs);
     const last = Math.floor((at + slackMs) / STEP_MS);
     const isOnSteps = periodMs % STEP_MS === 0;
     const wanted = isOnSteps ? Math.min(Math.ceil(at / STEP_MS), last) : Math.floor(at / STEP_MS);
