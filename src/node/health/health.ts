@@ -81,16 +81,18 @@ function watchMemory(
   const limits = group === undefined ? [] : host.cgroups.readNow(group, MEMORY_LIMIT_FILES);
   const ceiling = new MemoryCeiling(lowestLimit(limits));
   const pages = new ProgramPageRelease(process);
+  const trim = () => {
+    process.trimMalloc();
+    process.releaseProgramPages();
+    // A worker that does not answer is noticed, and reported, by those who ask it for files.
+    host.releaseWorkerMemory?.().catch(() => {});
+  };
   const unused = new RestRelease({
-    trim: () => {
-      process.trimMalloc();
-      process.releaseProgramPages();
-      // A worker that does not answer is noticed, and reported, by those who ask it for files.
-      host.releaseWorkerMemory?.().catch(() => {});
-    },
+    trim,
     compact: () => {
       process.compactHeap();
-      process.trimMalloc();
+      // Since it came to rest, and by the collection, the agent has used pages of the program again.
+      trim();
     },
   });
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
