@@ -81,19 +81,14 @@ function watchMemory(
   const limits = group === undefined ? [] : host.cgroups.readNow(group, MEMORY_LIMIT_FILES);
   const ceiling = new MemoryCeiling(lowestLimit(limits));
   const pages = new ProgramPageRelease(process);
-  const trim = () => {
-    process.trimMalloc();
-    process.releaseProgramPages();
-    // A worker that does not answer is noticed, and reported, by those who ask it for files.
-    host.releaseWorkerMemory?.().catch(() => {});
-  };
   const unused = new RestRelease({
-    trim,
-    compact: () => {
-      process.compactHeap();
-      // Since it came to rest, and by the collection, the agent has used pages of the program again.
-      trim();
+    trim: () => {
+      process.trimMalloc();
+      process.releaseProgramPages();
+      // A worker that does not answer is noticed, and reported, by those who ask it for files.
+      host.releaseWorkerMemory?.().catch(() => {});
     },
+    compact: () => process.compactHeap(),
   });
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   scope.spawn("memory ceiling", "fail", async (signal) => {

@@ -16,7 +16,7 @@ export const COMPACT_FREE_BYTES = 6 * 1024 * 1024;
 export interface ReleaseMeans {
   /** What costs little. */
   trim(): void;
-  /** What a full collection of the heap makes free. */
+  /** What a full collection of the heap makes free; `trim` follows. */
   compact(): void;
 }
 
@@ -61,6 +61,8 @@ export class RestRelease {
     if (atMs < this.#compactFromMs || unusedBytes < COMPACT_FREE_BYTES) return;
     this.#compactFromMs = atMs + COMPACT_AGAIN_MS;
     this.#means.compact();
+    // Since it came to rest, and by the collection, the agent has used memory again that costs little to give back.
+    this.#means.trim();
     this.#usedBytes = Number.POSITIVE_INFINITY;
   }
 }
