@@ -62,24 +62,32 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
       });
       log("in order");
       assert.deepEqual(await startedTwice(node, monkey), [], "started a second time");
-      assert.deepEqual(await decidedOtherwise(node), [], "a replay decides otherwise");
+      assert.deepEqual(await decidedOtherwise(node, seed), [], "a replay decides otherwise");
       await monkey.removeAll();
       await untilInOrder(async () => {
         return await leftoversOf(box, before, runtimeDeaths(monkey));
       });
       return Object.fromEntries(monkey.strokes);
     } catch (error) {
+      log(`failed: ${error}`);
       keep(node, story, seed);
       throw error;
     }
   });
 }
 
-/** Steps of the agent's recording at which its functions do not decide again what was decided. */
-async function decidedOtherwise({ agent }: ChaosNode): Promise<readonly unknown[]> {
-  const { steps } = decodeFlight(await agent.command("record", "dump"));
+/** Steps of the agent's recording at which its functions do not decide again what was decided; such a recording is kept. */
+async function decidedOtherwise({ agent }: ChaosNode, seed: number): Promise<readonly unknown[]> {
+  const recording = await agent.command("record", "dump");
+  const { steps } = decodeFlight(recording);
   assert.ok(steps.length > 0, "nothing was recorded");
-  return [...replayFlight(steps)].filter(({ departure }) => departure).slice(0, 3);
+  const departing = [...replayFlight(steps)].filter(({ departure }) => departure);
+  if (departing.length > 0) {
+    const file = fileOf(seed, "jsonl");
+    writeFileSync(file, recording);
+    console.log(`recording: ${file}`);
+  }
+  return departing.slice(0, 3);
 }
 
 /** One pod of each class comes and goes, so that what the first pods make for good is there. */
@@ -108,9 +116,13 @@ async function untilInOrder(
 
 /** Keeps what happened for whoever looks into a failure. */
 function keep(node: ChaosNode, story: readonly string[], seed: number): void {
-  const file = join(tmpdir(), `nodelet-chaos-${seed}.log`);
+  const file = fileOf(seed, "log");
   const decisions = node.agent.decisions().map((decision) => JSON.stringify(decision));
   const parts = [story, ["--- decisions"], decisions, [node.box.logs()]];
   writeFileSync(file, parts.map((lines) => lines.join("\n")).join("\n"));
   console.log(`what happened: ${file}`);
+}
+
+function fileOf(seed: number, extension: string): string {
+  return join(tmpdir(), `nodelet-chaos-${seed}.${extension}`);
 }

@@ -47,8 +47,9 @@ export function createReport(total, { quiet = false } = {}) {
     close(interrupted) {
       clear();
       for (const result of results) printFailures("FAILED", result);
+      // Of a file that failed twice both failures are shown, since the second may be another one.
       for (const { first, passes } of repeated)
-        if (passes) printFailures("FAILED AT FIRST, passed by itself:", first);
+        printFailures(`FAILED AT FIRST, ${passes ? "passed" : "failed again"} by itself:`, first);
       printSkips(results);
       if (interrupted) console.log("\ninterrupted: not everything was run");
       const passed = sum((result) => result.passed);
