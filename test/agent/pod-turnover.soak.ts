@@ -27,8 +27,8 @@ const GROUP_TIMEOUT_MS = 300_000;
 const POLL_MS = 1_000;
 /**
  * A sample is the least of several, so that garbage which was not collected yet does not count. An agent that has been at
- * rest for two minutes gives back what it holds without using it; before, it sends the events that wait, thousands at
- * 50 a second, and a busy machine makes it late.
+ * rest for two minutes gives back what it holds without using it. Before that it sends the events that wait, up to
+ * thousands at 50 a second, and a busy machine delays it.
  */
 const SETTLE_SAMPLES = 60;
 const SETTLE_MS = 5_000;
