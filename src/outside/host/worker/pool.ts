@@ -24,10 +24,15 @@ const MAX_WALKS = 4;
 const LATE_MS = 500;
 
 /**
- * A request waits this long for a worker before another one is started, and only where those at work are blocked
- * in system calls: starting one takes as much CPU as several hundred requests, which a busy machine has not.
+ * A request waits this long for a worker before another one is started, and only where one at work is blocked in a
+ * system call: starting one takes as much CPU as several hundred requests and 15 MiB. While many pods start on a
+ * machine without CPU to spare, calls wait for locks of the kernel and for commits of the file system again and again,
+ * often for more than 150 ms.
  */
-const GROW_AFTER_MS = 150;
+const GROW_AFTER_MS = 500;
+
+/** A worker counts as blocked when it has been at its request for this long. */
+const BLOCKED_AFTER_MS = 150;
 
 /** Workers beyond the first end when they had nothing to do for this long: each holds 15 MiB. */
 const IDLE_MS = 10_000;
@@ -189,7 +194,11 @@ export class WorkerPool {
   /** Whether a worker has been at a request for a while and is blocked there. */
   #isOneBlocked(now: MonotonicMs): boolean {
     for (const { work, process } of this.#slots)
-      if (work?.pace.kind === "quick" && now - work.beganAt >= GROW_AFTER_MS && process.isBlocked())
+      if (
+        work?.pace.kind === "quick" &&
+        now - work.beganAt >= BLOCKED_AFTER_MS &&
+        process.isBlocked()
+      )
         return true;
     return false;
   }
