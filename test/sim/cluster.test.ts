@@ -136,7 +136,7 @@ test("a pod whose start takes its time is seen to be created meanwhile", () =>
     const volumes = [{ name: "settings", configMap: { name: "not-there-yet" } }];
     const place = { collection: "pods", namespace: "default" };
     api.objects.create(place, { ...waiting, spec: { ...(spec as object), volumes } });
-    await world.advance(1_000);
+    await world.advance(1_500);
     assert.equal(pod("slow")?.status?.phase, "Pending");
     const [main] = pod("slow")?.status?.containerStatuses ?? [];
     assert.equal(main?.state?.waiting?.reason, "ContainerCreating");

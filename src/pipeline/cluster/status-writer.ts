@@ -46,6 +46,8 @@ const RETRY = { initialMs: 200, maxMs: 10_000 };
  * that follow within it are written by the same request.
  */
 const JOIN_MS = 250;
+/** The same for the first status of a pod: it says that the node has taken the pod on, and most pods run before long. */
+const FIRST_JOIN_MS = 1_000;
 /** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
 const FULL_PASS_MS = 10_000;
 
@@ -101,7 +103,8 @@ export class StatusWriter {
     if (isSame(ownPart(entry.status), ownPart(now.status)) && entry.written) return;
     entry.status = now.status;
     entry.changedAt = this.#deps.clock.monotonic();
-    if (!entry.dirty) entry.joinUntil = after(entry.changedAt, JOIN_MS);
+    const joinMs = entry.written ? JOIN_MS : FIRST_JOIN_MS;
+    if (!entry.dirty) entry.joinUntil = after(entry.changedAt, joinMs);
     this.#touch(entry);
   }
 
