@@ -14,12 +14,15 @@ export interface ReasonRules {
   /** The types it may come with. */
   readonly types: readonly EventType[];
   readonly lane: Lane;
+  /** Whether it may be sent seconds later, so that pods that start do not compete with it for the API server. */
+  readonly deferrable?: true;
 }
 
 const NORMAL = { types: ["Normal"], lane: "ordinary" } as const;
 const WARNING = { types: ["Warning"], lane: "ordinary" } as const;
 const EITHER = { types: ["Normal", "Warning"], lane: "ordinary" } as const;
 const NORMAL_STEP = { types: ["Normal"], lane: "lifecycle" } as const;
+const START_STEP = { ...NORMAL_STEP, deferrable: true } as const;
 const WARNING_STEP = { types: ["Warning"], lane: "lifecycle" } as const;
 
 /**
@@ -28,13 +31,13 @@ const WARNING_STEP = { types: ["Warning"], lane: "lifecycle" } as const;
  */
 export const EVENT_REASONS = {
   // Containers and images.
-  Created: NORMAL_STEP,
-  Started: NORMAL_STEP,
+  Created: START_STEP,
+  Started: START_STEP,
   Failed: WARNING,
   Killing: NORMAL_STEP,
   BackOff: EITHER,
   Pulling: NORMAL_STEP,
-  Pulled: NORMAL_STEP,
+  Pulled: START_STEP,
   ErrImageNeverPull: WARNING,
   InspectFailed: WARNING,
   FailedPostStartHook: WARNING,

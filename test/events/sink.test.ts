@@ -6,6 +6,7 @@ import { EventWorld, pod, unaccounted } from "./world.ts";
 
 const MOUNT = { type: "Warning", reason: "FailedMount", message: "no disk" } as const;
 const STARTED = { type: "Normal", reason: "Started", message: "Container started" } as const;
+const KILLING = { type: "Normal", reason: "Killing", message: "Stopping container" } as const;
 const OK: Answer = { kind: "ok" };
 
 test("Protected: create, then patches with count, time and message", async () => {
@@ -215,7 +216,7 @@ test("Protected: writes keep to the rate", async () => {
     at.push(world.clock.monotonic());
     return OK;
   };
-  for (let i = 0; i < 400; i += 1) world.events.ofPod(pod(`p${i}`), STARTED);
+  for (let i = 0; i < 400; i += 1) world.events.ofPod(pod(`p${i}`), KILLING);
   await world.clock.advance(10_000);
   assert.equal(at.length, 400);
   assert.equal(at.filter((time) => time === 0).length, 100);
@@ -234,17 +235,69 @@ test("Protected: steps of life overtake noise about other objects, never about t
   const world = await EventWorld.start({ rate: { qps: 10, burst: 1 } });
   const noise = (i: number) => ({ ...MOUNT, message: `m${i}` });
   for (let i = 0; i < 100; i += 1) world.events.ofPod(pod(`p${i}`), noise(i));
-  world.events.ofPod(pod("p50"), STARTED);
+  world.events.ofPod(pod("p50"), KILLING);
   await world.clock.advance(2_000);
   const early = world.api.requests.map(
     ({ event }) => `${event?.involvedObject.name} ${event?.reason}`,
   );
-  const started = early.indexOf("p50 Started");
-  assert.ok(started > 0 && started < 4, early.join());
-  assert.equal(early[started - 1], "p50 FailedMount");
+  const killing = early.indexOf("p50 Killing");
+  assert.ok(killing > 0 && killing < 4, early.join());
+  assert.equal(early[killing - 1], "p50 FailedMount");
   await world.clock.advance(60_000);
   assert.equal(world.api.stored.size, 101);
   await world.stop();
+});
+
+/** Seconds at which the server was asked to write an event about each pod. */
+async function writeTimes(
+  world: EventWorld,
+  tell: (told: (name: string, text: typeof STARTED | typeof MOUNT) => void) => Promise<void>,
+): Promise<Record<string, number>> {
+  const at: Record<string, number> = {};
+  world.api.answer = ({ event }) => {
+    at[`${event?.involvedObject.name}`] ??= world.clock.monotonic() / 1_000;
+    return OK;
+  };
+  await tell((name, text) => world.events.ofPod(pod(name), text));
+  await world.clock.advance(30_000);
+  await world.stop();
+  return at;
+}
+
+test("Protected: what tells of a start is written when no other pod has started for a second", async () => {
+  const world = await EventWorld.start();
+  const at = await writeTimes(world, async (told) => {
+    told("a", STARTED);
+    await world.clock.advance(600);
+    told("b", STARTED);
+    await world.clock.advance(600);
+    told("c", MOUNT);
+  });
+  assert.deepEqual(at, { a: 1.6, b: 1.6, c: 1.2 });
+});
+
+test("Protected: starts that never cease defer it for ten seconds", async () => {
+  const world = await EventWorld.start();
+  const at = await writeTimes(world, async (told) => {
+    for (let i = 0; i < 40; i += 1) {
+      told(`p${i}`, STARTED);
+      await world.clock.advance(500);
+    }
+  });
+  // The last one came at 19.5 s; by 20.5 s it is quiet.
+  const due = (i: number) => Math.min(i * 0.5 + 10, 20.5);
+  assert.deepEqual(at, Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, due(i)])));
+});
+
+test("Protected: a failure of the pod takes its start along", async () => {
+  const world = await EventWorld.start();
+  const at = await writeTimes(world, async (told) => {
+    told("a", STARTED);
+    told("b", STARTED);
+    await world.clock.advance(500);
+    told("a", MOUNT);
+  });
+  assert.deepEqual(at, { a: 0.5, b: 1 });
 });
 
 test("Protected: of counts that wait only the latest is sent, and all are accounted for", async () => {

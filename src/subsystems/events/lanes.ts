@@ -1,7 +1,7 @@
 // pure
 /** Priority of an event when not all can be kept or sent. */
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { EVENT_REASONS, isEventReason, type Lane } from "../../api/reasons.ts";
+import { EVENT_REASONS, isEventReason, type Lane, type ReasonRules } from "../../api/reasons.ts";
 
 /** Why a pod was not admitted: these are the last that is heard of it. */
 const ADMISSION =
@@ -12,6 +12,13 @@ export function laneOf(reason: string | undefined): Lane {
   if (reason === undefined) return "ordinary";
   if (isEventReason(reason)) return EVENT_REASONS[reason].lane;
   return ADMISSION.test(reason) ? "lifecycle" : "ordinary";
+}
+
+/** Whether an event that is created on the API server may be sent seconds later. */
+export function isDeferrable(reason: string | undefined): boolean {
+  const rules: ReasonRules | undefined =
+    reason !== undefined && isEventReason(reason) ? EVENT_REASONS[reason] : undefined;
+  return rules?.deferrable === true;
 }
 
 /** How many worths there are; `worthOf` gives 0 to one less. */

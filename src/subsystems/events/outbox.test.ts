@@ -11,6 +11,8 @@ interface Told {
   /** Above 1: a patch of the event of that name. */
   readonly count?: number;
   readonly message?: string;
+  /** Default 0. */
+  readonly since?: number;
 }
 
 function box(maxEvents = 100, maxBytes = 1e9) {
@@ -21,6 +23,7 @@ function box(maxEvents = 100, maxBytes = 1e9) {
     type = "Warning",
     count = 1,
     message = "m",
+    since = 0,
   }: Told) => {
     const event: CoreEvent = {
       metadata: { namespace: "ns", name: `${about}-${reason}` },
@@ -31,7 +34,7 @@ function box(maxEvents = 100, maxBytes = 1e9) {
       count,
     };
     const patch = count > 1 ? { count } : undefined;
-    return outbox.add({ event, patch, since: 0 });
+    return outbox.add({ event, patch, since });
   };
   return { outbox, add };
 }
@@ -40,6 +43,12 @@ const label = ({ event, patch }: OutboxEntry) =>
   `${event.involvedObject.name} ${event.reason}${patch ? ` ${patch.count}` : ""}`;
 
 function drain(outbox: Outbox): string[] {
+  outbox.release(Number.POSITIVE_INFINITY, 0);
+  return leaving(outbox);
+}
+
+/** What leaves without what is deferred. */
+function leaving(outbox: Outbox): string[] {
   const taken: string[] = [];
   for (let entry = outbox.take(); entry; entry = outbox.take()) {
     taken.push(label(entry));
@@ -106,10 +115,61 @@ test("add: when full the lowest priority is dropped, oldest first, and never wha
   assert.deepEqual(goes({ about: "k", reason: "Killing" }), ["w1 Unhealthy"]);
   assert.deepEqual(goes({ about: "late", count: 9 }), ["late Unhealthy 9"]);
   for (const about of ["x", "y", "z"]) goes({ about, reason: "Created" });
+  outbox.release(0, 0);
   const underWay = outbox.take();
   assert.equal(underWay && label(underWay), "started Started");
   assert.deepEqual(goes({ about: "q", reason: "Created" }), ["k Killing"]);
   assert.equal(outbox.size, 5);
+});
+
+test("release: steps of a start wait for it, those that came by then, with what waits about the same object", () => {
+  const { outbox, add } = box();
+  add({ about: "a", reason: "Unhealthy", since: 1 });
+  add({ about: "a", reason: "Started", since: 2 });
+  add({ about: "b", reason: "Pulled", since: 3 });
+  add({ about: "b", reason: "Created", since: 5 });
+  add({ about: "c", reason: "Started", since: 6 });
+  assert.equal(outbox.deferredSince, 2);
+  assert.equal(outbox.release(1, 10), false);
+  assert.equal(outbox.release(3, 10), true);
+  assert.equal(outbox.deferredSince, 6);
+  // The oldest of an object takes the later ones along.
+  assert.deepEqual(leaving(outbox), ["a Unhealthy", "a Started", "b Pulled", "b Created"]);
+  assert.deepEqual(drain(outbox), ["c Started"]);
+  assert.equal(outbox.deferredSince, undefined);
+});
+
+test("add: all else about the object ends the wait of its steps of a start", () => {
+  const { outbox, add } = box();
+  for (const about of ["a", "b", "c"]) add({ about, reason: "Created", since: 1 });
+  add({ about: "a", reason: "Unhealthy", since: 2 });
+  add({ about: "b", reason: "Killing", since: 3 });
+  assert.deepEqual(
+    [...outbox.entries()].map(({ since, deferred }) => [since, deferred]),
+    [
+      [2, false],
+      [3, false],
+      [1, true],
+      [2, false],
+      [3, false],
+    ],
+  );
+  assert.deepEqual(leaving(outbox), ["a Created", "b Created", "b Killing", "a Unhealthy"]);
+  // A count of an event that is on the server: it is a container that starts again and again.
+  add({ about: "c", reason: "Started", count: 2 });
+  assert.deepEqual(leaving(outbox), ["c Created", "c Started 2"]);
+});
+
+test("add: what a previous run left on disk is not deferred", () => {
+  const { outbox } = box();
+  const event: CoreEvent = {
+    metadata: { namespace: "ns", name: "a-Started" },
+    involvedObject: { kind: "Pod", name: "a" },
+    type: "Normal",
+    reason: "Started",
+  };
+  outbox.add({ event, patch: undefined, since: 0, spooled: true });
+  assert.deepEqual(leaving(outbox), ["a Started"]);
 });
 
 const told = fc.record({
@@ -122,6 +182,7 @@ const told = fc.record({
 const turn = fc.oneof(
   { weight: 3, arbitrary: told.map((event) => ({ kind: "add" as const, event })) },
   { weight: 1, arbitrary: fc.constant({ kind: "take" as const }) },
+  { weight: 1, arbitrary: fc.nat(200).map((until) => ({ kind: "release" as const, until })) },
   { weight: 1, arbitrary: fc.boolean().map((done) => ({ kind: "settle" as const, done })) },
 );
 
@@ -136,12 +197,13 @@ test("whatever happens: bounds hold, nothing is lost unsaid, order per object is
       for (const each of turns) {
         if (each.kind === "add") {
           added += 1;
-          const { superseded, dropped } = add(each.event);
+          const { superseded, dropped } = add({ ...each.event, since: added });
           gone += dropped.length + (superseded ? 1 : 0);
           assert.ok(
             (!dropped.includes(underWay as OutboxEntry) && superseded !== underWay) || !underWay,
           );
         } else if (each.kind === "take") underWay = outbox.take();
+        else if (each.kind === "release") outbox.release(each.until, added);
         else if (underWay) {
           outbox.settle(underWay, each.done);
           const about = underWay.event.involvedObject.name ?? "";

@@ -3,7 +3,7 @@ import type { Lane } from "../../api/reasons.ts";
 import { Heap } from "../../kit/health/heap.ts";
 import type { EventWrite } from "./event-api.ts";
 import { objectKey } from "./event-keys.ts";
-import { laneOf, WORTHS, worthOf } from "./lanes.ts";
+import { isDeferrable, laneOf, WORTHS, worthOf } from "./lanes.ts";
 
 /** Bounds of an outbox. */
 export interface OutboxOptions {
@@ -15,17 +15,20 @@ export interface OutboxOptions {
 export interface OutboxEntry extends EventWrite {
   /** Rises with every entry. */
   readonly order: number;
-  /** When it began to wait; milliseconds of a clock that never steps. */
-  readonly since: number;
+  /** When it began to wait, or was released if it was deferred; milliseconds of a clock that never steps. */
+  since: number;
   readonly lane: Lane;
+  /** Waits until it is released. */
+  deferred: boolean;
   /** Writes that failed. */
   tries: number;
   /** Whether it is on disk too. */
   spooled: boolean;
 }
 
-/** Entries dropped for a new entry, or superseded by it. */
-export interface Displaced {
+/** A new entry, and those that it superseded or that were dropped for it. */
+export interface Added {
+  readonly entry: OutboxEntry;
   /** A count that the new one includes. */
   readonly superseded: OutboxEntry | undefined;
   readonly dropped: readonly OutboxEntry[];
@@ -36,8 +39,9 @@ const ENTRY_BYTES = 700;
 
 /**
  * The events that wait for the API server, with a bound. What is about one object leaves in the order it
- * came. Steps of life leave first, and take with them what waits about the same object. Of several counts
- * of one event only the latest waits. When it is full, entries of the lowest value are dropped, oldest first.
+ * came. Steps of life leave first, and take with them what waits about the same object; those of a start
+ * are deferred until they are released, or until something else is to be told about the object. Of several
+ * counts of one event only the latest waits. When it is full, entries of the lowest value are dropped, oldest first.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -47,8 +51,10 @@ export class Outbox {
     () => new Map<number, OutboxEntry>(),
   );
   readonly #ordinary = new Map<number, OutboxEntry>();
-  /** Entries of `#ordinary` by what they are about. */
-  readonly #ordinaryOf = new Map<string, Set<OutboxEntry>>();
+  /** In order of their time. */
+  readonly #deferred = new Map<number, OutboxEntry>();
+  /** Entries of `#ordinary` and `#deferred` by what they are about. */
+  readonly #matesOf = new Map<string, Set<OutboxEntry>>();
   readonly #first = new Heap<OutboxEntry>((a, b) => a.order < b.order);
   readonly #countOf = new Map<string, OutboxEntry>();
   #inFlight: OutboxEntry | undefined;
@@ -63,6 +69,12 @@ export class Outbox {
     return this.#entries.size;
   }
 
+  /** Since when the oldest deferred entry has been waiting. */
+  get deferredSince(): number | undefined {
+    const [oldest] = this.#deferred.values();
+    return oldest?.since;
+  }
+
   /** In order. */
   entries(): Iterable<OutboxEntry> {
     return this.#entries.values();
@@ -72,7 +84,7 @@ export class Outbox {
     return this.#entries.has(order);
   }
 
-  add(write: EventWrite & Pick<OutboxEntry, "since"> & { readonly spooled?: boolean }): Displaced {
+  add(write: EventWrite & Pick<OutboxEntry, "since"> & { readonly spooled?: boolean }): Added {
     this.#order += 1;
     const { event, patch, since, spooled = false } = write;
     const entry: OutboxEntry = {
@@ -81,15 +93,26 @@ export class Outbox {
       patch,
       since,
       lane: laneOf(event.reason),
+      deferred: !patch && !spooled && isDeferrable(event.reason),
       tries: 0,
       spooled,
     };
     const superseded = this.#takeOver(entry);
     this.#insert(entry);
-    return { superseded, dropped: this.#dropExcess() };
+    return { entry, superseded, dropped: this.#dropExcess() };
   }
 
-  /** The next to be written; it stays until it is settled. */
+  /** Lets deferred entries leave that have been waiting since `until` or longer; whether there are any. */
+  release(until: number, now: number): boolean {
+    const before = this.#deferred.size;
+    for (const { since, event } of this.#deferred.values()) {
+      if (since > until) break;
+      this.#hasten(objectKey(event), now);
+    }
+    return this.#deferred.size < before;
+  }
+
+  /** The next to be written, none of the deferred ones; it stays until it is settled. */
   take(): OutboxEntry | undefined {
     for (let next = this.#first.peek(); next; next = this.#first.peek()) {
       if (this.#entries.has(next.order)) {
@@ -125,19 +148,33 @@ export class Outbox {
     this.#byWorth[worthOf(entry.event, entry.patch !== undefined)]?.set(entry.order, entry);
     this.#bytes += bytesOf(entry);
     const key = objectKey(entry.event);
-    const mates = this.#ordinaryOf.get(key);
-    if (entry.lane === "lifecycle") {
-      this.#ordinaryOf.delete(key);
-      for (const mate of mates ?? []) {
-        this.#ordinary.delete(mate.order);
-        this.#first.push(mate);
-      }
+    const isStep = entry.lane === "lifecycle";
+    if (!entry.deferred && (isStep || this.#hasDeferred(key))) this.#hasten(key, entry.since);
+    if (isStep && !entry.deferred) {
       this.#first.push(entry);
       return;
     }
-    this.#ordinary.set(entry.order, entry);
+    (entry.deferred ? this.#deferred : this.#ordinary).set(entry.order, entry);
+    const mates = this.#matesOf.get(key);
     if (mates) mates.add(entry);
-    else this.#ordinaryOf.set(key, new Set([entry]));
+    else this.#matesOf.set(key, new Set([entry]));
+  }
+
+  #hasDeferred(key: string): boolean {
+    for (const { deferred } of this.#matesOf.get(key) ?? []) if (deferred) return true;
+    return false;
+  }
+
+  /** What waits about the object leaves with the steps of life. */
+  #hasten(key: string, now: number): void {
+    for (const mate of this.#matesOf.get(key) ?? []) {
+      this.#ordinary.delete(mate.order);
+      this.#deferred.delete(mate.order);
+      if (mate.deferred) mate.since = now;
+      mate.deferred = false;
+      this.#first.push(mate);
+    }
+    this.#matesOf.delete(key);
   }
 
   #remove(entry: OutboxEntry): void {
@@ -146,11 +183,11 @@ export class Outbox {
     this.#byWorth[worthOf(entry.event, entry.patch !== undefined)]?.delete(entry.order);
     if (this.#countOf.get(nameKey(entry.event)) === entry)
       this.#countOf.delete(nameKey(entry.event));
-    if (!this.#ordinary.delete(entry.order)) return;
+    if (!this.#ordinary.delete(entry.order) && !this.#deferred.delete(entry.order)) return;
     const key = objectKey(entry.event);
-    const mates = this.#ordinaryOf.get(key);
+    const mates = this.#matesOf.get(key);
     mates?.delete(entry);
-    if (mates?.size === 0) this.#ordinaryOf.delete(key);
+    if (mates?.size === 0) this.#matesOf.delete(key);
   }
 
   #dropExcess(): readonly OutboxEntry[] {

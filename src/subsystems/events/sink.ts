@@ -36,6 +36,13 @@ export interface SinkDeps {
   readonly onCaughtUp: (lost: LostEvents) => void;
 }
 
+/**
+ * What tells of a start (`deferrable`) is written once no start was told of for this long: on a machine that starts many
+ * pods, the API server's work and the agent's for an event would delay the next pod.
+ */
+const QUIET_MS = 1_000;
+/** The longest that it is deferred, however many pods start. */
+const MAX_DEFERRED_MS = 10_000;
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };
 /** Consecutive failed writes before it is logged again. */
 const SAY_EVERY = 20;
@@ -50,6 +57,8 @@ export class Sink {
   readonly #budget: TokenBucket;
   #lost: LossBook;
   #failures = 0;
+  /** When the last deferred event came. */
+  #lastDeferred = 0;
   readonly #wakeup = new Wakeup();
 
   constructor({ rate, waitingEvents, waitingBytes }: SinkOptions, deps: SinkDeps) {
@@ -76,8 +85,10 @@ export class Sink {
 
   /** Takes an event that is to be written. */
   offer({ event, patch }: Correlation): void {
-    this.#add({ event, patch, since: this.#deps.clock.monotonic() });
-    this.#wakeup.wake();
+    const hasDeferred = this.#outbox.deferredSince !== undefined;
+    const { deferred } = this.#add({ event, patch, since: this.#deps.clock.monotonic() });
+    // The loop waits for the first of them, and looks then when the last one came.
+    if (!deferred || !hasDeferred) this.#wakeup.wake();
   }
 
   /**
@@ -85,16 +96,19 @@ export class Sink {
    * gets no answer; the rest stays on disk.
    */
   async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
     while (!signal.aborted) {
+      const deferredMs = this.#releaseDue();
       const entry = this.#outbox.take();
       if (!entry) {
-        await this.#wakeup.wait(undefined, signal);
+        await this.#wakeup.wait({ clock, ms: deferredMs }, signal);
         continue;
       }
       const pauseMs = await this.#write(entry, signal);
-      if (pauseMs > 0) await this.#deps.clock.sleep(pauseMs, signal).catch(() => {});
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal).catch(() => {});
       this.#reportIfCaughtUp();
     }
+    this.#outbox.release(Number.POSITIVE_INFINITY, clock.monotonic());
     for (let entry = this.#outbox.take(); entry; entry = this.#outbox.take())
       if ((await this.#write(entry, drain)) > 0 || drain.aborted) break;
   }
@@ -104,9 +118,23 @@ export class Sink {
     return this.#deps.spool.sync(true);
   }
 
-  #add(write: Parameters<Outbox["add"]>[0]): void {
+  /** Lets deferred events leave that are due; milliseconds until the next ones are. */
+  #releaseDue(): number {
+    const now = this.#deps.clock.monotonic();
+    const quietAt = this.#lastDeferred + QUIET_MS;
+    // While the server is away everything that waits goes to disk.
+    const isDue = now >= quietAt || this.#failures > 0;
+    const until = isDue ? now : now - MAX_DEFERRED_MS;
+    if (this.#outbox.release(until, now)) this.#deps.spool.changed();
+    const since = this.#outbox.deferredSince;
+    if (since === undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(1, Math.min(quietAt, since + MAX_DEFERRED_MS) - now);
+  }
+
+  #add(write: Parameters<Outbox["add"]>[0]): OutboxEntry {
     const { counts, spool, onOutcome } = this.#deps;
-    const { superseded, dropped } = this.#outbox.add(write);
+    const { entry: added, superseded, dropped } = this.#outbox.add(write);
+    if (added.deferred) this.#lastDeferred = added.since;
     if (superseded) {
       counts.settled("aggregated");
       if (superseded.spooled) onOutcome(superseded.event, "arrived");
@@ -117,6 +145,7 @@ export class Sink {
       this.#countDropped(entry);
     }
     spool.changed();
+    return added;
   }
 
   /** Milliseconds to pause before the next write. */

@@ -36,7 +36,7 @@ export interface SpoolContent {
   readonly lost: LostEvents | undefined;
 }
 
-/** Events that have waited this long are written to disk; with a reachable API server hardly any are. */
+/** Events that have waited this long and are not deferred are written to disk; with a reachable API server hardly any are. */
 const TIMEOUT_MS = 1_000;
 /** Lines that are out of date before the file is rewritten. */
 const STALE_LINES = 512;
@@ -124,7 +124,7 @@ export class Spool {
     const fresh: OutboxEntry[] = [];
     let young = 0;
     for (const entry of outbox.entries()) {
-      if (this.#held.has(entry.order)) continue;
+      if (this.#held.has(entry.order) || (entry.deferred && !all)) continue;
       if (all || entry.spooled || entry.since <= before) fresh.push(entry);
       else young += 1;
     }
