@@ -154,6 +154,45 @@ test("full queue: a restart does not forget what was lost", async () => {
   await world.stop();
 });
 
+const FAILS = { type: "Warning", reason: "FailedMount", message: "no disk" } as const;
+const STARTS = { type: "Normal", reason: "Started", message: "Container started" } as const;
+
+test("what tells of a start is on disk after a second while the server is away", async () => {
+  const world = await EventWorld.start();
+  world.api.answer = () => AWAY;
+  world.events.ofPod(pod("a"), STARTS);
+  world.events.ofPod(pod("b"), FAILS);
+  await world.clock.advance(120 * SECOND);
+  // The next try comes up to 30 s later.
+  world.events.ofPod(pod("c"), STARTS);
+  await world.clock.advance(2.5 * SECOND);
+  await world.kill();
+  world.api.answer = () => OK;
+  await world.start();
+  await world.clock.advance(2 * SECOND);
+  assert.deepEqual(world.api.writes.toSorted(), [
+    "create FailedMount",
+    "create Started",
+    "create Started",
+  ]);
+  await world.stop();
+});
+
+test("what tells of a start is on disk when it was deferred for long enough, whatever the sink does", async () => {
+  const world = await EventWorld.start({ rate: { qps: 0.01, burst: 1 } });
+  world.events.ofPod(pod("a"), FAILS);
+  world.events.ofPod(pod("b"), FAILS);
+  await world.clock.advance(SECOND);
+  // The sink waits 100 s for its turn with the second one.
+  world.events.ofPod(pod("c"), STARTS);
+  await world.clock.advance(12.5 * SECOND);
+  await world.kill();
+  await world.start();
+  await world.clock.advance(2 * SECOND);
+  assert.deepEqual(world.api.writes, ["create FailedMount", "create Started"]);
+  await world.stop();
+});
+
 test("bytes are bounded too: long messages make room for less", async () => {
   const world = await EventWorld.start({ policy: { waitingBytes: 100_000 } });
   world.api.answer = () => AWAY;

@@ -34,6 +34,8 @@ export interface Added {
   readonly dropped: readonly OutboxEntry[];
 }
 
+/** The longest that an event is deferred, however many pods start. */
+export const MAX_DEFERRED_MS = 10_000;
 /** Overhead of an entry beside its message. */
 const ENTRY_BYTES = 700;
 

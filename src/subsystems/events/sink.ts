@@ -9,7 +9,7 @@ import type { Correlation } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
 import { type EventApi, faultOf, judgeFault } from "./event-api.ts";
 import type { EventOutcome } from "./history-lines.ts";
-import { Outbox, type OutboxEntry } from "./outbox.ts";
+import { MAX_DEFERRED_MS, Outbox, type OutboxEntry } from "./outbox.ts";
 import { REFERENCE } from "./policy.ts";
 import type { LostEvents, Spool } from "./spool.ts";
 import { writeEvent } from "./write-event.ts";
@@ -41,8 +41,6 @@ export interface SinkDeps {
  * pods, the API server's work and the agent's for an event would delay the next pod.
  */
 const QUIET_MS = 1_000;
-/** The longest that it is deferred, however many pods start. */
-const MAX_DEFERRED_MS = 10_000;
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };
 /** Consecutive failed writes before it is logged again. */
 const SAY_EVERY = 20;
@@ -108,7 +106,7 @@ export class Sink {
       if (pauseMs > 0) await clock.sleep(pauseMs, signal).catch(() => {});
       this.#reportIfCaughtUp();
     }
-    this.#outbox.release(Number.POSITIVE_INFINITY, clock.monotonic());
+    this.#releaseAll();
     for (let entry = this.#outbox.take(); entry; entry = this.#outbox.take())
       if ((await this.#write(entry, drain)) > 0 || drain.aborted) break;
   }
@@ -122,13 +120,15 @@ export class Sink {
   #releaseDue(): number {
     const now = this.#deps.clock.monotonic();
     const quietAt = this.#lastDeferred + QUIET_MS;
-    // While the server is away everything that waits goes to disk.
-    const isDue = now >= quietAt || this.#failures > 0;
-    const until = isDue ? now : now - MAX_DEFERRED_MS;
+    const until = now >= quietAt ? now : now - MAX_DEFERRED_MS;
     if (this.#outbox.release(until, now)) this.#deps.spool.changed();
     const since = this.#outbox.deferredSince;
     if (since === undefined) return Number.POSITIVE_INFINITY;
     return Math.max(1, Math.min(quietAt, since + MAX_DEFERRED_MS) - now);
+  }
+
+  #releaseAll(): void {
+    this.#outbox.release(Number.POSITIVE_INFINITY, this.#deps.clock.monotonic());
   }
 
   #add(write: Parameters<Outbox["add"]>[0]): OutboxEntry {
@@ -144,6 +144,8 @@ export class Sink {
       this.#lost.add(entry.event);
       this.#countDropped(entry);
     }
+    // While the server is away nothing is deferred, so that it is on disk soon.
+    if (this.#failures > 0) this.#releaseAll();
     spool.changed();
     return added;
   }
@@ -203,6 +205,8 @@ export class Sink {
     }
     this.#failures += 1;
     this.#outbox.settle(entry, false);
+    this.#releaseAll();
+    spool.changed();
     if (this.#failures % SAY_EVERY === 1)
       log.warn("failed to write events; will retry", { ...about, waiting: this.#outbox.size });
     const { random } = this.#deps;

@@ -4,7 +4,7 @@ import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { EventWrite } from "./event-api.ts";
-import type { Outbox, OutboxEntry } from "./outbox.ts";
+import { MAX_DEFERRED_MS, type Outbox, type OutboxEntry } from "./outbox.ts";
 
 /** Events lost while the API server was unreachable. */
 export interface LostEvents {
@@ -36,7 +36,10 @@ export interface SpoolContent {
   readonly lost: LostEvents | undefined;
 }
 
-/** Events that have waited this long and are not deferred are written to disk; with a reachable API server hardly any are. */
+/**
+ * Events that have waited this long, beside the time for which they may be deferred, are written to disk; with a
+ * reachable API server hardly any are.
+ */
 const TIMEOUT_MS = 1_000;
 /** Lines that are out of date before the file is rewritten. */
 const STALE_LINES = 512;
@@ -121,11 +124,13 @@ export class Spool {
     const outbox = this.#outbox;
     if (!outbox) return;
     const before = this.#deps.clock.monotonic() - TIMEOUT_MS;
+    const isDue = ({ since, deferred }: OutboxEntry) =>
+      since <= (deferred ? before - MAX_DEFERRED_MS : before);
     const fresh: OutboxEntry[] = [];
     let young = 0;
     for (const entry of outbox.entries()) {
-      if (this.#held.has(entry.order) || (entry.deferred && !all)) continue;
-      if (all || entry.spooled || entry.since <= before) fresh.push(entry);
+      if (this.#held.has(entry.order)) continue;
+      if (all || entry.spooled || isDue(entry)) fresh.push(entry);
       else young += 1;
     }
     try {
