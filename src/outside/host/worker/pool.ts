@@ -31,7 +31,7 @@ const LATE_MS = 500;
  */
 const GROW_AFTER_MS = 500;
 
-/** A worker counts as blocked when it has been at its request for this long. */
+/** A worker in a system call counts as blocked once it has been at its request for this long. */
 const BLOCKED_AFTER_MS = 150;
 
 /** Workers beyond the first end when they had nothing to do for this long: each holds 15 MiB. */
