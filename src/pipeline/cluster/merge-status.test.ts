@@ -61,6 +61,9 @@ test("urgencyOf puts ended pods first, then those whose readiness changed", () =
   assert.equal(urgencyOf(running, { phase: "Failed" }), URGENCY.ended);
   assert.equal(urgencyOf(running, { phase: "Running", conditions: [READY] }), URGENCY.readiness);
   assert.equal(urgencyOf(running, { ...running, podIP: "192.0.2.1" }), URGENCY.other);
+  const containersReady = { ...READY, type: "ContainersReady" };
+  const gated: PodStatus = { phase: "Running", conditions: [containersReady, NOT_READY] };
+  assert.equal(urgencyOf(running, gated), URGENCY.readiness, "a readiness gate waits for it");
   assert.equal(
     urgencyOf({ phase: "Failed" }, { phase: "Failed" }),
     URGENCY.other,

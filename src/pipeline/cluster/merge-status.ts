@@ -115,8 +115,11 @@ export function urgencyOf(
   return readinessOf(known) === readinessOf(own) ? URGENCY.other : URGENCY.readiness;
 }
 
+/** Of the pod and of its containers, for which controllers of readiness gates wait. */
 function readinessOf(status: PodStatus | undefined): string {
+  let [pod, containers] = ["False", "False"];
   for (const condition of status?.conditions ?? [])
-    if (condition.type === "Ready") return condition.status;
-  return "False";
+    if (condition.type === "Ready") pod = condition.status;
+    else if (condition.type === "ContainersReady") containers = condition.status;
+  return `${pod} ${containers}`;
 }

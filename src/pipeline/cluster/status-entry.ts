@@ -29,26 +29,28 @@ export interface StatusEntry {
   problem?: string;
   /** Our status as it was last brought there, and what the API made of it. */
   written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
+  /** The API's status of the pod, as long as nothing was written: an agent before this one may have written it. */
+  found?: PodStatus | undefined;
   /** Urgency of the status that is to be written, and what it was judged by. */
   judged?: JudgedUrgency;
   /** Inputs of the last full pass that had nothing to do: while they are the same, there is nothing to do. */
   settled?: Compared;
 }
 
-/** How urgent it is to write `status` over `sent`. */
+/** How urgent it is to write `status` over `known`. */
 export interface JudgedUrgency {
   readonly status: PodStatus;
-  readonly sent: PodStatus | undefined;
+  readonly known: PodStatus | undefined;
   readonly urgency: number;
 }
 
 /** Judged once for each status: a writer with much to do asks again at every step. */
 export function urgencyOfEntry(entry: StatusEntry): number {
   const { status, judged } = entry;
-  const sent = entry.written?.sent;
-  if (judged?.status === status && judged.sent === sent) return judged.urgency;
-  const urgency = urgencyOf(sent, status);
-  entry.judged = { status, sent, urgency };
+  const known = entry.written ? entry.written.sent : entry.found;
+  if (judged?.status === status && judged.known === known) return judged.urgency;
+  const urgency = urgencyOf(known, status);
+  entry.judged = { status, known, urgency };
   return urgency;
 }
 

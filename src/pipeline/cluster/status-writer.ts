@@ -103,8 +103,10 @@ export class StatusWriter {
     if (isSame(ownPart(entry.status), ownPart(now.status)) && entry.written) return;
     entry.status = now.status;
     entry.changedAt = this.#deps.clock.monotonic();
-    const joinMs = entry.written ? JOIN_MS : FIRST_JOIN_MS;
-    if (!entry.dirty) entry.joinUntil = after(entry.changedAt, joinMs);
+    if (!entry.dirty) {
+      this.#find(entry);
+      entry.joinUntil = after(entry.changedAt, isFirst(entry) ? FIRST_JOIN_MS : JOIN_MS);
+    }
     this.#touch(entry);
   }
 
@@ -119,8 +121,10 @@ export class StatusWriter {
 
   /** The API's object of the pod, or of its mirror, has changed. */
   apiChanged(pod: IdentifiedPod): void {
-    for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod))
+    for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod)) {
+      this.#find(entry);
       if (!entry.dirty && this.#step(entry)) this.#touch(entry);
+    }
   }
 
   /** Writes until `signal` is aborted. */
@@ -170,6 +174,10 @@ export class StatusWriter {
     };
     this.#entries.set(uid, entry);
     return entry;
+  }
+
+  #find(entry: Entry): void {
+    if (!entry.written) entry.found = this.#targetOf(entry)?.status;
   }
 
   #touch(entry: Entry): void {
@@ -373,6 +381,11 @@ export class StatusWriter {
     if (entry.problem !== undefined) return entry.problem;
     return entry.busy ? "a request is under way" : "others go first";
   }
+}
+
+/** Whether no status of the pod has been sent yet, by this agent or one before it. */
+function isFirst({ written, busy, found }: Entry): boolean {
+  return !written && !busy && found?.startTime === undefined;
 }
 
 /** When the entry may be written. */
