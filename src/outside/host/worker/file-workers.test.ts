@@ -88,6 +88,34 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
     assert.equal(await workers.podFiles.readTail(join(dead, "file"), 10), "hello\n");
   });
 
+  test("several file systems that hang hold up a local request no longer than one", async () => {
+    const clock = new SimClock();
+    const own = createFileWorkers({ clock, log: silentLog });
+    const others: TestFilesystem[] = [];
+    const places = [1, 2, 3, 4].map(() => mkdtempSync(join(folder, "hung-")));
+    try {
+      await own.podFiles.facts(folder);
+      for (const place of places) others.push(await TestFilesystem.mount(place));
+      for (const each of others) await each.become("hang");
+      for (const place of places) own.podFiles.facts(place).catch(() => {});
+      let isAnswered = false;
+      void own.podFiles.facts(folder).then(() => {
+        isAnswered = true;
+      });
+      let waitedMs = 0;
+      for (; !isAnswered && waitedMs < 3_000; waitedMs += 50) {
+        await clock.advance(50);
+        // Workers that were started meanwhile begin, and block.
+        await sleep(300);
+      }
+      assert.ok(waitedMs <= 1_000, `${waitedMs} ms`);
+    } finally {
+      for (const each of others) await each.become("answer");
+      own.close();
+      for (const each of others) each.end();
+    }
+  });
+
   test("a mount below a folder is left out of its size without being asked", async () => {
     const above = mkdtempSync(join(folder, "volume-"));
     mkdirSync(join(above, "deep"));

@@ -31,7 +31,7 @@ const LATE_MS = 500;
  */
 const GROW_AFTER_MS = 500;
 
-/** A worker in a system call counts as blocked once it has been at its request for this long. */
+/** A worker in a system call counts as blocked once it has been at its request for this long; looked at as often. */
 const BLOCKED_AFTER_MS = 150;
 
 /** Workers beyond the first end when they had nothing to do for this long: each holds 15 MiB. */
@@ -191,21 +191,25 @@ export class WorkerPool {
     return active === 0 || this.#isOneBlocked(now) ? this.#start() : undefined;
   }
 
-  /** Whether a worker has been at a request for a while and is blocked there. */
+  /**
+   * Whether a worker has been at a request for a while and is blocked there, or is late at a file system of its own:
+   * the server behind it may have others, each of which would take the only free worker.
+   */
   #isOneBlocked(now: MonotonicMs): boolean {
-    for (const { work, process } of this.#slots)
-      if (
-        work?.pace.kind === "quick" &&
-        now - work.beganAt >= BLOCKED_AFTER_MS &&
-        process.isBlocked()
-      )
-        return true;
+    for (const { work, process } of this.#slots) {
+      if (work?.pace.kind === "late" && work.pace.at?.below) return true;
+      const isLong = work?.pace.kind === "quick" && now - work.beganAt >= BLOCKED_AFTER_MS;
+      if (isLong && process.isBlocked()) return true;
+    }
     return false;
   }
 
+  /** Looks again when the oldest request has waited for long enough, and then every so often. */
   #growLater(): void {
-    if (this.#waiting.length === 0 || this.#cancelGrow) return;
-    this.#cancelGrow = afterReads(this.#deps.clock, GROW_AFTER_MS, () => {
+    const [oldest] = this.#waiting;
+    if (!oldest || this.#cancelGrow) return;
+    const leftMs = GROW_AFTER_MS - (this.#deps.clock.monotonic() - oldest.queuedAt);
+    this.#cancelGrow = afterReads(this.#deps.clock, Math.max(leftMs, BLOCKED_AFTER_MS), () => {
       this.#cancelGrow = undefined;
       this.#dispatch(true);
     });
