@@ -193,6 +193,73 @@ test("what tells of a start is on disk when it was deferred for long enough, wha
   await world.stop();
 });
 
+test("many starts: what was deferred for them is not spooled, and holds nothing up", async () => {
+  const world = await EventWorld.start({ rate: { qps: 50, burst: 100 } });
+  let spooled = 0;
+  world.fault = (operation, path) => {
+    if (operation === "append" && path.endsWith("/waiting.jsonl")) spooled += 1;
+    return undefined;
+  };
+  for (let i = 0; i < 90; i += 1) {
+    for (const [reason, message] of STEPS.slice(0, 3))
+      world.events.ofPod(pod(`p${i}`), { type: "Normal", reason, message }, "main");
+    await world.clock.advance(90);
+  }
+  await world.clock.advance(1_200);
+  const before = world.api.stored.size;
+  assert.ok(before > 0 && before < 200, `${before} arrived`);
+  world.events.ofPod(pod("other"), { type: "Normal", reason: "Killing", message: "m" }, "main");
+  await world.clock.advance(200);
+  assert.ok(world.api.writes.includes("create Killing"));
+  await world.clock.advance(10 * SECOND);
+  assert.equal(world.api.stored.size, 271);
+  assert.equal(spooled, 0);
+  await world.stop();
+});
+
+test("what was lost is reported while pods go on starting", async () => {
+  const world = await EventWorld.start({
+    policy: { waitingEvents: 40 },
+    rate: { qps: 5, burst: 10 },
+  });
+  world.api.answer = () => AWAY;
+  for (let i = 0; i < 50; i += 1) world.events.ofPod(pod(`p${i}`), FAILS);
+  await world.clock.advance(5 * SECOND);
+  world.api.answer = () => OK;
+  for (let i = 0; i < 120; i += 1) {
+    world.events.ofPod(pod(`s${i}`), STARTS);
+    await world.clock.advance(SECOND / 2);
+  }
+  assert.ok(world.api.writes.includes("create EventsDropped"));
+  await world.stop();
+});
+
+test("an answer of the server ends an outage, also one that says that it has the event", async () => {
+  const world = await EventWorld.start({ policy: { waitingEvents: 2 } });
+  world.api.answer = () => AWAY;
+  for (let i = 0; i < 5; i += 1) world.events.ofPod(pod(`p${i}`), FAILS);
+  await world.clock.advance(5 * SECOND);
+  world.api.answer = () => ({ kind: "answerLost" });
+  await world.clock.advance(30 * SECOND);
+  world.api.answer = () => OK;
+  await world.clock.advance(60 * SECOND);
+  assert.equal(world.events.waiting, 0);
+  assert.ok([...world.api.stored.values()].some(({ reason }) => reason === "EventsDropped"));
+  await world.stop();
+});
+
+test("an event that arrived although the agent ended its request is not counted as lost", async () => {
+  const world = await EventWorld.start();
+  world.api.answer = () => ({ kind: "answerHangs" });
+  world.events.ofPod(pod(), FAILS);
+  await world.clock.advance(SECOND / 2);
+  const { counts } = world.events;
+  world.api.answer = () => OK;
+  await world.stop();
+  assert.equal(counts.totals.sent, 1);
+  assert.equal(counts.totals.dropped, 0);
+});
+
 test("bytes are bounded too: long messages make room for less", async () => {
   const world = await EventWorld.start({ policy: { waitingBytes: 100_000 } });
   world.api.answer = () => AWAY;

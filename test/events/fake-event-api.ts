@@ -11,7 +11,9 @@ import {
 export type Answer =
   | { readonly kind: "ok" }
   | { readonly kind: "fault"; readonly fault: EventApiFault }
-  | { readonly kind: "answerLost" };
+  | { readonly kind: "answerLost" }
+  /** Arrives, and has no answer until the sink ends the request. */
+  | { readonly kind: "answerHangs" };
 
 /** One request that came. */
 export interface EventRequest {
@@ -50,9 +52,9 @@ export class FakeEventApi implements EventApi {
       });
   }
 
-  async create(event: CoreEvent): Promise<CoreEvent> {
+  async create(event: CoreEvent, signal: AbortSignal): Promise<CoreEvent> {
     const key = `${event.metadata.namespace}/${event.metadata.name}`;
-    return this.#request({ verb: "create", key, event, patch: undefined }, () => {
+    return await this.#request({ verb: "create", key, event, patch: undefined }, signal, () => {
       if (event.metadata.resourceVersion !== undefined)
         throw failed(400, "BadRequest", "resourceVersion should not be set");
       if (this.stored.has(key)) throw failed(409, "AlreadyExists", `${key} exists`);
@@ -60,16 +62,24 @@ export class FakeEventApi implements EventApi {
     });
   }
 
-  async patch({ namespace, name }: EventName, patch: EventPatch): Promise<CoreEvent> {
+  async patch(
+    { namespace, name }: EventName,
+    patch: EventPatch,
+    signal: AbortSignal,
+  ): Promise<CoreEvent> {
     const key = `${namespace}/${name}`;
-    return this.#request({ verb: "patch", key, event: undefined, patch }, () => {
+    return await this.#request({ verb: "patch", key, event: undefined, patch }, signal, () => {
       const before = this.stored.get(key);
       if (!before) throw failed(404, "NotFound", `${key} is not there`);
       return { ...before, ...patch };
     });
   }
 
-  #request(request: Omit<EventRequest, "answer">, make: () => CoreEvent): CoreEvent {
+  async #request(
+    request: Omit<EventRequest, "answer">,
+    signal: AbortSignal,
+    make: () => CoreEvent,
+  ): Promise<CoreEvent> {
     const answer = this.answer(request);
     this.requests.push({ ...request, answer: answer.kind });
     if (answer.kind === "fault") throw new EventApiError(answer.fault, "told to fail");
@@ -80,6 +90,10 @@ export class FakeEventApi implements EventApi {
     this.stored.set(request.key, stored);
     if (answer.kind === "answerLost")
       throw new EventApiError({ kind: "transport" }, "the connection broke");
+    if (answer.kind === "answerHangs")
+      await new Promise((_, fail) => {
+        signal.onabort = fail;
+      });
     return stored;
   }
 }

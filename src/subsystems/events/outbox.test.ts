@@ -222,3 +222,27 @@ test("whatever happens: bounds hold, nothing is lost unsaid, order per object is
     }),
   );
 });
+
+test("counts that supersede each other behind an event that cannot be sent take no memory", () => {
+  const { outbox, add } = box();
+  add({ reason: "Killing", about: "first" });
+  outbox.take();
+  for (let count = 2; count < 10_000; count += 1) add({ reason: "Started", count });
+  assert.equal(outbox.size, 2);
+  assert.ok(outbox.held < 100, `${outbox.held} are held`);
+  assert.deepEqual(drain(outbox), ["first Killing", "a Started 9999"]);
+});
+
+test("releaseOldest: what is deferred about one object, oldest first", () => {
+  const { outbox, add } = box();
+  for (const about of ["a", "b"])
+    for (const reason of ["Created", "Started"]) add({ about, reason, type: "Normal" });
+  assert.equal(outbox.due, 0);
+  outbox.releaseOldest(5);
+  assert.equal(outbox.due, 2);
+  assert.deepEqual(leaving(outbox), ["a Created", "a Started"]);
+  outbox.releaseOldest(5);
+  assert.deepEqual(leaving(outbox), ["b Created", "b Started"]);
+  outbox.releaseOldest(5);
+  assert.deepEqual(leaving(outbox), []);
+});

@@ -36,6 +36,8 @@ export interface Added {
 
 /** The longest that an event is deferred, however many pods start. */
 export const MAX_DEFERRED_MS = 10_000;
+/** Entries that may be out of date in `#first`, beside as many as wait, before they are taken out of it. */
+const STALE_ENTRIES = 64;
 /** Overhead of an entry beside its message. */
 const ENTRY_BYTES = 700;
 
@@ -57,7 +59,7 @@ export class Outbox {
   readonly #deferred = new Map<number, OutboxEntry>();
   /** Entries of `#ordinary` and `#deferred` by what they are about. */
   readonly #matesOf = new Map<string, Set<OutboxEntry>>();
-  readonly #first = new Heap<OutboxEntry>((a, b) => a.order < b.order);
+  #first = newFirst();
   readonly #countOf = new Map<string, OutboxEntry>();
   #inFlight: OutboxEntry | undefined;
   #bytes = 0;
@@ -69,6 +71,16 @@ export class Outbox {
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** Entries that may be written: all but the deferred ones. */
+  get due(): number {
+    return this.#entries.size - this.#deferred.size;
+  }
+
+  /** Entries in memory: those that wait, and superseded or dropped ones that are not taken out yet. */
+  get held(): number {
+    return this.#first.size + this.#ordinary.size + this.#deferred.size;
   }
 
   /** Since when the oldest deferred entry has been waiting. */
@@ -114,6 +126,12 @@ export class Outbox {
     return this.#deferred.size < before;
   }
 
+  /** Lets the oldest deferred entry leave, and what else is deferred about its object. */
+  releaseOldest(now: number): void {
+    const [oldest] = this.#deferred.values();
+    if (oldest) this.#hasten(objectKey(oldest.event), now);
+  }
+
   /** The next to be written, none of the deferred ones; it stays until it is settled. */
   take(): OutboxEntry | undefined {
     for (let next = this.#first.peek(); next; next = this.#first.peek()) {
@@ -153,7 +171,7 @@ export class Outbox {
     const isStep = entry.lane === "lifecycle";
     if (!entry.deferred && (isStep || this.#hasDeferred(key))) this.#hasten(key, entry.since);
     if (isStep && !entry.deferred) {
-      this.#first.push(entry);
+      this.#pushFirst(entry);
       return;
     }
     (entry.deferred ? this.#deferred : this.#ordinary).set(entry.order, entry);
@@ -174,9 +192,19 @@ export class Outbox {
       this.#deferred.delete(mate.order);
       if (mate.deferred) mate.since = now;
       mate.deferred = false;
-      this.#first.push(mate);
+      this.#pushFirst(mate);
     }
     this.#matesOf.delete(key);
+  }
+
+  /** While the API server is away nothing leaves at the top, and counts that supersede each other pile up below it. */
+  #pushFirst(entry: OutboxEntry): void {
+    this.#first.push(entry);
+    if (this.#first.size <= 2 * this.#entries.size + STALE_ENTRIES) return;
+    const before = this.#first;
+    this.#first = newFirst();
+    for (let next = before.pop(); next; next = before.pop())
+      if (this.#entries.has(next.order)) this.#first.push(next);
   }
 
   #remove(entry: OutboxEntry): void {
@@ -209,6 +237,10 @@ export class Outbox {
       for (const entry of entries.values()) if (entry !== this.#inFlight) return entry;
     return undefined;
   }
+}
+
+function newFirst(): Heap<OutboxEntry> {
+  return new Heap((a, b) => a.order < b.order);
 }
 
 function nameKey({ metadata }: CoreEvent): string {

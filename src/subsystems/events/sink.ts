@@ -96,10 +96,9 @@ export class Sink {
   async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     while (!signal.aborted) {
-      const deferredMs = this.#releaseDue();
-      const entry = this.#outbox.take();
+      const entry = this.#next();
       if (!entry) {
-        await this.#wakeup.wait({ clock, ms: deferredMs }, signal);
+        await this.#wakeup.wait({ clock, ms: this.#untilReleaseMs() }, signal);
         continue;
       }
       const pauseMs = await this.#write(entry, signal);
@@ -116,15 +115,26 @@ export class Sink {
     return this.#deps.spool.sync(true);
   }
 
-  /** Lets deferred events leave that are due; milliseconds until the next ones are. */
-  #releaseDue(): number {
+  /**
+   * The next event to write. In the quiet those of one object after the other are released, each once nothing else
+   * waits: released all at once, hundreds would have to be spooled, and the next step of life would wait for them.
+   */
+  #next(): OutboxEntry | undefined {
+    const outbox = this.#outbox;
     const now = this.#deps.clock.monotonic();
-    const quietAt = this.#lastDeferred + QUIET_MS;
-    const until = now >= quietAt ? now : now - MAX_DEFERRED_MS;
-    if (this.#outbox.release(until, now)) this.#deps.spool.changed();
+    if (outbox.release(now - MAX_DEFERRED_MS, now)) this.#deps.spool.changed();
+    const next = outbox.take();
+    if (next || now < this.#lastDeferred + QUIET_MS) return next;
+    outbox.releaseOldest(now);
+    return outbox.take();
+  }
+
+  /** Milliseconds until deferred events are to be released. */
+  #untilReleaseMs(): number {
     const since = this.#outbox.deferredSince;
     if (since === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(1, Math.min(quietAt, since + MAX_DEFERRED_MS) - now);
+    const at = Math.min(this.#lastDeferred + QUIET_MS, since + MAX_DEFERRED_MS);
+    return Math.max(1, at - this.#deps.clock.monotonic());
   }
 
   #releaseAll(): void {
@@ -152,22 +162,32 @@ export class Sink {
 
   /** Milliseconds to pause before the next write. */
   async #write(entry: OutboxEntry, signal: AbortSignal): Promise<number> {
-    const { api, log } = this.#deps;
+    const { api } = this.#deps;
     const triedBefore = entry.tries > 0 || entry.spooled;
+    let isSent = false;
     try {
       await this.#budget.take(signal);
+      isSent = true;
       await writeEvent(api, entry, signal);
     } catch (error) {
       if (signal.aborted) {
+        // The server may have it.
+        if (isSent) entry.tries += 1;
         this.#outbox.settle(entry, false);
         return 1;
       }
       return this.#failed(entry, error, triedBefore);
     }
-    if (this.#failures > 0) log.info("event writes recovered", { waiting: this.#outbox.size });
-    this.#failures = 0;
+    this.#recovered();
     this.#arrived(entry);
     return 0;
+  }
+
+  /** The server has answered. */
+  #recovered(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#deps.log.info("event writes recovered", { waiting: this.#outbox.size });
   }
 
   #arrived(entry: OutboxEntry): void {
@@ -184,9 +204,11 @@ export class Sink {
 
   #failed(entry: OutboxEntry, error: unknown, triedBefore: boolean): number {
     const { counts, spool, log } = this.#deps;
-    const verdict = judgeFault(faultOf(error), "Protected", triedBefore);
+    const fault = faultOf(error);
+    const verdict = judgeFault(fault, "Protected", triedBefore);
     const { reason, involvedObject } = entry.event;
     const about = { reason, object: involvedObject.name, error };
+    if (verdict.kind !== "retry" && fault.kind === "status") this.#recovered();
     if (verdict.kind === "arrived") {
       this.#arrived(entry);
       return 0;
@@ -218,7 +240,7 @@ export class Sink {
 
   #reportIfCaughtUp(): void {
     const lost = this.#lost.summary();
-    if (!lost || this.#outbox.size > 0 || this.#failures > 0) return;
+    if (!lost || this.#outbox.due > 0 || this.#failures > 0) return;
     this.#lost = new LossBook();
     this.#deps.onCaughtUp(lost);
   }

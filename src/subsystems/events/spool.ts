@@ -187,6 +187,8 @@ export class Spool {
 
   #hold(entry: OutboxEntry): void {
     this.#held.add(entry.order);
+    // It may have arrived while it was written here.
+    if (!this.#outbox?.has(entry.order)) return;
     const isNew = !entry.spooled;
     entry.spooled = true;
     if (isNew) this.#deps.onSpooled(entry);
