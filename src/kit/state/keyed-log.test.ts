@@ -33,9 +33,10 @@ function world() {
   const deps = { files, clock, log: silentLog };
   const reserve = new StateReserve(RESERVE, { ...deps, freeBytes: async () => 0 });
   const state = new StateFiles({ ...deps, reserve });
-  const log = () =>
+  const log = (options: { readonly maxBytes?: number } = {}) =>
     new KeyedLog<string>(
       {
+        ...options,
         file: FILE,
         valueOf: (key) => values.get(key),
         keys: () => values.keys(),
@@ -126,6 +127,54 @@ test("changed: the file stays below a multiple of what counts, whatever changes"
   const live = 10 * 10_100;
   assert.ok(most > live && most < 6 * live, `${most} bytes`);
   assert.equal(Object.keys(await kept()).length, 10);
+});
+
+test("changed: many large values can be read back", async () => {
+  const { log, set, values, state } = world();
+  const first = log();
+  await first.open();
+  for (let i = 0; i < 80; i += 1) set(first, `k${i}`, `${i} ${"x".repeat(1024 * 1024)}`);
+  assert.equal(await first.flush(), true);
+  assert.deepEqual(await log().open(), values);
+  assert.deepEqual(state.problems.get(), []);
+});
+
+test("changed: where all values change at once the file is not larger than what is read back", async () => {
+  const { log, set, values, state, operations } = world();
+  const maxBytes = 10_000;
+  const first = log({ maxBytes });
+  await first.open();
+  // One character has two bytes.
+  const value = "ü".repeat(500);
+  for (const round of [1, 2, 3])
+    for (const keys of [5, 1]) {
+      for (let i = 0; i < keys; i += 1) set(first, `k${i}`, `${round} ${keys} ${value}`);
+      assert.equal(await first.flush(), true);
+      assert.deepEqual(await log({ maxBytes }).open(), values);
+    }
+  const [whole, part] = ["writeAtomic", "append"];
+  assert.deepEqual(operations, [whole, part, whole, part, whole, part]);
+  assert.deepEqual(state.problems.get(), []);
+});
+
+test("changed: values that could not be read back leave the file as it was, which is reported", async () => {
+  const { log, set, state, text, values } = world();
+  const first = log({ maxBytes: 1_000 });
+  await first.open();
+  set(first, "a", "x".repeat(500));
+  await first.flush();
+  const before = await text();
+  set(first, "b", "x".repeat(500));
+  assert.equal(await first.flush(), false);
+  assert.equal(await text(), before);
+  assert.deepEqual(
+    state.problems.get().map(({ kind, why }) => [kind, why]),
+    [["unwritten", "it would have 1068 bytes, and no more than 1000 are read back"]],
+  );
+  set(first, "b", undefined);
+  assert.equal(await first.flush(), true);
+  assert.deepEqual(await log().open(), values);
+  assert.deepEqual(state.problems.get(), []);
 });
 
 test("changed: what a full disk did not take is written with the next change", async () => {
