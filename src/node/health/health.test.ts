@@ -94,6 +94,6 @@ async function releases(waitShare: number): Promise<number> {
 }
 
 test("startHealth: an agent gives back memory at rest, and not while it waits for a processor", async () => {
-  assert.equal(await releases(0.01), 1);
-  assert.equal(await releases(0.3), 0);
+  assert.equal(await releases(0.1), 1);
+  assert.equal(await releases(0.9), 0);
 });

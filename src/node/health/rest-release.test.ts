@@ -6,6 +6,7 @@ import {
   COMPACT_AGAIN_MS,
   COMPACT_FREE_BYTES,
   REST_SHARE,
+  REST_WAIT_SHARE,
   RestRelease,
   TRIM_AFTER_MS,
   waitedSeconds,
@@ -95,7 +96,7 @@ test("what is in use is measured anew after a compaction", () => {
   assert.deepEqual(play(readings, COMPACT_FREE_BYTES, inUse), expected);
 });
 
-test("an agent that waits for a processor is not at rest, however little it takes", () => {
+test("an agent that waits for a processor most of the time is not at rest, however little it takes", () => {
   const starved = Array.from({ length: COMPACT_AT * 2 }, () => 0.05);
   const waiting = (share: number, readings = starved.length) =>
     play(
@@ -104,10 +105,10 @@ test("an agent that waits for a processor is not at rest, however little it take
       undefined,
       Array.from({ length: readings }, () => share),
     );
-  assert.deepEqual(waiting(0.3), []);
-  assert.deepEqual(waiting(0.01), [`trim ${TRIM_AT}`, ...COMPACTED]);
+  assert.deepEqual(waiting(0.9), []);
+  assert.deepEqual(waiting(REST_WAIT_SHARE / 2), [`trim ${TRIM_AT}`, ...COMPACTED]);
   const [trim, compact] = [COMPACT_AT - 1 + TRIM_AT, COMPACT_AT - 1 + COMPACT_AT];
-  assert.deepEqual(waiting(0.3, COMPACT_AT - 1), [
+  assert.deepEqual(waiting(0.9, COMPACT_AT - 1), [
     `trim ${trim}`,
     `compact ${compact}`,
     `trim ${compact}`,

@@ -1,11 +1,13 @@
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { OwnMemory } from "../../outside/serving.ts";
 
-/**
- * CPU time that counts as rest, of one processor, what the process has waited for included; 50 pods with two probes a second
- * each take 0.035.
- */
+/** CPU time of the process that counts as rest, of one processor; 50 pods with two probes a second each take 0.035. */
 export const REST_SHARE = 0.1;
+/**
+ * Share of the time for which the agent may wait for a processor at rest. With a quota of a twentieth of one it waits nearly
+ * always; on a machine with much other work, which is when memory is needed, only each time that it wakes up.
+ */
+export const REST_WAIT_SHARE = 0.5;
 /** Rest after which memory is given back that takes only milliseconds to release. */
 export const TRIM_AFTER_MS = 10_000;
 /** Rest after which the heap is compacted, which takes as long as a full collection by V8. */
@@ -40,7 +42,7 @@ export interface ReleaseMeans {
  */
 export class RestRelease {
   readonly #means: ReleaseMeans;
-  #last: { readonly busySeconds: number; readonly atMs: number } | undefined;
+  #last: (CpuReading & { readonly atMs: number }) | undefined;
   #restSinceMs = 0;
   #isTrimmed = false;
   /** When the heap may be compacted again. */
@@ -53,19 +55,18 @@ export class RestRelease {
   }
 
   /**
-   * Takes a reading of processors and of the heap. An agent that waits for a processor has work to do, however little it
-   * gets: compacting the heap would take it all of that for seconds.
+   * Takes a reading of processors and of the heap. An agent that waits for a processor most of the time has work to do,
+   * however little it gets: compacting the heap would take it all of that for seconds.
    */
   take(
     heap: Pick<OwnMemory, "heapTotalBytes" | "heapUsedBytes">,
-    { usedSeconds, waitedSeconds }: CpuReading,
+    cpu: CpuReading,
     atMs: MonotonicMs,
   ): void {
     const last = this.#last;
-    const busySeconds = usedSeconds + waitedSeconds;
-    this.#last = { busySeconds, atMs };
+    this.#last = { ...cpu, atMs };
     this.#usedBytes = Math.min(this.#usedBytes, heap.heapUsedBytes);
-    if (!last || (busySeconds - last.busySeconds) * 1000 > REST_SHARE * (atMs - last.atMs)) {
+    if (!last || isAtWork(cpu, last, (atMs - last.atMs) / 1000)) {
       this.#restSinceMs = atMs;
       this.#isTrimmed = false;
       this.#compactFromMs = atMs + COMPACT_AFTER_MS;
@@ -83,6 +84,13 @@ export class RestRelease {
     this.#means.trim();
     this.#usedBytes = Number.POSITIVE_INFINITY;
   }
+}
+
+function isAtWork(now: CpuReading, before: CpuReading, seconds: number): boolean {
+  return (
+    now.usedSeconds - before.usedSeconds > REST_SHARE * seconds ||
+    now.waitedSeconds - before.waitedSeconds > REST_WAIT_SHARE * seconds
+  );
 }
 
 /** The wait by the text of `SCHEDULER_FILE`; 0 where the kernel does not tell it. */
