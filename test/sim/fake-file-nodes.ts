@@ -1,5 +1,6 @@
 // pure
 import { OutsideError } from "../../src/kit/errors.ts";
+import type { TreeSize } from "../../src/outside/host/host.ts";
 
 /** A file, a socket, or a block device. */
 export interface FileNode {
@@ -67,4 +68,30 @@ export function failure(
   path: string,
 ): OutsideError {
   return new OutsideError(code, `${action} ${path}: ${code}`, { retryable: false });
+}
+
+/**
+ * A fault of `append` that leaves the first half of the text in the file: the disk is full, and what it took cannot be cut
+ * off again.
+ */
+export class TornAppend extends OutsideError {
+  constructor() {
+    super("exhausted", "append: no space left on device (ENOSPC)");
+  }
+}
+
+/** What a folder takes; all is on one device, and counting takes no time. */
+export function sizeOf(top: Node, maxEntries: number): TreeSize {
+  const counted = { usedBytes: 0, inodes: 0, complete: true };
+  const visit = (at: Node): void => {
+    if (counted.inodes >= maxEntries) counted.complete = false;
+    if (!counted.complete) return;
+    counted.inodes += 1;
+    if (at.kind === "file") counted.usedBytes += Math.ceil(at.content.length / 4096) * 4096;
+    if (at.kind !== "directory") return;
+    for (const child of at.entries.values())
+      if (child.kind !== "directory" || !child.isMount) visit(child);
+  };
+  visit(top);
+  return { ...counted, device: 1, tookMs: 0 };
 }

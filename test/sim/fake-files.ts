@@ -8,7 +8,6 @@ import type {
   FolderChange,
   MeasuredTree,
   NewFolder,
-  TreeSize,
 } from "../../src/outside/host/host.ts";
 import { changeIn, folderBeneath, sizedEntries } from "./fake-beneath.ts";
 import {
@@ -20,6 +19,8 @@ import {
   normal,
   parentOf,
   resolved,
+  sizeOf,
+  TornAppend,
 } from "./fake-file-nodes.ts";
 
 /** What a fault callback may answer: this call fails with that error. */
@@ -145,16 +146,14 @@ export class FakeFiles implements Files, FileTrees {
   }
 
   async append(path: string, text: string, mode: number) {
-    this.#begin(text === "" ? "appendNothing" : "append", path, () => {
-      const { node, place } = this.#follow(path);
-      if (node === undefined) this.#put(place, this.#file(text, mode));
-      else if (node.kind !== "file") throw failure("precondition", "append to", path);
-      else {
-        node.content = Buffer.concat([node.content, Buffer.from(text)]);
-        node.modifiedMs = this.#deps.wall();
-        this.#changed(parentOf(place));
-      }
-    });
+    try {
+      this.#begin(text === "" ? "appendNothing" : "append", path, () =>
+        this.#append(path, text, mode),
+      );
+    } catch (error) {
+      if (error instanceof TornAppend) this.#append(path, text.slice(0, text.length / 2), mode);
+      throw error;
+    }
   }
 
   async makeDirectory(path: string, mode: number) {
@@ -332,6 +331,17 @@ export class FakeFiles implements Files, FileTrees {
     throw failure("invalid", "follow", path);
   }
 
+  #append(path: string, text: string, mode: number): void {
+    const { node, place } = this.#follow(path);
+    if (node === undefined) this.#put(place, this.#file(text, mode));
+    else if (node.kind !== "file") throw failure("precondition", "append to", path);
+    else {
+      node.content = Buffer.concat([node.content, Buffer.from(text)]);
+      node.modifiedMs = this.#deps.wall();
+      this.#changed(parentOf(place));
+    }
+  }
+
   #makeDirectory(path: string, mode: number): void {
     const parts = normal(path).split("/").slice(1);
     for (const index of parts.keys()) {
@@ -381,20 +391,4 @@ export class FakeFiles implements Files, FileTrees {
       watch.onChange();
     });
   }
-}
-
-/** What a folder takes; all is on one device, and counting takes no time. */
-function sizeOf(top: Node, maxEntries: number): TreeSize {
-  const counted = { usedBytes: 0, inodes: 0, complete: true };
-  const visit = (at: Node): void => {
-    if (counted.inodes >= maxEntries) counted.complete = false;
-    if (!counted.complete) return;
-    counted.inodes += 1;
-    if (at.kind === "file") counted.usedBytes += Math.ceil(at.content.length / 4096) * 4096;
-    if (at.kind !== "directory") return;
-    for (const child of at.entries.values())
-      if (child.kind !== "directory" || !child.isMount) visit(child);
-  };
-  visit(top);
-  return { ...counted, device: 1, tookMs: 0 };
 }

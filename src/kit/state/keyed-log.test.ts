@@ -1,35 +1,42 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TornAppend } from "../../../test/sim/fake-file-nodes.ts";
 import { FakeFiles } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { OutsideError } from "../errors.ts";
 import { silentLog } from "../log.ts";
 import { TaskScope } from "../scope.ts";
 import { KeyedLog } from "./keyed-log.ts";
-import { StateFiles } from "./state-files.ts";
+import { type StateFile, StateFiles } from "./state-files.ts";
+import { StateReserve } from "./state-reserve.ts";
 
 const PATH = "/state/values.jsonl";
-const FILE = { name: "values", path: PATH, holds: "values" };
+const RESERVE = "/state/reserve";
+const FILE: StateFile = { name: "values", path: PATH, holds: "values", important: true };
 
 function world() {
   const clock = new SimClock();
   const operations: string[] = [];
-  let broken = false;
+  let broken: OutsideError | undefined;
   const files = new FakeFiles({
     wall: () => clock.wall(),
     fault: (operation, path) => {
       if (path === PATH && (operation === "append" || operation === "writeAtomic")) {
         operations.push(operation);
-        if (broken) return new OutsideError("exhausted", "disk full");
+        if (!(broken instanceof TornAppend)) return broken;
+        if (operation === "append" && files.paths.includes(RESERVE)) return broken;
       }
       return undefined;
     },
   });
   const values = new Map<string, string>();
-  const state = new StateFiles({ files, clock, log: silentLog });
-  const log = () =>
+  const deps = { files, clock, log: silentLog };
+  const reserve = new StateReserve(RESERVE, { ...deps, freeBytes: async () => 0 });
+  const state = new StateFiles({ ...deps, reserve });
+  const log = (options: { readonly maxBytes?: number } = {}) =>
     new KeyedLog<string>(
       {
+        ...options,
         file: FILE,
         valueOf: (key) => values.get(key),
         keys: () => values.keys(),
@@ -44,10 +51,15 @@ function world() {
   };
   const text = () => files.readText(PATH, { maxBytes: 1e9 });
   const breakDisk = (now: boolean) => {
-    broken = now;
+    broken = now ? new OutsideError("exhausted", "disk full") : undefined;
+  };
+  /** What is appended is written by half until the reserve is given up. */
+  const tearAppends = async () => {
+    await files.writeAtomic(RESERVE, "space", 0o600);
+    broken = new TornAppend();
   };
   const kept = async () => Object.fromEntries(await log().open());
-  return { clock, files, state, values, operations, log, set, text, breakDisk, kept };
+  return { clock, files, state, values, operations, log, set, text, breakDisk, tearAppends, kept };
 }
 
 test("open: of each key the last value counts, and one that was removed is gone", async () => {
@@ -117,6 +129,54 @@ test("changed: the file stays below a multiple of what counts, whatever changes"
   assert.equal(Object.keys(await kept()).length, 10);
 });
 
+test("changed: many large values can be read back", async () => {
+  const { log, set, values, state } = world();
+  const first = log();
+  await first.open();
+  for (let i = 0; i < 80; i += 1) set(first, `k${i}`, `${i} ${"x".repeat(1024 * 1024)}`);
+  assert.equal(await first.flush(), true);
+  assert.deepEqual(await log().open(), values);
+  assert.deepEqual(state.problems.get(), []);
+});
+
+test("changed: where all values change at once the file is not larger than what is read back", async () => {
+  const { log, set, values, state, operations } = world();
+  const maxBytes = 10_000;
+  const first = log({ maxBytes });
+  await first.open();
+  // One character has two bytes.
+  const value = "ü".repeat(500);
+  for (const round of [1, 2, 3])
+    for (const keys of [5, 1]) {
+      for (let i = 0; i < keys; i += 1) set(first, `k${i}`, `${round} ${keys} ${value}`);
+      assert.equal(await first.flush(), true);
+      assert.deepEqual(await log({ maxBytes }).open(), values);
+    }
+  const [whole, part] = ["writeAtomic", "append"];
+  assert.deepEqual(operations, [whole, part, whole, part, whole, part]);
+  assert.deepEqual(state.problems.get(), []);
+});
+
+test("changed: values that could not be read back leave the file as it was, which is reported", async () => {
+  const { log, set, state, text, values } = world();
+  const first = log({ maxBytes: 1_000 });
+  await first.open();
+  set(first, "a", "x".repeat(500));
+  await first.flush();
+  const before = await text();
+  set(first, "b", "x".repeat(500));
+  assert.equal(await first.flush(), false);
+  assert.equal(await text(), before);
+  assert.deepEqual(
+    state.problems.get().map(({ kind, why }) => [kind, why]),
+    [["unwritten", "it would have 1068 bytes, and no more than 1000 are read back"]],
+  );
+  set(first, "b", undefined);
+  assert.equal(await first.flush(), true);
+  assert.deepEqual(await log().open(), values);
+  assert.deepEqual(state.problems.get(), []);
+});
+
 test("changed: what a full disk did not take is written with the next change", async () => {
   const { log, set, breakDisk, kept } = world();
   const values = log();
@@ -150,6 +210,29 @@ test("changed: what a full disk did not take is written by itself when there is 
   assert.deepEqual(await kept(), { a: "2" });
   assert.deepEqual(state.problems.get(), []);
 });
+
+for (const count of [1, 2, 3])
+  test(`changed: ${count} values of which a full disk took a half are whole once space was freed`, async () => {
+    const { files, state, log, set, text, tearAppends, kept } = world();
+    const values = log();
+    await values.open();
+    set(values, "k0", "old");
+    await values.flush();
+    const old = (await text()) ?? "";
+    await tearAppends();
+    const next = (i: number) => `new ${"ü".repeat(100 * (i + 1))}`;
+    for (let i = 0; i < count; i += 1) set(values, `k${i}`, next(i));
+    assert.equal(await values.flush(), true);
+    assert.ok(!files.paths.includes(RESERVE), "the reserve was not needed");
+    assert.match((await text())?.slice(old.length) ?? "", /ü\n\{/, "nothing was torn");
+    const found = await kept();
+    assert.deepEqual(
+      found,
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, next(i)])),
+    );
+    assert.deepEqual(await kept(), found, "also the next time");
+    assert.deepEqual(state.problems.get(), []);
+  });
 
 const DAMAGES: Readonly<Record<string, (text: string) => string>> = {
   "a torn last line": (text) => `${text}{"format":1,"key":"b","va`,

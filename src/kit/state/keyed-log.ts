@@ -2,8 +2,9 @@
  * Values by key on disk, in one file that is appended to. Owns: the file. In: which keys have changed. Out: what a
  * previous run kept. Invariants: of a key the last line counts; a value that changes while others are written is
  * written once with the next ones; a torn last line costs that line only; the file is rewritten before what is old in
- * it outweighs what counts.
+ * it outweighs what counts; no file is written that is too large to be read back.
  */
+import { OutsideError } from "../errors.ts";
 import type { StateFile, StateFiles } from "./state-files.ts";
 
 /** What is kept, and where. */
@@ -15,13 +16,18 @@ export interface KeyedLogOptions<T> {
   readonly keys: () => Iterable<string>;
   /** A value that was read back; `undefined` when it makes no sense. */
   readonly decode: (value: unknown) => T | undefined;
+  /** Size of the largest file that is written and read back; default 500 MiB. */
+  readonly maxBytes?: number;
 }
 
 const FORMAT = 1;
 const MODE = 0o600;
 const FOLDER_MODE = 0o700;
-/** Largest file that is read back. */
-const MAX_BYTES = 64 * 1024 * 1024;
+/**
+ * Just below the longest text of V8, and above the largest statuses of 10,000 pods, which have 35 KiB each, most of it
+ * messages of containers.
+ */
+const MAX_BYTES = 500 * 1024 * 1024;
 /** A file smaller than this is not rewritten. */
 const SMALL_BYTES = 256 * 1024;
 /** Lines that no longer count may take this many times the bytes of those that do, and this much at the most. */
@@ -38,6 +44,7 @@ interface Line {
 export class KeyedLog<T> {
   readonly #options: KeyedLogOptions<T>;
   readonly #state: StateFiles;
+  readonly #maxBytes: number;
   readonly #changed = new Set<string>();
   /** Bytes of the last line of each key that has a value. */
   readonly #liveBytes = new Map<string, number>();
@@ -51,6 +58,7 @@ export class KeyedLog<T> {
   constructor(options: KeyedLogOptions<T>, deps: { readonly state: StateFiles }) {
     this.#options = options;
     this.#state = deps.state;
+    this.#maxBytes = options.maxBytes ?? MAX_BYTES;
   }
 
   /** Reads what a previous run kept. What cannot be read is set aside. To be called before anything else. */
@@ -58,7 +66,7 @@ export class KeyedLog<T> {
     const { file, decode } = this.#options;
     const folder = file.path.slice(0, file.path.lastIndexOf("/"));
     await this.#state.makeFolder({ ...file, path: folder }, FOLDER_MODE);
-    const limits = { maxBytes: MAX_BYTES, mode: MODE };
+    const limits = { maxBytes: this.#maxBytes, mode: MODE };
     const isLine = (text: string) => {
       const line = parseLine(text);
       return line !== undefined && (!("value" in line) || decode(line.value) !== undefined);
@@ -120,32 +128,45 @@ export class KeyedLog<T> {
   }
 
   async #append(keys: readonly string[]): Promise<void> {
-    const text = this.#textOf(keys);
-    this.#size += text.length;
+    const { text, bytes } = this.#linesOf(keys);
+    // Where nearly all values change at once, half of the file is old at once.
+    if (this.#size + bytes > this.#maxBytes) return await this.#rewrite();
+    this.#size += bytes;
     await this.#state.append(this.#options.file, text, MODE, { sync: true });
   }
 
   async #rewrite(): Promise<void> {
+    const { file, keys } = this.#options;
     this.#liveBytes.clear();
     this.#live = 0;
-    const text = this.#textOf(this.#options.keys());
-    this.#size = text.length;
-    await this.#state.write(this.#options.file, text, MODE);
+    const { text, bytes } = this.#linesOf(keys());
+    this.#size = bytes;
+    if (bytes > this.#maxBytes) {
+      // What an earlier write has left is better than a file that is set aside at the next start.
+      const why = `it would have ${bytes} bytes, and no more than ${this.#maxBytes} are read back`;
+      this.#state.note(file, { kind: "unwritten", why });
+      throw new OutsideError("exhausted", why);
+    }
+    await this.#state.write(file, text, MODE);
   }
 
-  #textOf(keys: Iterable<string>): string {
+  #linesOf(keys: Iterable<string>): { readonly text: string; readonly bytes: number } {
     let text = "";
+    let bytes = 0;
     for (const key of keys) {
-      const line = `${JSON.stringify({ format: FORMAT, key, value: this.#options.valueOf(key) })}\n`;
+      const value = this.#options.valueOf(key);
+      const line = `${JSON.stringify({ format: FORMAT, key, value })}\n`;
+      const lineBytes = Buffer.byteLength(line);
       this.#live -= this.#liveBytes.get(key) ?? 0;
       this.#liveBytes.delete(key);
-      if (this.#options.valueOf(key) !== undefined) {
-        this.#liveBytes.set(key, line.length);
-        this.#live += line.length;
+      if (value !== undefined) {
+        this.#liveBytes.set(key, lineBytes);
+        this.#live += lineBytes;
       }
       text += line;
+      bytes += lineBytes;
     }
-    return text;
+    return { text, bytes };
   }
 }
 

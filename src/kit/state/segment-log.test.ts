@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TornAppend } from "../../../test/sim/fake-file-nodes.ts";
 import { FakeFiles } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { OutsideError } from "../errors.ts";
 import { silentLog } from "../log.ts";
 import { SegmentLog, type SegmentLogOptions } from "./segment-log.ts";
 import { StateFiles } from "./state-files.ts";
+import { StateReserve } from "./state-reserve.ts";
 
 const OPTIONS: SegmentLogOptions = {
   folder: "/logs",
@@ -102,4 +104,36 @@ test("append: a full disk loses lines, counts them and goes on afterwards", asyn
   breakDisk(false);
   lines.append("after");
   assert.deepEqual(await lines.read(), ["before", "after"]);
+});
+
+test("append: lines of which a full disk took a half are whole once space was freed", async () => {
+  const clock = new SimClock();
+  const files: FakeFiles = new FakeFiles({
+    wall: () => clock.wall(),
+    fault: (operation) =>
+      operation === "append" && files.paths.includes("/reserve") ? new TornAppend() : undefined,
+  });
+  const deps = { files, clock, log: silentLog };
+  const reserve = new StateReserve("/reserve", { ...deps, freeBytes: async () => 0 });
+  const state = new StateFiles({ ...deps, reserve });
+  const file = { name: "x", holds: "lines", important: true } as const;
+  const isLine = (line: string) => /^\{.*\}$/.test(line);
+  const log = () =>
+    new SegmentLog({ ...OPTIONS, segmentBytes: 1000, file, isLine }, { state, clock });
+  const first = log();
+  await first.open();
+  first.append("{before}");
+  await first.flush();
+  await files.writeAtomic("/reserve", "space", 0o600);
+  first.append("{one}");
+  first.append("{another one}");
+  await first.flush();
+  const text = await files.readText("/logs/x-00000000.jsonl", { maxBytes: 1e6 });
+  assert.equal(text, "{before}\n{one}\n{ano\n{one}\n{another one}\n");
+  assert.equal(first.lost, 0);
+  // A line that was taken as a whole is there twice.
+  const kept = ["{before}", "{one}", "{one}", "{another one}"];
+  assert.deepEqual(await log().open(), kept);
+  assert.deepEqual(await log().read(), kept);
+  assert.deepEqual(state.problems.get(), []);
 });

@@ -12,6 +12,7 @@ import type { Log } from "../log.ts";
 import type { MetricsRegistry } from "../metrics.ts";
 import type { TaskScope } from "../scope.ts";
 import { FailedChanges } from "./failed-changes.ts";
+import { type SortedLines, sortLines } from "./sort-lines.ts";
 import { exposeStateFiles } from "./state-metrics.ts";
 import type { StatePort } from "./state-port.ts";
 import { isDiskFull, type StateReserve } from "./state-reserve.ts";
@@ -70,6 +71,7 @@ const MAX_PROBLEMS = 200;
 const LEFTOVER = /^\.tmp-[0-9a-f]{16}$/;
 /** No write takes that long: the process that made an older one is gone. */
 const LEFTOVER_AGE_MS = 600_000;
+const NO_LINES: SortedLines = { good: [], torn: 0, damaged: 0 };
 /** A longer text is cut: it stands in logs and tables. */
 const MAX_WHY = 300;
 
@@ -131,29 +133,24 @@ export class StateFiles {
 
   /**
    * The lines of a file that is appended to. Where some make no sense the file is set aside and those that
-   * do are rewritten. A last line that a crash has torn is no damage: it is only left out.
+   * do are rewritten. A line that a crash or a full disk has torn is no damage, at the end or where the whole one
+   * follows: it is only left out.
    */
   async readLines(
     file: StateFile,
     { maxBytes, mode }: { readonly maxBytes: number; readonly mode: number },
     isLine: (line: string) => boolean,
   ): Promise<string> {
-    let text = "";
-    const good = await this.read(file, maxBytes, (all) => {
-      text = all;
-      const lines = all.split("\n");
-      const bad = lines.slice(0, -1).filter((line) => line !== "" && !isLine(line)).length;
-      return bad === 0
-        ? { kind: "read", value: all }
-        : { kind: "broken", why: `${bad} of its lines are invalid or of an unknown version` };
+    let lines: SortedLines = NO_LINES;
+    const text = await this.read(file, maxBytes, (all) => {
+      lines = sortLines(all, isLine);
+      const why = `${lines.damaged} of its lines are invalid or of an unknown version`;
+      return lines.damaged === 0 ? { kind: "read", value: all } : { kind: "broken", why };
     });
-    const last = text.slice(text.lastIndexOf("\n") + 1);
-    const isTorn = last !== "" && !isLine(last);
-    if (good !== undefined && !isTorn) return good;
+    if (text !== undefined && lines.torn === 0) return text;
     if (this.#stuck.has(file.path)) return "";
-    const kept = text.split("\n").filter((line) => line !== "" && isLine(line));
-    const again = kept.map((line) => `${line}\n`).join("");
-    if (good !== undefined || again !== "") await this.write(file, again, mode).catch(() => {});
+    const again = lines.good.map((line) => `${line}\n`).join("");
+    if (text !== undefined || again !== "") await this.write(file, again, mode).catch(() => {});
     return again;
   }
 
@@ -241,8 +238,15 @@ export class StateFiles {
     mode: number,
     options?: { readonly sync?: boolean },
   ): Promise<void> {
-    const add = (more: string) =>
-      this.#change(file, () => this.#deps.files.append(file.path, more, mode, options));
+    const add = (more: string) => {
+      let lineBreak = "";
+      return this.#change(file, () => {
+        const whole = `${lineBreak}${more}`;
+        // What the disk took of a first attempt may be left there, and is not to become one line with the next.
+        lineBreak = "\n";
+        return this.#deps.files.append(file.path, whole, mode, options);
+      });
+    };
     await add(text).catch((error: unknown) => {
       // The text is the caller's to add again. An empty line, which every reader skips, shows that the file can be
       // added to again, also where the caller has nothing more to add; an empty text would do so on a full disk too.

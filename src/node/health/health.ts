@@ -16,7 +16,7 @@ import { EventLoopWatch } from "./event-loop.ts";
 import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
 import { lowestLimit, MEMORY_LIMIT_FILES, MemoryCeiling } from "./memory-ceiling.ts";
 import { ProgramPageRelease } from "./program-page-release.ts";
-import { RestRelease } from "./rest-release.ts";
+import { RestRelease, SCHEDULER_FILE, waitedSeconds } from "./rest-release.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** Dependencies for measuring the agent. */
@@ -105,7 +105,11 @@ function watchMemory(
     const reason = ceiling.take(memory);
     if (reason !== undefined) resolve(reason);
     pages.take(memory);
-    unused.take(memory, process.cpuSeconds(), clock.monotonic());
+    const cpu = {
+      usedSeconds: process.cpuSeconds(),
+      waitedSeconds: waitedSeconds(host.readKernel(SCHEDULER_FILE)),
+    };
+    unused.take(memory, cpu, clock.monotonic());
   };
 }
 

@@ -6,8 +6,10 @@ import {
   COMPACT_AGAIN_MS,
   COMPACT_FREE_BYTES,
   REST_SHARE,
+  REST_WAIT_SHARE,
   RestRelease,
   TRIM_AFTER_MS,
+  waitedSeconds,
 } from "./rest-release.ts";
 
 const PERIOD_MS = 10_000;
@@ -21,24 +23,29 @@ const USED_BYTES = 30 * MIB;
 
 /**
  * What is done at which reading, of an agent that takes these shares of a processor between readings. `garbage` tells how
- * much of the heap that is not in use has not been collected at a reading; by default nothing.
+ * much of the heap that is not in use has not been collected at a reading, by default nothing, and `waits` for which share
+ * of the time the agent had to wait for a processor.
  */
 function play(
   shares: readonly number[],
   unusedBytes = COMPACT_FREE_BYTES,
   garbage: (reading: number) => number = () => 0,
+  waits: readonly number[] = [],
 ): readonly string[] {
   const done: string[] = [];
   let at = 0;
   const note = (what: string) => () => void done.push(`${what} ${at}`);
   const unused = new RestRelease({ trim: note("trim"), compact: note("compact") });
-  let cpuSeconds = 5;
+  let usedSeconds = 5;
+  let waited = 7;
   const heapTotalBytes = USED_BYTES + unusedBytes;
   for (const [i, share] of [0, ...shares].entries()) {
     at = i;
-    cpuSeconds += (share * PERIOD_MS) / 1000;
+    usedSeconds += (share * PERIOD_MS) / 1000;
+    waited += ((waits[i - 1] ?? 0) * PERIOD_MS) / 1000;
     const heap = { heapTotalBytes, heapUsedBytes: USED_BYTES + garbage(i) };
-    unused.take(heap, cpuSeconds, (1_000 + i * PERIOD_MS) as MonotonicMs);
+    const cpu = { usedSeconds, waitedSeconds: waited };
+    unused.take(heap, cpu, (1_000 + i * PERIOD_MS) as MonotonicMs);
   }
   return done;
 }
@@ -87,4 +94,34 @@ test("what is in use is measured anew after a compaction", () => {
   const readings = rest(COMPACT_AT + COMPACT_AGAIN_MS / PERIOD_MS);
   const expected = [`trim ${TRIM_AT}`, ...COMPACTED];
   assert.deepEqual(play(readings, COMPACT_FREE_BYTES, inUse), expected);
+});
+
+test("an agent that waits for a processor most of the time is not at rest, however little it takes", () => {
+  const starved = Array.from({ length: COMPACT_AT * 2 }, () => 0.05);
+  const waiting = (share: number, readings = starved.length) =>
+    play(
+      starved,
+      COMPACT_FREE_BYTES,
+      undefined,
+      Array.from({ length: readings }, () => share),
+    );
+  assert.deepEqual(waiting(0.9), []);
+  assert.deepEqual(waiting(REST_WAIT_SHARE / 2), [`trim ${TRIM_AT}`, ...COMPACTED]);
+  const [trim, compact] = [COMPACT_AT - 1 + TRIM_AT, COMPACT_AT - 1 + COMPACT_AT];
+  assert.deepEqual(waiting(0.9, COMPACT_AT - 1), [
+    `trim ${trim}`,
+    `compact ${compact}`,
+    `trim ${compact}`,
+  ]);
+});
+
+test("the wait is the second number of the kernel's, in nanoseconds, and none where it tells nothing", () => {
+  const table: readonly [string | undefined, number][] = [
+    ["1250000000 3500000000 421\n", 3.5],
+    ["0 0 0\n", 0],
+    [undefined, 0],
+    ["", 0],
+    ["1250000000", 0],
+  ];
+  for (const [text, seconds] of table) assert.equal(waitedSeconds(text), seconds, String(text));
 });

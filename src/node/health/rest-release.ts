@@ -3,6 +3,11 @@ import type { OwnMemory } from "../../outside/serving.ts";
 
 /** CPU time of the process that counts as rest, of one processor; 50 pods with two probes a second each take 0.035. */
 export const REST_SHARE = 0.1;
+/**
+ * Share of the time for which the agent may wait for a processor at rest. With a quota of a twentieth of one it waits nearly
+ * always; on a machine with much other work, which is when memory is needed, only each time that it wakes up.
+ */
+export const REST_WAIT_SHARE = 0.5;
 /** Rest after which memory is given back that takes only milliseconds to release. */
 export const TRIM_AFTER_MS = 10_000;
 /** Rest after which the heap is compacted, which takes as long as a full collection by V8. */
@@ -11,6 +16,17 @@ export const COMPACT_AFTER_MS = 120_000;
 export const COMPACT_AGAIN_MS = 600_000;
 /** What the heap has to hold beside objects in use, for a compaction to be worth it. */
 export const COMPACT_FREE_BYTES = 6 * 1024 * 1024;
+
+/** The kernel's times of the main thread. */
+export const SCHEDULER_FILE = "/proc/self/schedstat";
+const NANOS_PER_SECOND = 1e9;
+
+/** What the process has had of processors until now. */
+export interface CpuReading {
+  readonly usedSeconds: number;
+  /** How long its main thread was ready to run and had none. */
+  readonly waitedSeconds: number;
+}
 
 /** How memory is given back. */
 export interface ReleaseMeans {
@@ -26,7 +42,7 @@ export interface ReleaseMeans {
  */
 export class RestRelease {
   readonly #means: ReleaseMeans;
-  #last: { readonly cpuSeconds: number; readonly atMs: number } | undefined;
+  #last: (CpuReading & { readonly atMs: number }) | undefined;
   #restSinceMs = 0;
   #isTrimmed = false;
   /** When the heap may be compacted again. */
@@ -38,16 +54,19 @@ export class RestRelease {
     this.#means = means;
   }
 
-  /** Takes a reading: CPU time of the process until now, and the size of its heap. */
+  /**
+   * Takes a reading of processors and of the heap. An agent that waits for a processor most of the time has work to do,
+   * however little it gets: compacting the heap would take it all of that for seconds.
+   */
   take(
     heap: Pick<OwnMemory, "heapTotalBytes" | "heapUsedBytes">,
-    cpuSeconds: number,
+    cpu: CpuReading,
     atMs: MonotonicMs,
   ): void {
     const last = this.#last;
-    this.#last = { cpuSeconds, atMs };
+    this.#last = { ...cpu, atMs };
     this.#usedBytes = Math.min(this.#usedBytes, heap.heapUsedBytes);
-    if (!last || (cpuSeconds - last.cpuSeconds) * 1000 > REST_SHARE * (atMs - last.atMs)) {
+    if (!last || isAtWork(cpu, last, (atMs - last.atMs) / 1000)) {
       this.#restSinceMs = atMs;
       this.#isTrimmed = false;
       this.#compactFromMs = atMs + COMPACT_AFTER_MS;
@@ -65,4 +84,17 @@ export class RestRelease {
     this.#means.trim();
     this.#usedBytes = Number.POSITIVE_INFINITY;
   }
+}
+
+function isAtWork(now: CpuReading, before: CpuReading, seconds: number): boolean {
+  return (
+    now.usedSeconds - before.usedSeconds > REST_SHARE * seconds ||
+    now.waitedSeconds - before.waitedSeconds > REST_WAIT_SHARE * seconds
+  );
+}
+
+/** The wait by the text of `SCHEDULER_FILE`; 0 where the kernel does not tell it. */
+export function waitedSeconds(text: string | undefined): number {
+  const nanos = Number(text?.split(" ")[1]);
+  return Number.isFinite(nanos) ? nanos / NANOS_PER_SECOND : 0;
 }

@@ -4,24 +4,38 @@ import type { ConnectProgress, SystemSockets } from "./system-sockets.ts";
 interface Pending {
   readonly descriptor: number;
   readonly onProgress: (progress: ConnectProgress) => void;
+  /** From its last check to the next; 0 before the first. */
+  gapMs: number;
+  dueMs: number;
 }
 
 /** Longest time between two checks, and so the most by which a connection is noticed late. */
 const MAX_GAP_MS = 50;
+/** Timers count whole milliseconds of a turn's beginning, and may end that much too early. */
+const TIMER_SLACK_MS = 1;
 
 /**
- * Checks connections in progress until they are made or refused: at the end of the turn, then after 1 ms and twice as long each
- * time, with one timer for all of them. A new one starts this over, since most are made within the first milliseconds.
+ * Checks connections in progress until they are made or refused. Each is checked at the end of the turn in which it was added,
+ * then after 1 ms and twice as long each time, since most are made within the first milliseconds; from the longest gap on all
+ * are checked together. So each is checked some 20 times a second, however many others are added, and one timer does.
  */
 export class PendingConnects {
   readonly #sockets: Pick<SystemSockets, "progress">;
-  readonly #pending = new Set<Pending>();
-  #gapMs = 0;
+  readonly #now: () => number;
+  /** Connections of the last 63 ms, each with a gap of its own. */
+  readonly #fresh = new Set<Pending>();
+  /** The others: nodes whose network is down may have a thousand. */
+  readonly #old = new Set<Pending>();
+  #oldDueMs = 0;
   #immediate: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer ends; infinite without one. */
+  #timerDueMs = Number.POSITIVE_INFINITY;
 
-  constructor(sockets: Pick<SystemSockets, "progress">) {
+  /** `now` gives milliseconds from any point in time, as timers count them. */
+  constructor(sockets: Pick<SystemSockets, "progress">, now = () => performance.now()) {
     this.#sockets = sockets;
+    this.#now = now;
   }
 
   /**
@@ -29,36 +43,76 @@ export class PendingConnects {
    * before. It is never called with "pending".
    */
   add(descriptor: number, onProgress: (progress: ConnectProgress) => void): () => void {
-    const pending = { descriptor, onProgress };
-    this.#pending.add(pending);
-    this.#unset();
-    this.#gapMs = 0;
-    this.#set();
+    const pending = { descriptor, onProgress, gapMs: 0, dueMs: this.#now() };
+    this.#fresh.add(pending);
+    this.#immediate ??= setImmediate(() => {
+      this.#immediate = undefined;
+      this.#check();
+    });
     return () => {
-      this.#pending.delete(pending);
-      if (this.#pending.size === 0) this.#unset();
+      this.#forget(pending);
+      if (this.#fresh.size + this.#old.size === 0) this.#unset();
     };
   }
 
-  #set(): void {
-    if (this.#gapMs === 0) this.#immediate = setImmediate(() => this.#check());
-    else this.#timer = setTimeout(() => this.#check(), this.#gapMs);
+  #forget(pending: Pending): void {
+    this.#fresh.delete(pending);
+    this.#old.delete(pending);
   }
 
   #unset(): void {
     clearImmediate(this.#immediate);
+    this.#immediate = undefined;
+    this.#unsetTimer();
+  }
+
+  #unsetTimer(): void {
     clearTimeout(this.#timer);
+    this.#timerDueMs = Number.POSITIVE_INFINITY;
   }
 
   #check(): void {
-    for (const pending of this.#pending) {
-      const progress = this.#sockets.progress(pending.descriptor);
-      if (progress.kind === "pending") continue;
-      this.#pending.delete(pending);
-      pending.onProgress(progress);
+    const now = this.#now();
+    const isDue = (dueMs: number) => dueMs < now + TIMER_SLACK_MS;
+    if (this.#old.size > 0 && isDue(this.#oldDueMs)) {
+      for (const pending of this.#old) this.#look(pending);
+      this.#oldDueMs = now + MAX_GAP_MS;
     }
-    if (this.#pending.size === 0) return;
-    this.#gapMs = Math.min(Math.max(1, this.#gapMs * 2), MAX_GAP_MS);
-    this.#set();
+    for (const pending of this.#fresh) {
+      if (!isDue(pending.dueMs) || !this.#look(pending)) continue;
+      pending.gapMs = Math.max(1, pending.gapMs * 2);
+      pending.dueMs = now + pending.gapMs;
+      if (pending.gapMs < MAX_GAP_MS) continue;
+      this.#fresh.delete(pending);
+      if (this.#old.size === 0) this.#oldDueMs = now + MAX_GAP_MS;
+      this.#old.add(pending);
+    }
+    this.#set(now);
+  }
+
+  /** Checks one; whether it is still in progress. */
+  #look(pending: Pending): boolean {
+    const progress = this.#sockets.progress(pending.descriptor);
+    if (progress.kind === "pending") return true;
+    this.#forget(pending);
+    pending.onProgress(progress);
+    return false;
+  }
+
+  /** Sets the timer to the next check that is due. */
+  #set(now: number): void {
+    let dueMs = this.#old.size > 0 ? this.#oldDueMs : Number.POSITIVE_INFINITY;
+    for (const pending of this.#fresh) dueMs = Math.min(dueMs, pending.dueMs);
+    if (dueMs === this.#timerDueMs) return;
+    this.#unsetTimer();
+    if (dueMs === Number.POSITIVE_INFINITY) return;
+    this.#timerDueMs = dueMs;
+    this.#timer = setTimeout(
+      () => {
+        this.#timerDueMs = Number.POSITIVE_INFINITY;
+        this.#check();
+      },
+      Math.ceil(dueMs - now),
+    );
   }
 }

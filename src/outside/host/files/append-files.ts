@@ -1,4 +1,4 @@
-import { close, constants, fchmod, fdatasync, open, write } from "node:fs";
+import { close, constants, fchmod, fdatasync, fstat, ftruncate, open, write } from "node:fs";
 import { promisify } from "node:util";
 import { SerialQueue } from "../../../kit/limits/serial-queue.ts";
 import { errnoOf } from "../host-errors.ts";
@@ -7,6 +7,8 @@ const opened = promisify(open);
 const closed = promisify(close);
 const synced = promisify(fdatasync);
 const changedMode = promisify(fchmod);
+const facts = promisify(fstat);
+const truncated = promisify(ftruncate);
 /** Resolves with the bytes that were written. */
 const written = (descriptor: number, bytes: Buffer): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -34,21 +36,26 @@ interface OpenFile {
  */
 export class AppendFiles {
   readonly #open = new Map<string, OpenFile>();
+  /**
+   * Writes by name to files that are no longer held open but still written to. What is added to the name from now on waits
+   * for them: to cut off what a full disk took of a text, nobody else may be writing.
+   */
+  readonly #leaving = new Map<string, SerialQueue>();
 
   /** How many are open. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** Adds `text` to the end of the file, which is made with `mode` when missing; on disk at the end with `sync`. */
+  /**
+   * Adds `text` to the end of the file, which is made with `mode` when missing; on disk at the end with `sync`. All of it or,
+   * where that fails, nothing, as far as the disk permits.
+   */
   async append(path: string, text: string, mode: number, sync = false): Promise<void> {
     const file = this.#open.get(path) ?? this.#hold(path, mode);
     try {
       await file.writes.run(async () => {
-        const descriptor = await file.descriptor;
-        const bytes = Buffer.from(text);
-        for (let at = 0; at < bytes.length; ) at += await written(descriptor, bytes.subarray(at));
-        if (sync) await synced(descriptor);
+        await appendWhole(await file.descriptor, Buffer.from(text), sync);
       });
     } catch (thrown) {
       // The open file itself may be faulty: the next attempt opens it again.
@@ -63,8 +70,14 @@ export class AppendFiles {
     if (!file) return;
     this.#open.delete(path);
     clearTimeout(file.closing);
-    // After what is being written. One that could not be opened need not be closed.
-    void file.writes.run(async () => closed(await file.descriptor)).catch(() => {});
+    this.#leaving.set(path, file.writes);
+    void file.writes
+      // After what is being written. One that could not be opened need not be closed.
+      .run(async () => closed(await file.descriptor))
+      .catch(() => {})
+      .then(() => {
+        if (!file.writes.isBusy) this.#leaving.delete(path);
+      });
   }
 
   #hold(path: string, mode: number): OpenFile {
@@ -73,10 +86,34 @@ export class AppendFiles {
     const descriptor = openToAppend(path, mode);
     // A timer of the process, which does not keep it from ending.
     const closing = setTimeout(() => this.release(path), KEEP_MS).unref();
-    const file = { descriptor, closing, writes: new SerialQueue() };
+    const file = { descriptor, closing, writes: this.#leaving.get(path) ?? new SerialQueue() };
     this.#open.set(path, file);
     return file;
   }
+}
+
+/**
+ * What a full disk took of a text would be a torn line, which the text glues itself to when it is added again. It is cut
+ * off, also where the text is whole but could not be synced: its caller takes it for missing.
+ */
+async function appendWhole(descriptor: number, bytes: Buffer, sync: boolean): Promise<void> {
+  let at = 0;
+  try {
+    while (at < bytes.length) at += await written(descriptor, bytes.subarray(at));
+    if (sync) await synced(descriptor);
+  } catch (thrown) {
+    // The first error is the one to report.
+    if (at > 0) await cutOff(descriptor, at).catch(() => {});
+    throw thrown;
+  }
+}
+
+/** Takes the last `length` bytes off the file, to which nobody else writes. */
+async function cutOff(descriptor: number, length: number): Promise<void> {
+  const { size } = await facts(descriptor);
+  // Somebody has emptied it meanwhile, or it is no regular file.
+  if (size < length) return;
+  await truncated(descriptor, size - length);
 }
 
 async function openToAppend(path: string, mode: number): Promise<number> {

@@ -23,6 +23,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   if (skip) return;
+  // One that was appended to is open for a moment.
+  await files.remove(join(disk, "lines"));
   await volumes.unmount(disk);
   rmSync(disk, { recursive: true });
 });
@@ -95,4 +97,28 @@ test("writeAtomic and zip on a full disk leave the old file and nothing else", {
   assert.deepEqual(readdirSync(disk).sort(), ["f", "filler", "log"]);
   free();
   await zip();
+});
+
+test("append on a full disk leaves the old text, whatever else is added meanwhile", {
+  skip,
+}, async () => {
+  const path = join(disk, "lines");
+  const old = text("old", 4_000);
+  const long = text("new", 40_000);
+  await files.append(path, old, 0o600);
+  fill(8192);
+  for (const sync of [false, true]) {
+    await assert.rejects(files.append(path, long, 0o600, { sync }), isFull);
+    assert.equal(readFileSync(path, "utf8"), old);
+  }
+  // The first one that fails lets the file go, and the last one is added through another open file.
+  const both = [files.append(path, long, 0o600), files.append(path, long, 0o600)];
+  await assert.rejects(both[0] as Promise<void>, isFull);
+  const short = files.append(path, text("end", 40), 0o600);
+  await assert.rejects(both[1] as Promise<void>, isFull);
+  await short;
+  assert.equal(readFileSync(path, "utf8"), old + text("end", 40));
+  free();
+  await files.append(path, long, 0o600, { sync: true });
+  assert.equal(readFileSync(path, "utf8"), old + text("end", 40) + long);
 });

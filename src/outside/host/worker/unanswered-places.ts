@@ -94,7 +94,7 @@ export class UnansweredPlaces {
 
   /**
    * A request ran into its limit. `worker` is about to be killed. The error is for the caller. Of several paths none
-   * is suspected before it was asked for alone.
+   * is suspected before it was asked for alone, and nothing is where a request has none.
    */
   timedOut(
     operation: OperationName,
@@ -108,7 +108,10 @@ export class UnansweredPlaces {
       const message = `${actionOf(operation)} ${paths.length} paths: one did not answer within ${seconds} s`;
       return new OutsideError("deadline", message);
     }
-    const [path = "/"] = paths;
+    const [path] = paths;
+    // A request about no file: whatever keeps it from ending is no file system.
+    if (path === undefined)
+      return new OutsideError("deadline", `${operation}: not done within ${seconds} s`);
     const found = placeOf(path, mountTable());
     const key = found.path;
     const now = this.#clock.monotonic();
