@@ -151,6 +151,11 @@ export class ScriptedPeer {
     return new Promise((seen) => this.#waiting.push({ type, seen }));
   }
 
+  /** Whether a frame of this type has come that nobody has asked for. */
+  has(type: number): boolean {
+    return this.#frames.some((each) => each.type === type);
+  }
+
   #see(seen: SeenFrame): void {
     const at = this.#waiting.findIndex(({ type }) => type === seen.type);
     const [waiting] = at < 0 ? [] : this.#waiting.splice(at, 1);

@@ -10,6 +10,8 @@ export interface SessionEvents {
   leaving(): void;
   /** The last open stream is over. */
   idle(): void;
+  /** Something came from the server, which has not been looked at yet. */
+  read?(): void;
   /** The server has answered a PING. */
   pong?(): void;
   /** The socket could not be connected, broke, was closed, or the server broke the protocol. May come more than once. */
@@ -40,6 +42,7 @@ export class Http2Session {
     });
     reader.attach((piece) => {
       this.#bytesRead += piece.length;
+      events.read?.();
       try {
         this.http2.receive(piece);
       } catch (error) {
