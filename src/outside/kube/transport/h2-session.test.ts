@@ -275,6 +275,25 @@ test("a server that sends events is not asked when a request has no answer", asy
   assert.deepEqual([await hasPinged(transport, peer), peers.length], [false, 1]);
 });
 
+test("a server that does not read what requests and their ends say loses the connection", async () => {
+  const { transport, peers } = await scripted(new SimClock());
+  const lines = linesOf(await opened(transport, peers));
+  peers[0]?.socket.pause();
+  let lost: unknown;
+  void lines.next().catch((error: unknown) => {
+    lost = error;
+  });
+  // More than the kernel and the client keep together.
+  for (let requests = 0; lost === undefined && requests < 3_000; requests += 1) {
+    const leave = new AbortController();
+    const asked = transport.request(get(`/${"x".repeat(10_000)}`), leave.signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    leave.abort(new Error("enough"));
+    await asked.catch(() => {});
+  }
+  assert.ok(isOutside("unavailable", /the peer does not read/)(lost), `${lost}`);
+});
+
 test("a connection without streams is closed after a while", async () => {
   const clock = new SimClock();
   const { transport, peers } = await scripted(clock);
