@@ -5,7 +5,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
-import { createServer, type TLSSocket } from "node:tls";
+import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import { type Clock, createSystemClock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -96,8 +96,9 @@ export class ApiWorld implements Disposable {
   }
 
   /** A server that says what the test wants; `onPeer` gets each connection. */
-  async script(onPeer: (peer: ScriptedPeer) => void, protocols = ["h2"]): Promise<number> {
-    const server = createServer({ ...TEST_CERTIFICATE, ALPNProtocols: protocols }, (socket) => {
+  async script(onPeer: (peer: ScriptedPeer) => void, options: TlsOptions = {}): Promise<number> {
+    const tls = { ...TEST_CERTIFICATE, ALPNProtocols: ["h2"], ...options };
+    const server = createServer(tls, (socket) => {
       this.#closing.push(() => socket.destroy());
       onPeer(new ScriptedPeer(socket));
     });
@@ -149,6 +150,11 @@ export class ScriptedPeer {
     const [had] = at < 0 ? [] : this.#frames.splice(at, 1);
     if (had) return Promise.resolve(had);
     return new Promise((seen) => this.#waiting.push({ type, seen }));
+  }
+
+  /** Whether a frame of this type has come that nobody has asked for. */
+  has(type: number): boolean {
+    return this.#frames.some((each) => each.type === type);
   }
 
   #see(seen: SeenFrame): void {

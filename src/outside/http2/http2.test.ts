@@ -207,6 +207,25 @@ test("a peer that hangs up, in the middle of a frame or before, is noticed", asy
   assert.equal(await lost, undefined);
 });
 
+test("a peer that does not read loses the connection instead of filling the memory", async () => {
+  const MOST = 20 * 1024 * 1024;
+  await say(settingsOf({}), (socket) => socket.pause());
+  const { session, lost } = await connected();
+  let isLost = false;
+  void lost.then(() => {
+    isLost = true;
+  });
+  const long = blockOf({ ":path": "/x".repeat(5_000) });
+  const receiver = { data: () => {}, end: () => {}, reset: () => {} };
+  for (let bytes = 0; !isLost && bytes < MOST; bytes += long.length) {
+    session.http2.cancel(session.http2.open(long, Buffer.alloc(0), receiver));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.ok(isLost, `${session.socket.writableLength} bytes wait`);
+  assert.match(String(await lost), /the peer does not read: more than 4 MiB wait to be sent/);
+  assert.ok(session.socket.writableLength < 5 * 1024 * 1024);
+});
+
 test("nobody listens", async () => {
   const { lost } = await connected();
   assert.match(String(await lost), /ENOENT/);

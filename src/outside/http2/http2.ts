@@ -1,5 +1,6 @@
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { Http2Connection } from "./connection.ts";
+import { MAX_UNREAD_BYTES } from "./limits.ts";
 import { SocketReader } from "./socket-reader.ts";
 
 /** Callbacks of a session. */
@@ -10,9 +11,11 @@ export interface SessionEvents {
   leaving(): void;
   /** The last open stream is over. */
   idle(): void;
+  /** Something came from the server, which has not been looked at yet. */
+  read?(): void;
   /** The server has answered a PING. */
   pong?(): void;
-  /** The socket could not be connected, broke, was closed, or the server broke the protocol. May come more than once. */
+  /** The socket could not be connected, broke, was closed, or the server broke the protocol or does not read. May come more than once. */
   lost(error: Error | undefined): void;
 }
 
@@ -23,6 +26,7 @@ const READ_BYTES = 64 * 1024;
 export class Http2Session {
   readonly socket: Socket;
   readonly http2: Http2Connection;
+  readonly #events: SessionEvents;
   #bytesRead = 0;
   /** What is to be sent at the end of this turn, in one piece. */
   #unsent: Uint8Array[] = [];
@@ -30,6 +34,7 @@ export class Http2Session {
   /** `reader` is what the socket was made with; the socket may be on its way to be connected. */
   constructor(socket: Socket, reader: SocketReader, events: SessionEvents) {
     this.socket = socket;
+    this.#events = events;
     this.http2 = new Http2Connection({
       write: (bytes) => this.#write(bytes),
       isDrained: () => this.#unsent.length === 0 && this.socket.writableLength === 0,
@@ -40,6 +45,7 @@ export class Http2Session {
     });
     reader.attach((piece) => {
       this.#bytesRead += piece.length;
+      events.read?.();
       try {
         this.http2.receive(piece);
       } catch (error) {
@@ -79,6 +85,14 @@ export class Http2Session {
     if (first === undefined) return;
     const bytes = this.#unsent.length === 1 ? first : Buffer.concat(this.#unsent);
     this.#unsent = [];
-    if (this.socket.writable) this.socket.write(bytes);
+    if (!this.socket.writable) return;
+    // What requests and their resets add goes by no window: of a hung peer, whose calls time out, it would have no end.
+    if (this.socket.writableLength > MAX_UNREAD_BYTES) this.#events.lost(unread());
+    else this.socket.write(bytes);
   }
+}
+
+function unread(): Error {
+  const mebibytes = MAX_UNREAD_BYTES / 1024 / 1024;
+  return new Error(`the peer does not read: more than ${mebibytes} MiB wait to be sent`);
 }

@@ -39,3 +39,5 @@ export const MAX_HEADER_LIST_BYTES = 64 * 1024;
 export const MAX_BLOCK_BYTES = 128 * 1024;
 /** Answers to the server's frames that it may leave unread: more than one piece of input can ask for. */
 export const MAX_REPLY_BYTES = 256 * 1024;
+/** Bytes of any kind that may wait for the server to read; bodies of requests are far smaller. */
+export const MAX_UNREAD_BYTES = 4 * 1024 * 1024;

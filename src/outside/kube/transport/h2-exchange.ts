@@ -84,6 +84,8 @@ class Call implements H2Receiver {
   readonly #session: H2Session;
   readonly #outcome: Outcome;
   readonly #stream: Http2Stream;
+  /** What the session had read when the request was sent. */
+  readonly #bytesBefore: number;
   readonly #forgetSignal: () => void;
   #cancelDeadline: () => void;
   #forgetWatch: (() => void) | undefined;
@@ -97,6 +99,7 @@ class Call implements H2Receiver {
   constructor(session: H2Session, { block, body, timeoutMs }: H2ApiRequest, outcome: Outcome) {
     this.#session = session;
     this.#outcome = outcome;
+    this.#bytesBefore = session.bytesRead;
     this.#stream = session.open(block, body === undefined ? NOTHING : Buffer.from(body), this);
     this.#cancelDeadline = this.#deadline(timeoutMs);
     this.#forgetSignal = onAbort(outcome.signal, () => this.#abort());
@@ -171,9 +174,10 @@ class Call implements H2Receiver {
   }
 
   #deadline(ms: number): () => void {
-    return this.#outcome.clock.alarm(ms, () =>
-      this.#fail(new OutsideError("deadline", `the server did not answer within ${ms} ms`)),
-    );
+    return this.#outcome.clock.alarm(ms, () => {
+      this.#session.ranOut(this.#bytesBefore);
+      this.#fail(new OutsideError("deadline", `the server did not answer within ${ms} ms`));
+    });
   }
 
   #abort(): void {

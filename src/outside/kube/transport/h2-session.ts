@@ -1,4 +1,4 @@
-import type { Clock } from "../../../kit/clock.ts";
+import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { Http2Session } from "../../http2/http2.ts";
 import type { Http2Stream, StreamReceiver } from "../../http2/stream.ts";
@@ -10,6 +10,8 @@ const MAX_STREAMS = 90;
 const READ_IDLE_MS = 30_000;
 /** And given up when that does not come (Go's PingTimeout). */
 const PING_TIMEOUT_MS = 15_000;
+/** A server that lives answers a PING within this: requests that run out together are no proof that it does not. */
+const PROMPT_PONG_MS = 1_000;
 /** A connection without streams is closed after this (Go's IdleConnTimeout). */
 const UNUSED_MS = 90_000;
 
@@ -42,17 +44,27 @@ export class H2Session {
   readonly #deps: H2SessionDeps;
   #retired = false;
   #ended: OutsideError | undefined;
-  #bytesSeen = 0;
+  #lastReadAt: MonotonicMs;
+  /** When the last stream ended; of no meaning while there are some. */
+  #idleSince: MonotonicMs;
+  /** When the PING was sent that the server has not answered. */
+  #pingedAt: MonotonicMs | undefined;
   #cancelAlarm: (() => void) | undefined;
-  #unusedMs = 0;
 
   constructor({ socket, reader }: DialedServer, deps: H2SessionDeps) {
     this.#deps = deps;
+    const { clock } = deps;
+    this.#lastReadAt = clock.monotonic();
+    this.#idleSince = this.#lastReadAt;
     this.#session = new Http2Session(socket, reader, {
       ready: () => {},
       leaving: () => this.retire(),
       idle: () => {
+        this.#idleSince = clock.monotonic();
         if (this.#retired) this.destroy();
+      },
+      read: () => {
+        this.#lastReadAt = clock.monotonic();
       },
       pong: () => this.#pong(),
       lost: (error) => this.#lose(error),
@@ -69,6 +81,11 @@ export class H2Session {
     return allowed - http2.streams;
   }
 
+  /** Bytes that the server has sent so far. */
+  get bytesRead(): number {
+    return this.#session.bytesRead;
+  }
+
   /**
    * Sends a request; `receiver` is told what comes of it, and `lost` when the connection breaks. Throws
    * `NotTakenError` when the session has just been retired.
@@ -76,7 +93,6 @@ export class H2Session {
   open(block: Uint8Array, body: Uint8Array, receiver: H2Receiver): Http2Stream {
     if (this.#retired)
       throw new NotTakenError(this.#ended?.message ?? "the connection takes no more requests");
-    this.#unusedMs = 0;
     return this.#session.http2.open(block, body, receiver);
   }
 
@@ -92,6 +108,17 @@ export class H2Session {
 
   resume(stream: Http2Stream): void {
     this.#session.http2.resume(stream);
+  }
+
+  /**
+   * A request has run out of time; `bytesBefore` is what `bytesRead` was when it was sent. If nothing has come since, the
+   * server may be gone without a word: it is asked for a sign of life at once. When it owes one already, further
+   * requests need another connection. Streams that are open go on until the PING has run out of time as well.
+   */
+  ranOut(bytesBefore: number): void {
+    if (this.#ended || this.bytesRead !== bytesBefore) return;
+    if (this.#pingedAt === undefined) this.#ping();
+    else if (this.#deps.clock.monotonic() - this.#pingedAt >= PROMPT_PONG_MS) this.retire();
   }
 
   /** Takes no more streams; those that are open go on. */
@@ -130,21 +157,25 @@ export class H2Session {
     for (const { receiver } of lost) (receiver as H2Receiver).lost(error);
   }
 
+  /** What is read only leaves its time behind; an alarm that finds the server was heard is set anew. */
   #watchOver(): void {
-    this.#cancelAlarm = this.#deps.clock.alarm(READ_IDLE_MS, () => {
+    const { clock } = this.#deps;
+    const dueMs = this.#lastReadAt + READ_IDLE_MS - clock.monotonic();
+    this.#cancelAlarm = clock.alarm(dueMs, () => {
       if (this.#ended) return;
-      const { bytesRead, http2 } = this.#session;
-      const silent = bytesRead === this.#bytesSeen;
-      this.#bytesSeen = bytesRead;
-      this.#unusedMs = http2.isIdle ? this.#unusedMs + READ_IDLE_MS : 0;
-      if (this.#unusedMs >= UNUSED_MS) this.retire();
-      else if (silent) this.#ping();
+      const now = clock.monotonic();
+      const isUnused = this.#session.http2.isIdle && now - this.#idleSince >= UNUSED_MS;
+      if (isUnused) this.retire();
+      else if (now - this.#lastReadAt >= READ_IDLE_MS) this.#ping();
       else this.#watchOver();
     });
   }
 
   #ping(): void {
-    this.#cancelAlarm = this.#deps.clock.alarm(PING_TIMEOUT_MS, () =>
+    const { clock } = this.#deps;
+    this.#cancelAlarm?.();
+    this.#pingedAt = clock.monotonic();
+    this.#cancelAlarm = clock.alarm(PING_TIMEOUT_MS, () =>
       this.destroy("the server does not respond"),
     );
     this.#session.http2.ping();
@@ -152,6 +183,7 @@ export class H2Session {
 
   #pong(): void {
     if (this.#ended) return;
+    this.#pingedAt = undefined;
     this.#cancelAlarm?.();
     this.#watchOver();
   }

@@ -148,7 +148,9 @@ test("a server that breaks the protocol, or speaks another, is an error", async 
     world.connect(bad).request({ ...get("/"), method: "POST", body: "{}" }, NEVER),
     isOutside("unavailable", /PROTOCOL_ERROR/),
   );
-  const old = await world.script((peer) => peer.socket.destroy(), ["http/1.1"]);
+  const old = await world.script((peer) => peer.socket.destroy(), {
+    ALPNProtocols: ["http/1.1"],
+  });
   await assert.rejects(
     world.connect(old).request({ ...get("/"), timeoutMs: 500 }, NEVER),
     (error) => error instanceof OutsideError && ["unavailable", "deadline"].includes(error.code),

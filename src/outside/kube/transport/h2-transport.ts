@@ -31,6 +31,8 @@ export interface TransportDeps {
 
 /** Between attempts to connect, however many requests wait for it. */
 const DIAL_PACE = { initialMs: 100, maxMs: 1_000 };
+/** Connections made in a row because the certificate was renewed while the last one was made. */
+const MAX_DIALS = 4;
 /** How long streams of a connection that was made with an old certificate may go on. */
 const RENEWED_GRACE_MS = 10_000;
 /** Retries of a request that the server did not process. */
@@ -174,19 +176,8 @@ export class H2Transport implements ApiTransport {
     const waitMs = this.#mayDialAt - clock.monotonic();
     if (waitMs > 0) await new Promise<void>((resolve) => clock.alarm(waitMs, resolve));
     try {
-      const identity = this.#endpoint.credentials.identity?.get();
-      const dialed = await dialServer(this.#endpoint, identity, {
-        clock,
-        onLookup: (seconds) =>
-          this.#deps.activity.tell({ kind: "lookup", host: this.#authority, seconds }),
-      });
-      const session = new H2Session(dialed, {
-        clock,
-        onRetired: (retired) => this.#sessions.delete(retired),
-      });
+      await this.#connect();
       this.#failedDials = 0;
-      if (this.#closed) session.destroy();
-      else this.#sessions.add(session);
       this.#reachable.set(true);
     } catch (error) {
       this.#failedDials += 1;
@@ -196,6 +187,32 @@ export class H2Transport implements ApiTransport {
       log.verbose(4, "no connection to the API server", { error });
       throw error;
     }
+  }
+
+  /** Makes a connection with the certificate that is the present one when it stands. */
+  async #connect(): Promise<void> {
+    const { clock, activity } = this.#deps;
+    const { identity } = this.#endpoint.credentials;
+    const host = this.#authority;
+    for (let dials = 1; dials <= MAX_DIALS; dials += 1) {
+      const shown = identity?.get();
+      const dialed = await dialServer(this.#endpoint, shown, {
+        clock,
+        onLookup: (seconds) => activity.tell({ kind: "lookup", host, seconds }),
+      });
+      const session = new H2Session(dialed, {
+        clock,
+        onRetired: (retired) => this.#sessions.delete(retired),
+      });
+      if (!this.#closed && identity?.get() === shown) {
+        this.#sessions.add(session);
+        return;
+      }
+      // One that was not among the sessions when the certificate was renewed has not been retired.
+      session.destroy();
+      if (this.#closed) return;
+    }
+    throw new OutsideError("unavailable", "the client certificate keeps changing");
   }
 
   /** There is a new certificate: from now on only connections made with it are used. */
