@@ -17,7 +17,7 @@ test("the embedding example runs a pod, shows its status and leaves nothing", ()
     program.stdout?.on("data", (chunk: Buffer) => {
       output += chunk.toString();
     });
-    for (let i = 0; i < 200 && !output.includes("Running"); i += 1) await sleep(50);
+    for (let i = 0; i < 1200 && !output.includes("Running"); i += 1) await sleep(50);
     assert.match(output, /^Pending/m);
     assert.match(output, /^Running/m);
     await program.kill("SIGINT");

@@ -3,7 +3,7 @@ import type { PodStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import { urgencyOf } from "./merge-status.ts";
+import { URGENCY, urgencyOf } from "./merge-status.ts";
 
 /** Pending status of one pod for the API. */
 export interface StatusEntry {
@@ -44,14 +44,33 @@ export interface JudgedUrgency {
   readonly urgency: number;
 }
 
+/** Whether no status of the pod has been sent yet, by this agent or one before it. */
+export function isFirst({ written, busy, found }: StatusEntry): boolean {
+  return !written && !busy && found?.startTime === undefined;
+}
+
 /** Judged once for each status: a writer with much to do asks again at every step. */
-export function urgencyOfEntry(entry: StatusEntry): number {
+function urgencyOfEntry(entry: StatusEntry): number {
   const { status, judged } = entry;
   const known = entry.written ? entry.written.sent : entry.found;
   if (judged?.status === status && judged.known === known) return judged.urgency;
   const urgency = urgencyOf(known, status);
   entry.judged = { status, known, urgency };
   return urgency;
+}
+
+/** When the entry may be written. */
+export function dueAt(entry: StatusEntry): MonotonicMs {
+  const { notBefore, joinUntil, finished } = entry;
+  if (joinUntil <= notBefore || finished) return notBefore;
+  return urgencyOfEntry(entry) === URGENCY.other ? joinUntil : notBefore;
+}
+
+/** Whether `a` is to be written before `b`: of two that are as urgent the one that has waited longer. */
+export function isMoreUrgent(a: StatusEntry, b: StatusEntry): boolean {
+  const urgency = urgencyOfEntry(a);
+  const other = urgencyOfEntry(b);
+  return urgency !== other ? urgency < other : a.since < b.since;
 }
 
 /** All that a full pass compares of one pod; objects are never changed, only replaced. */

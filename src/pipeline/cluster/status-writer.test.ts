@@ -19,9 +19,9 @@ const STARTED = "2026-01-01T00:00:00Z";
 
 /** A status as the agent derives it. */
 function running(ready: "True" | "False", more: PodStatus = {}): PodStatus {
-  const conditions = ["Ready", "ContainersReady"].map((type) => ({
-    ...{ type, status: ready, lastTransitionTime: STARTED },
-  }));
+  const conditions = ["Ready", "ContainersReady"].map((type) => {
+    return { type, status: ready, lastTransitionTime: STARTED };
+  });
   return { phase: "Running", qosClass: "BestEffort", startTime: STARTED, conditions, ...more };
 }
 

@@ -21,9 +21,15 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
-import { ownPart, statusPatch, URGENCY } from "./merge-status.ts";
+import { ownPart, statusPatch } from "./merge-status.ts";
 import { type QueueMeasures, queueMeasures } from "./queue-measures.ts";
-import { type StatusEntry as Entry, isUnchanged, urgencyOfEntry } from "./status-entry.ts";
+import {
+  dueAt,
+  type StatusEntry as Entry,
+  isFirst,
+  isMoreUrgent,
+  isUnchanged,
+} from "./status-entry.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
@@ -381,25 +387,6 @@ export class StatusWriter {
     if (entry.problem !== undefined) return entry.problem;
     return entry.busy ? "a request is under way" : "others go first";
   }
-}
-
-/** Whether no status of the pod has been sent yet, by this agent or one before it. */
-function isFirst({ written, busy, found }: Entry): boolean {
-  return !written && !busy && found?.startTime === undefined;
-}
-
-/** When the entry may be written. */
-function dueAt(entry: Entry): MonotonicMs {
-  const { notBefore, joinUntil, finished } = entry;
-  if (joinUntil <= notBefore || finished) return notBefore;
-  return urgencyOfEntry(entry) === URGENCY.other ? joinUntil : notBefore;
-}
-
-/** Whether `a` is to be written before `b`: of two that are as urgent the one that has waited longer. */
-function isMoreUrgent(a: Entry, b: Entry): boolean {
-  const urgency = urgencyOfEntry(a);
-  const other = urgencyOfEntry(b);
-  return urgency !== other ? urgency < other : a.since < b.since;
 }
 
 function placeOf({ metadata: { namespace, name } }: IdentifiedPod) {
