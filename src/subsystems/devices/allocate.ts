@@ -27,7 +27,7 @@ export interface PlanInputs {
   readonly ledger: Ledger;
   /** Containers that run with unrecorded devices of a resource. */
   readonly unaccounted: (resource: string) => string | undefined;
-  /** Only these containers get something; all when left out. */
+  /** Only these containers, of a pod that was admitted before: they keep what they have. All when left out. */
   readonly only?: ReadonlySet<string>;
   /** Answers of plugins to questions of earlier plans, by `stepKey`. */
   readonly preferences: ReadonlyMap<string, readonly string[]>;
@@ -106,6 +106,8 @@ export function planGrants(inputs: PlanInputs): GrantPlan {
     if (inputs.only && !inputs.only.has(requests.container)) continue;
     const needs = judgeAll(requests, draft);
     if ("kind" in needs) return needs;
+    // Nothing is to be placed; where devices are that are not listed any more cannot be known.
+    if (inputs.only && needs.length === 0) continue;
     if (!places.has(requests.container)) {
       const place = draft.placeOf(requests);
       if (place.kind === "refused") return MISALIGNED;
@@ -140,13 +142,15 @@ function judge(
   { container }: ContainerRequests,
   draft: Draft,
 ): Verdict {
-  const { inventory, podUid, expects } = draft.inputs;
+  const { inventory, podUid, expects, only } = draft.inputs;
   const record = inventory.get(resource);
   const held = draft.heldBy(container, resource);
   if (held && held.length !== amount)
     return refusal(
       `pod "${podUid}" container "${container}" changed request for resource "${resource}" from ${held.length} to ${amount}`,
     );
+  // Health counts at admission; a container that starts again is not to wait for what it has.
+  if (held && only) return { kind: "have" };
   if (!record) {
     if (!held && !draft.isKnown(resource) && !expects(resource)) return { kind: "skip" };
     return {

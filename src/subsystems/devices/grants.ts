@@ -43,7 +43,7 @@ export interface GrantRequest {
   readonly podUid: PodUid;
   readonly pod: IdentifiedPod;
   readonly requests: readonly ContainerRequests[];
-  /** Only these containers; all when left out. */
+  /** Only these containers, of a pod that was admitted before: they keep what they have. All when left out. */
   readonly only?: ReadonlySet<string>;
 }
 

@@ -130,7 +130,9 @@ const kept: fc.Arbitrary<KeptDevices> = fc.record(
         selector: ([r]) => r,
       })
       .map((list) => new Map(list)),
-    preStart: fc.array(name, { maxLength: 2 }),
+    preStart: fc
+      .uniqueArray(fc.tuple(name, fc.boolean()), { maxLength: 3, selector: ([r]) => r })
+      .map((list) => new Map(list)),
   },
   { noNullPrototype: true },
 );
@@ -143,6 +145,7 @@ test("decodeCheckpoint reads what CheckpointEncoder writes", () => {
       const plain = (devices: KeptDevices) => ({
         ...devices,
         registered: [...devices.registered].sort(),
+        preStart: [...devices.preStart].sort(),
         holdings: devices.holdings.map(({ answer, ...rest }) => ({
           ...rest,
           answer: answer && [...answer],
@@ -166,7 +169,7 @@ test("CheckpointEncoder writes the same whatever it wrote before", () => {
             step % 2 === 0
               ? holdings.filter((_, i) => i !== step)
               : [...holdings, ...pool.slice(step)];
-          const data = { holdings, registered: new Map(), preStart: [] };
+          const data = { holdings, registered: new Map(), preStart: new Map() };
           assert.equal(encoder.encode(data), new CheckpointEncoder().encode(data));
         }
       },

@@ -16,8 +16,8 @@ export interface KeptDevices {
   readonly holdings: readonly Holding[];
   /** Healthy devices by resource, of every resource that was known. */
   readonly registered: ReadonlyMap<string, readonly string[]>;
-  /** Resources whose plugin requires PreStartContainer. */
-  readonly preStart: readonly string[];
+  /** Whether the plugin of a resource requires PreStartContainer, as far as known. */
+  readonly preStart: ReadonlyMap<string, boolean>;
 }
 
 /** The parsed file. */
@@ -68,7 +68,11 @@ export class CheckpointEncoder {
     );
     const list = entries.length === 0 ? "null" : `[${entries.map(({ json }) => json).join(",")}]`;
     const resources = JSON.stringify(Object.fromEntries(devices));
-    const own = JSON.stringify({ since: Object.fromEntries(since), preStart });
+    const own = JSON.stringify({
+      since: Object.fromEntries(since),
+      preStart: resourcesWith(preStart, true),
+      noPreStart: resourcesWith(preStart, false),
+    });
     return `{"Data":{"PodDeviceEntries":${list},"RegisteredDevices":${resources}},"Checksum":${checksum},"Nodelet":${own}}`;
   }
 
@@ -249,15 +253,26 @@ function holdingOf(entry: DumpedEntry, since: ReadonlyMap<string, WallMs>): Hold
 /** Nothing depends on these: what cannot be understood is left out. */
 function readExtras(own: Json): {
   readonly since: ReadonlyMap<string, WallMs>;
-  readonly preStart: readonly string[];
+  readonly preStart: ReadonlyMap<string, boolean>;
 } {
-  if (typeof own !== "object" || own === null) return { since: new Map(), preStart: [] };
-  const { since, preStart } = own as { readonly since?: Json; readonly preStart?: Json };
+  if (typeof own !== "object" || own === null) return { since: new Map(), preStart: new Map() };
+  const { since, preStart, noPreStart } = own as Readonly<Record<string, Json>>;
   const times = typeof since === "object" && since !== null ? Object.entries(since) : [];
   return {
     since: new Map(times.filter((time): time is [string, WallMs] => typeof time[1] === "number")),
-    preStart: Array.isArray(preStart) ? preStart.filter((name) => typeof name === "string") : [],
+    preStart: new Map([
+      ...textsOf(noPreStart).map((name) => [name, false] as const),
+      ...textsOf(preStart).map((name) => [name, true] as const),
+    ]),
   };
+}
+
+function resourcesWith(preStart: KeptDevices["preStart"], wanted: boolean): readonly string[] {
+  return [...preStart].filter(([, required]) => required === wanted).map(([resource]) => resource);
+}
+
+function textsOf(list: Json): readonly string[] {
+  return Array.isArray(list) ? list.filter((name) => typeof name === "string") : [];
 }
 
 function objectOf(value: Json, what: string): Readonly<Record<string, Json>> {

@@ -119,14 +119,20 @@ export class PluginSide {
     this.#registry?.deregister(resource, socketPath);
   }
 
-  /** Resources whose plugin requires PreStartContainer. */
-  get preStart(): readonly string[] {
-    return [...this.#preStart].filter(([, required]) => required).map(([resource]) => resource);
+  /**
+   * Whether the plugin of a resource requires PreStartContainer, to be kept for the next run. That it does not only
+   * matters where somebody has devices; without this limit the list would grow with every plugin that ever came.
+   */
+  get preStart(): ReadonlyMap<string, boolean> {
+    const { owners } = this.#deps.state.ledger;
+    return new Map(
+      [...this.#preStart].filter(([resource, required]) => required || owners.has(resource)),
+    );
   }
 
   /** State from a previous run. */
-  remember(preStart: readonly string[]): void {
-    for (const resource of preStart) this.#preStart.set(resource, true);
+  remember(preStart: ReadonlyMap<string, boolean>): void {
+    for (const [resource, required] of preStart) this.#preStart.set(resource, required);
   }
 
   /**
