@@ -10,6 +10,7 @@ import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { GrantResult, Grants } from "./grants.ts";
 import type { ResourceRecord } from "./inventory.ts";
+import { holdingsOf } from "./ledger/ledger.ts";
 import { deviceRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 
@@ -25,8 +26,8 @@ export interface DeviceAdmissionDeps {
 }
 
 const REASON = "WaitingForDevices";
-/** How long an answer is waited for before others get their turn. */
-const TIMEOUT_MS = 250;
+/** How long an answer is waited for before others get their turn, when nobody waits for the same already. */
+const PATIENCE_MS = 250;
 /** A pod whose plugin is slow is asked for again after this at the latest. */
 const SLOW_RETRY_MS = 10_000;
 /** A pod that waits is asked for again at most this often. */
@@ -75,7 +76,8 @@ export class DeviceAdmission {
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
     const attempt = this.#attempts.get(podUid) ?? this.#begin(podUid, pod);
-    await this.#patiently(attempt);
+    // Others wait for their turn: a pod whose answer is known to be late comes back when it is there.
+    if (!attempt.late) await this.#patiently(podUid, attempt);
     const { result } = attempt;
     if (!result) {
       attempt.late = true;
@@ -145,9 +147,33 @@ export class DeviceAdmission {
     if (attempt.late && this.#attempts.get(podUid) === attempt) this.#deps.onWorthRetry(podUid);
   }
 
-  async #patiently({ done }: Attempt): Promise<void> {
-    const timeout = { clock: this.#deps.clock, ms: TIMEOUT_MS };
+  async #patiently(podUid: PodUid, { done }: Attempt): Promise<void> {
+    const timeout = { clock: this.#deps.clock, ms: this.#patienceMs(podUid) };
     await withTimeout(timeout, NEVER_ABORTED, () => done);
+  }
+
+  /**
+   * Half as long with each pod that already waits for an answer of the same plugin, so that all pods of a plugin
+   * that hangs take less than twice the patience together. Its answers bring the patience back.
+   */
+  #patienceMs(podUid: PodUid): number {
+    const asked = this.#askedFor(podUid);
+    const late = new Map<string | undefined, number>();
+    for (const [other, attempt] of this.#attempts) {
+      if (!attempt.late || attempt.result) continue;
+      const [resource] = this.#askedFor(other);
+      late.set(resource, (late.get(resource) ?? 0) + 1);
+    }
+    // After the last answer the checkpoint is written, for everybody on the same disk.
+    const most = Math.max(...[undefined, ...asked].map((resource) => late.get(resource) ?? 0));
+    return Math.floor(PATIENCE_MS / 2 ** most);
+  }
+
+  /** Resources whose plugins have yet to answer for the pod; the first is being asked. */
+  #askedFor(podUid: PodUid): readonly string[] {
+    return holdingsOf(this.#deps.state.ledger, podUid)
+      .filter(({ state }) => state === "asked")
+      .map(({ resource }) => resource);
   }
 
   #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): DeviceGrant {
