@@ -7,9 +7,10 @@ import {
   resizableContainers,
   withAllocation,
 } from "../../api/pod/allocation.ts";
-import { activePods, type PodFacts } from "../../api/pod-facts.ts";
+import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, ResizeOutcome } from "../../subsystems/cgroups/cgroups.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import { heldBy } from "../admission/admission.ts";
@@ -17,9 +18,11 @@ import { judgeResize, orderResizes, type ResizeSettings } from "../admission/jud
 import type { AllocationLedger } from "../admission/ledger.ts";
 import type { NodeInfo } from "../admission/rules.ts";
 import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
+import { updateQos } from "./update-qos.ts";
 
 /** Inputs of the port. */
 export interface ResizeDeps {
+  readonly outside: Outside;
   readonly ledger: AllocationLedger;
   readonly cgroups: Cgroups;
   readonly runtime: Runtime;
@@ -66,14 +69,15 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
 }
 
 async function apply(
-  { ledger, cgroups, runtime, podFacts }: ResizeDeps,
+  deps: ResizeDeps,
   { pod, actuated, sandboxId, containers }: PodResizeRequest,
   signal: AbortSignal,
 ): ReturnType<PodResizePort["apply"]> {
+  const { ledger, cgroups, runtime } = deps;
   let outcome: ResizeOutcome;
   try {
     if (sandboxId !== undefined) await runtime.updateSandbox(sandboxId, pod, signal);
-    await cgroups.updateQos(activePods(podFacts));
+    await updateQos(deps);
     outcome = await cgroups.resizePod({
       from: withAllocation(pod, actuated),
       to: pod,
