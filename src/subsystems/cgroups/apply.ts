@@ -155,9 +155,12 @@ async function makeGroup({ tree, systemd }: CgroupAccess, path: string): Promise
 
 /** Only where nothing runs in it and nothing stands beneath: it may have been there in part. */
 async function unmakeGroup(access: CgroupAccess, path: string): Promise<void> {
-  const { tree } = access;
-  if ((await tree.processes(path)).length > 0 || (await tree.children(path)).length > 0) return;
-  await destroyGroup(access, path);
+  if (!(await holdsAnything(access.tree, path))) await destroyGroup(access, path);
+}
+
+/** Whether something runs in the group, or there are groups beneath. */
+export async function holdsAnything(tree: CgroupTree, path: string): Promise<boolean> {
+  return (await tree.processes(path)).length > 0 || (await tree.children(path)).length > 0;
 }
 
 /** Ends what runs in the group and beneath, and removes it; with systemd its unit too. */

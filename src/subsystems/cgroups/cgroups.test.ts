@@ -72,6 +72,16 @@ test("a pod's group that is there is left as it is", async () => {
   );
 });
 
+test("a pod's group that an agent before left without limits gets them, unless something is in it", async () => {
+  for (const holds of [false, true]) {
+    const { cgroups, tree } = cgroupModule(2);
+    await cgroups.start();
+    await tree.create(holds ? "/kubepods/podg/container" : "/kubepods/podg");
+    assert.equal(await cgroups.ensurePod(G, "g"), false);
+    assert.equal(await tree.read("/kubepods/podg", "memory.max"), holds ? "max" : String(2 ** 30));
+  }
+});
+
 test("a limit the kernel refuses is logged and the pod has its group; no group is an error", async () => {
   let refuse = "cgroup.write /kubepods/podg/memory.max";
   const fault: Fault = (operation, path) =>

@@ -25,6 +25,7 @@ import {
   type CgroupReport,
   comparePlan,
   destroyGroup,
+  holdsAnything,
 } from "./apply.ts";
 import { containerDemand } from "./container-demand.ts";
 import { podDemand } from "./demand-cache.ts";
@@ -101,8 +102,8 @@ export interface Cgroups {
   /** Outcome of the last attempt. */
   readonly enforcement: NodeEnforcement;
   /**
-   * Makes the pod's group and limits it. One that is there is left as it is. A limit the kernel refuses
-   * is logged and does not fail. Call `updateQos` with all active pods before.
+   * Makes the pod's group and limits it; whether it was made. One that was made with its limits is left as it is. A limit
+   * the kernel refuses is logged and does not fail. Call `updateQos` with all active pods before.
    */
   ensurePod(pod: IdentifiedPod, uid: string): Promise<boolean>;
   /** Ends what still runs in the pod's group and removes it. Idempotent. */
@@ -163,6 +164,8 @@ class CgroupRoom implements Cgroups {
   readonly #durations: Histogram | undefined;
   #settings: CgroupSettings;
   #access: CgroupAccess;
+  /** Paths of pods' groups that were made with their limits. */
+  readonly #whole = new Set<string>();
   #enforcement: NodeEnforcement = ENFORCED;
   readonly #qosPasses: QosPasses;
 
@@ -221,20 +224,26 @@ class CgroupRoom implements Cgroups {
   async ensurePod(pod: IdentifiedPod, uid: string): Promise<boolean> {
     if (!this.#options.cgroupsPerQos) return false;
     const plan = planPodGroup(this.#settings, { ...podDemand(pod), uid });
-    if (await this.#deps.tree.exists(plan.path)) return false;
+    // A group that holds nothing may have been left without its limits, by an agent that was killed or by a failure.
+    const { tree } = this.#deps;
+    const isWhole = async () =>
+      this.#whole.has(plan.path) || (await holdsAnything(tree, plan.path));
+    if ((await tree.exists(plan.path)) && (await isWhole())) return false;
     const report = await this.#timed("create", () => applyCgroupPlan(this.#access, plan));
     const [first] = report.failed;
     // Without its group the pod would run where the runtime makes one, without any limit.
-    if (first && !(await this.#deps.tree.exists(plan.path))) throw first.error;
+    if (first && !(await tree.exists(plan.path))) throw first.error;
+    this.#whole.add(plan.path);
     for (const { file, wanted, error } of report.failed) {
       this.#deps.log.warn("failed to set pod limit", { path: plan.path, file, wanted, error });
     }
-    return true;
+    return report.created;
   }
 
   async removePod(uid: string, qos: QosClass): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     const path = this.#podGroupPath(uid, qos);
+    this.#whole.delete(path);
     await this.#timed("destroy", () => destroyGroup(this.#access, path));
   }
 

@@ -113,6 +113,27 @@ test("without systemd its driver is refused with what to do", async () => {
   await assert.rejects(there.start(), /cgroupDriver "systemd": nobody there; use "cgroupfs"/);
 });
 
+test("a pod's slice for which systemd did not take the limits gets them at the next attempt", async () => {
+  const host = new FakeHost({ clock: new SimClock() });
+  const deps = { tree: host.cgroups, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog };
+  let fails = true;
+  const units = {
+    version: async () => 252,
+    start: async () => {},
+    setProperties: async (unit: string) => {
+      if (fails && unit.includes("podg")) throw new OutsideError("deadline", "no answer");
+    },
+    stop: async () => Promise.reject(new OutsideError("deadline", "no answer")),
+  };
+  const options = { ...defaultCgroupOptions(2), driver: "systemd" } as const;
+  const cgroups = createCgroups({ ...deps, systemd: units }, options);
+  await cgroups.start();
+  await assert.rejects(cgroups.ensurePod(G, "g"), /no answer/);
+  fails = false;
+  await cgroups.ensurePod(G, "g");
+  assert.equal(await host.cgroups.read(cgroups.podPath(G, "g"), "memory.max"), String(2 ** 30));
+});
+
 test("the runtime's driver is asked for, and not having one is fine", async () => {
   const signal = new AbortController().signal;
   let metrics = new MetricsRegistry();
