@@ -76,9 +76,53 @@ const AFTER_REBOOT: readonly Row[] = [
   ],
 ];
 
+/** The next attempt is made but does not run yet. */
+const next = { state: "created", restartCount: 1 } as const;
+
+const BEING_RESTARTED: readonly Row[] = [
+  ["made, never ran", { containers: [anAttempt("a", { state: "created" })] }, "Pending"],
+  ["made again", { containers: [anAttempt("a", next), anEnd("a", 1)] }, "Running"],
+  [
+    "made again, the other runs",
+    { pod: aPod(two), containers: [anAttempt("a", next), anEnd("a", 1), anAttempt("b")] },
+    "Running",
+  ],
+  [
+    "made again, the other never ran",
+    { pod: aPod(two), containers: [anAttempt("a", next), anEnd("a", 1)] },
+    "Pending",
+  ],
+  [
+    "made again, the other ended for good",
+    {
+      pod: aPod({ ...two, restartPolicy: "OnFailure" }),
+      containers: [anAttempt("a", next), anEnd("a", 1), anEnd("b", 0)],
+    },
+    "Running",
+  ],
+  [
+    "sidecar made again",
+    {
+      pod: aPod({ initContainers: [SIDE] }),
+      containers: [anAttempt("side", next), anEnd("side", 1), anAttempt("a")],
+    },
+    "Running",
+  ],
+  [
+    "init container made again",
+    {
+      pod: aPod({ initContainers: [PREP] }),
+      containers: [anAttempt("prep", next), anEnd("prep", 1)],
+    },
+    "Pending",
+  ],
+  ["ending, made again", { containers: [anAttempt("a", next), anEnd("a", 0)] }, "Failed", ending],
+];
+
 const ROWS: readonly Row[] = [
   ["nothing started", {}, "Pending"],
   ...AFTER_REBOOT,
+  ...BEING_RESTARTED,
   ["one of two started", { pod: aPod(two), containers: [anAttempt("a")] }, "Pending"],
   ["all running", { pod: aPod(two), containers: [anAttempt("a"), anAttempt("b")] }, "Running"],
   [

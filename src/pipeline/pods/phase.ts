@@ -21,6 +21,8 @@ type Standing =
   | { readonly kind: "notStarted" }
   | { readonly kind: "running" }
   | { readonly kind: "stopped"; readonly attempt: EndedAttempt & { readonly outdated?: true } }
+  /** It ended, and its next attempt is made but not started. */
+  | { readonly kind: "restarting" }
   | { readonly kind: "unknown" };
 
 function standingOf(record: PodRecord, spec: SpecContainer): Standing {
@@ -35,12 +37,16 @@ function standingOf(record: PodRecord, spec: SpecContainer): Standing {
     case "exited":
       return { kind: "stopped", attempt };
     case "created":
-      return { kind: "notStarted" };
+      return { kind: hasEnded(record, spec.container.name) ? "restarting" : "notStarted" };
     case "unknown":
       return { kind: "unknown" };
     default:
       return attempt.state satisfies never;
   }
+}
+
+function hasEnded({ observed }: PodRecord, name: string): boolean {
+  return observed.containers.some((attempt) => attempt.name === name && attempt.state === "exited");
 }
 
 /**
@@ -134,6 +140,7 @@ function phaseOfStopped(record: PodRecord, counts: Counts, terminating: boolean)
   const restartable = regularContainers(record.pod).some((spec) => {
     const { name } = spec.container;
     if (lastMade(record.observed, name)?.outdated === true) return true;
+    if (standingOf(record, spec).kind === "restarting") return true;
     const end = lastEnd(record, name);
     return end !== undefined && decideRestart(record.pod, spec, end).restart;
   });
@@ -193,7 +200,7 @@ function countSidecar(
     else counts.running += 1;
   } else if (!initialized) counts.pendingInit += 1;
   else if (standing.kind === "notStarted") counts.waiting += 1;
-  // The exit code of a sidecar does not decide the pod's phase.
+  // One that ended does not decide the pod's phase, nor does one that is to run again.
 }
 
 function countRegular(standing: Standing, counts: Counts): void {
@@ -210,6 +217,10 @@ function countRegular(standing: Standing, counts: Counts): void {
     case "stopped":
       counts.stopped += 1;
       if (standing.attempt.exitCode === 0) counts.succeeded += 1;
+      return;
+    case "restarting":
+      // It waits with an earlier end: stopped, and however that went, it has not succeeded.
+      counts.stopped += 1;
       return;
     default:
       standing satisfies never;
