@@ -116,7 +116,7 @@ const EXECUTORS: Executors = {
   stopContainers: async ({ stops }, run) => {
     const faults = await stopContainers(stops, run);
     const [first] = faults;
-    if (!first) return undefined;
+    if (!first) return done(STEP_TEARDOWN);
     recordNotKilled(
       run,
       faults.map(({ name, error }) => killFault("KillContainer", name, messageOf(error))),

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../../../test/sim/sim-clock.ts";
+import {
+  aContext,
+  anAttempt,
+  aRecord,
+  at,
+  type Given,
+  type RecordChanges,
+} from "../../../../test/support/pods.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { createSeededRandom } from "../../../kit/random.ts";
+import { blockedBy } from "../../status/blocked.ts";
+import { planPod } from "../plan/plan.ts";
+import type { PodPorts } from "../ports.ts";
+import { asSpecified, type PodRecord } from "../record.ts";
+import { transition } from "../transition.ts";
+import { applyPlan } from "./apply.ts";
+import { Attempts } from "./attempts.ts";
+
+/** Plans for the pod at `nowMs` and has the plan carried out by this runtime; the record once it is known how that went. */
+async function turn(
+  runtime: Partial<PodPorts["runtime"]>,
+  record: PodRecord,
+  nowMs: number,
+): Promise<PodRecord> {
+  const clock = new SimClock();
+  const decisions = { record: () => 1, conclude: () => {} };
+  const events: PodPorts["events"] = { record: () => {} };
+  const hooks: Partial<PodPorts["hooks"]> = { preStop: async () => 0 };
+  const measures: Partial<PodPorts["measures"]> = { acted: () => {} };
+  const ports = { runtime, decisions, events, hooks, measures } as unknown as PodPorts;
+  const attempts = new Attempts(decisions, clock);
+  const deps = { clock, random: createSeededRandom(1), log: silentLog, ports, attempts };
+  const { actions } = planPod(record, aContext({ now: at(nowMs) }));
+  const results = await applyPlan(record, actions, deps, new AbortController().signal);
+  const actuated = asSpecified(record.pod);
+  return transition(record, { kind: "acted", at: at(nowMs), results, actuated }, at(nowMs));
+}
+
+const READY = { ready: true, message: "" };
+
+/** A container whose liveness probe failed, and that could not be stopped at first. */
+const SICK: Given = { containers: [anAttempt("a")] };
+const NOT_STOPPED: RecordChanges = {
+  tracked: { probes: { a: { containerId: "a-0", liveness: "failure" } } },
+};
+
+test("applyPlan: a stop that works ends what a failed one had reported", async () => {
+  let isBroken = true;
+  const stopContainer = async () => {
+    if (isBroken) throw new Error("no answer");
+  };
+  const stuck = await turn({ stopContainer }, aRecord(SICK, NOT_STOPPED), 0);
+  assert.equal(blockedBy(stuck, READY)?.reason, "KillContainerError");
+  isBroken = false;
+  const stopped = await turn({ stopContainer }, stuck, 60_000);
+  assert.deepEqual(stopped.retries.failures, {});
+  assert.equal(blockedBy(stopped, READY), undefined);
+});
