@@ -167,6 +167,7 @@ export class PodActor {
       backoff: backoffOf(plan.actions),
       touches: touchesOf(plan.actions),
       replaces: replacesOf(plan.actions),
+      stops: plan.actions.some(({ kind }) => kind === "stopContainers"),
     } as const;
     const planned = this.#record;
     this.#take(acting);

@@ -29,8 +29,12 @@ export type PodLife =
   | {
       readonly kind: "terminating";
       readonly cause: TerminationCause;
+      /** All that its containers get from when they are asked to stop; only requests make it shorter. */
       readonly graceSeconds: number;
+      /** When the grace is over; expected to be, until the containers are asked to stop. */
       readonly killBy: MonotonicMs;
+      /** Its containers were asked to stop: the grace runs. */
+      readonly asked?: true;
     }
   | {
       readonly kind: "terminated";

@@ -30,6 +30,8 @@ export interface StepResult {
     readonly part: "directories" | "cgroup" | "volumes";
     readonly now: "present" | "absent";
   };
+  /** The runtime did not answer: the containers count as not asked to stop. */
+  readonly unreached?: true;
 }
 
 /** All signals to a pod. */
@@ -63,6 +65,8 @@ export type PodSignal =
       readonly touches: readonly ("directories" | "cgroup" | "volumes")[];
       /** Ids of attempts that are stopped to be started again. */
       readonly replaces: readonly string[];
+      /** It stops containers, for whatever reason. */
+      readonly stops?: boolean;
     }
   /** The run ended at `at`; only what was asked for later shows what it did. */
   | {

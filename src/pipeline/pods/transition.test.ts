@@ -237,6 +237,7 @@ const signalArb: fc.Arbitrary<PodSignal> = fc.oneof(
     graceSeconds: fc.integer({ min: 0, max: 60 }),
   }),
   fc.constant({ kind: "acting", backoff: {}, touches: ["cgroup"], replaces: [] } as const),
+  fc.constant({ kind: "acting", backoff: {}, touches: [], replaces: [], stops: true } as const),
   fc.record({
     kind: fc.constant("acted" as const),
     at: fc.integer({ min: 0, max: 100 }).map(at),
@@ -263,7 +264,9 @@ test("transition: any history of signals is taken in, and life only goes forward
           `${before.life.kind} -> ${record.life.kind}`,
         );
         if (before.life.kind === "terminating" && record.life.kind === "terminating") {
-          assert(record.life.killBy <= before.life.killBy);
+          assert(record.life.graceSeconds <= before.life.graceSeconds);
+          if (before.life.asked && record.life.asked)
+            assert(record.life.killBy <= before.life.killBy);
         }
         if (before.life.kind === "terminating" && record.life.kind === "terminated")
           assert.equal(record.sync.freshness, "fresh");

@@ -26,6 +26,7 @@ import {
   type ProbeVerdicts,
   type Retries,
   STEP_RESIZE,
+  STEP_TEARDOWN,
   type StepFailure,
   type TerminationCause,
   type TrackedContainers,
@@ -113,7 +114,7 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     case "unobserved":
       return unobserved(record, signal);
     case "acting":
-      return begin(record, signal);
+      return begin(record, signal, now);
     case "acted":
       return finish(record, signal);
     case "probed":
@@ -164,11 +165,16 @@ function resized(
   record: PodRecord,
   { allocation, generation, actuated }: Signal<"resized">,
 ): PodRecord {
-  const { [STEP_RESIZE]: _, ...failures } = record.retries.failures;
   const pod = withAllocation(record.desired.pod, allocation);
   const requested = requestedResize(pod, record.desired.pod);
   const resize = { actuated, inProgress: { generation }, ...(requested ? { requested } : {}) };
-  return { ...record, pod, retries: { ...record.retries, failures }, resize };
+  return { ...record, pod, retries: withoutStep(record.retries, STEP_RESIZE), resize };
+}
+
+/** What is asked for anew does not wait for the pause after an earlier failure. */
+function withoutStep(retries: Retries, step: string): Retries {
+  const { [step]: _, ...failures } = retries.failures;
+  return { ...retries, failures };
 }
 
 function admit(record: PodRecord): PodRecord {
@@ -196,12 +202,14 @@ function end(
   now: MonotonicMs,
 ): PodRecord {
   const { life } = record;
+  const retries = withoutStep(record.retries, STEP_TEARDOWN);
   switch (life.kind) {
     case "waiting":
     case "running": {
       const seconds = Math.max(1, graceSeconds ?? graceSecondsOf(record.pod));
       return {
         ...record,
+        retries,
         life: {
           kind: "terminating",
           cause,
@@ -214,9 +222,10 @@ function end(
       if (graceSeconds === undefined) return record;
       const seconds = Math.max(1, graceSeconds);
       const killBy = after(now, seconds * 1000);
-      if (killBy >= life.killBy) return record;
+      if (life.asked ? killBy >= life.killBy : seconds >= life.graceSeconds) return record;
       return {
         ...record,
+        retries,
         life: { ...life, graceSeconds: Math.min(seconds, life.graceSeconds), killBy },
       };
     }
@@ -264,7 +273,8 @@ function withReplaced(
   return { observed: { ...observed, containers }, replaced: ids.filter((id) => here.has(id)) };
 }
 
-function begin(record: PodRecord, { backoff, touches, replaces }: Signal<"acting">): PodRecord {
+function begin(record: PodRecord, signal: Signal<"acting">, now: MonotonicMs): PodRecord {
+  const { backoff, touches, replaces, stops } = signal;
   const prerequisites = { ...record.prerequisites } as {
     -readonly [K in keyof Prerequisites]: Prerequisites[K];
   };
@@ -272,11 +282,24 @@ function begin(record: PodRecord, { backoff, touches, replaces }: Signal<"acting
   const { sync, retries, tracked } = record;
   return {
     ...record,
+    life: stops ? asked(record.life, now) : record.life,
     sync: { ...sync, freshness: "acting" },
     prerequisites,
     retries: { ...retries, backoff: { ...retries.backoff, ...backoff } },
     tracked: { ...tracked, replaced: [...new Set([...tracked.replaced, ...replaces])] },
   };
+}
+
+/** The grace begins when the containers are first asked to stop, however long ago the pod was to end. */
+function asked(life: PodLife, now: MonotonicMs): PodLife {
+  if (life.kind !== "terminating" || life.asked) return life;
+  return { ...life, asked: true, killBy: after(now, life.graceSeconds * 1000) };
+}
+
+function unasked(life: PodLife): PodLife {
+  if (life.kind !== "terminating") return life;
+  const { asked: _, ...rest } = life;
+  return rest;
 }
 
 function finish(record: PodRecord, { results, at, actuated }: Signal<"acted">): PodRecord {
@@ -299,6 +322,7 @@ function finish(record: PodRecord, { results, at, actuated }: Signal<"acted">): 
   }
   return {
     ...record,
+    life: results.some(({ unreached }) => unreached) ? unasked(record.life) : record.life,
     sync: { ...record.sync, freshness: "stale", actedAt: at },
     retries: { ...record.retries, failures },
     prerequisites,

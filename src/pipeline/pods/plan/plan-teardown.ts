@@ -11,7 +11,8 @@ type Terminating = Extract<PodLife, { kind: "terminating" }>;
 
 /**
  * Ends what lives, each in its turn: regular containers at once, then sidecars last to first; past the
- * deadline all that is left at once (kuberuntime killContainersWithSyncResult).
+ * deadline all that is left at once (kuberuntime killContainersWithSyncResult). What passed before the containers
+ * could be asked to stop is not taken from their grace.
  */
 export function planTermination(
   record: PodRecord,
@@ -20,7 +21,7 @@ export function planTermination(
 ): PodPlan {
   const living = livingContainers(record.observed);
   if (living.length === 0) return NO_PLAN;
-  const leftMs = Math.max(0, life.killBy - context.now);
+  const leftMs = life.asked ? Math.max(0, life.killBy - context.now) : life.graceSeconds * 1000;
   const graceSeconds = Math.ceil(leftMs / 1000);
   const stops = living.map(({ id, name }) => ({
     id,

@@ -34,9 +34,8 @@ const both = aPod({ initContainers: [PREP], ephemeralContainers: [DEBUG] });
 const gone = aSandbox({ ready: false });
 
 /** A pod that has 20 s left to end. */
-const ENDING: RecordChanges = {
-  life: { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(20_000) },
-};
+const due = { graceSeconds: 30, killBy: at(20_000), asked: true } as const;
+const ENDING: RecordChanges = { life: { kind: "terminating", cause: { kind: "deleted" }, ...due } };
 
 /** All vectors. */
 export const ROWS: readonly Row[] = [

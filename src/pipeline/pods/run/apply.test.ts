@@ -9,6 +9,7 @@ import {
   type Given,
   type RecordChanges,
 } from "../../../../test/support/pods.ts";
+import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
 import { blockedBy } from "../../status/blocked.ts";
@@ -58,4 +59,21 @@ test("applyPlan: a stop that works ends what a failed one had reported", async (
   const stopped = await turn({ stopContainer }, stuck, 60_000);
   assert.deepEqual(stopped.retries.failures, {});
   assert.equal(blockedBy(stopped, READY), undefined);
+});
+
+test("applyPlan: containers count as asked to stop unless the runtime does not answer", async () => {
+  const cause = { kind: "deleted" } as const;
+  const life = {
+    kind: "terminating",
+    cause,
+    graceSeconds: 30,
+    killBy: at(0),
+    asked: true,
+  } as const;
+  const ending = aRecord({ containers: [anAttempt("a")] }, { life });
+  const refuse = async () => Promise.reject(new Error("no"));
+  const beAway = async () => Promise.reject(new OutsideError("unavailable", "no connection"));
+  assert.deepEqual((await turn({ stopContainer: refuse }, ending, 0)).life, life);
+  const { asked: _, ...unasked } = life;
+  assert.deepEqual((await turn({ stopContainer: beAway }, ending, 0)).life, unasked);
 });

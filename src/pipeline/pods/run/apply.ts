@@ -122,8 +122,10 @@ const EXECUTORS: Executors = {
       faults.map(({ name, error }) => killFault("KillContainer", name, messageOf(error))),
     );
     const message = messageOf(first.error);
+    const result = failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message });
+    const isUnreached = faults.every(({ error }) => isOutside(error, "unavailable"));
     throw new StepFailed(
-      failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message }),
+      isUnreached ? { ...result, unreached: true } : result,
       faults.map(({ name }) => name),
     );
   },
