@@ -201,6 +201,30 @@ test("times survive a restart; a broken checkpoint is set aside", async () => {
   assert.equal(world.warnings.length, 1);
 });
 
+const DAY = 24 * 60 * MINUTE;
+
+test("images go in time although the clock was set back since they were detected or used", async () => {
+  const wantedWithinMs = 10 * MINUTE;
+  const keep = { names: [], labels: [], wantedWithinMs, unreachableRegistries: false };
+  const world = await new ImageWorld({ policy: { keep } }).open();
+  await oldImages(world, A);
+  world.runtime.store.add(B);
+  const used = await container(world, B);
+  world.runtime.store.add(C);
+  world.pods = [podOf(C)];
+  await world.run(world.images.upkeep(false, world.signal));
+  world.pods = [];
+  await world.run(world.runtime.runtime.removeContainer(used, world.signal));
+  world.clock.stepWall(-DAY);
+  await world.run(world.images.upkeep(false, world.signal));
+  await world.clock.advance(3 * MINUTE);
+  await world.run(world.images.deleteUnused(world.signal));
+  assert.deepEqual(names(world), [C], "a pod has named it less than ten minutes ago");
+  await world.clock.advance(8 * MINUTE);
+  await world.run(world.images.deleteUnused(world.signal));
+  assert.deepEqual(names(world), []);
+});
+
 test("rules of the owner keep images, and the report says which", async () => {
   const world = await new ImageWorld({
     reachable: ["reachable.test"],

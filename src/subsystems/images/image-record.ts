@@ -38,7 +38,8 @@ export interface DetectionInputs {
 
 /**
  * The records after a listing: new images come in, what is used is marked, size and pin are as listed, and
- * what is no longer listed is dropped (image_gc_manager.go detectImages).
+ * what is no longer listed is dropped (image_gc_manager.go detectImages). Times after the beginning of the
+ * listing are moved to it: a clock that was set back would protect images until it has caught up.
  */
 export function detectImages(
   known: ReadonlyMap<string, ImageRecord>,
@@ -47,10 +48,11 @@ export function detectImages(
   const next = new Map<string, ImageRecord>();
   for (const image of listed) {
     const before = known.get(image.id);
-    const lastUsedMs = users.has(image.id) ? endedMs : (before?.lastUsedMs ?? 0);
+    const usedBeforeMs = Math.min(before?.lastUsedMs ?? 0, beganMs);
+    const lastUsedMs = users.has(image.id) ? endedMs : usedBeforeMs;
     next.set(image.id, {
       ...image,
-      firstDetectedMs: before?.firstDetectedMs ?? beganMs,
+      firstDetectedMs: Math.min(before?.firstDetectedMs ?? beganMs, beganMs),
       lastUsedMs,
       ...(before?.pullMs === undefined ? {} : { pullMs: before.pullMs }),
     });

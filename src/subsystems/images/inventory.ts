@@ -212,9 +212,11 @@ export class ImageInventory {
         this.#requested.set(key, { atMs: nowMs, pod: name });
       }
     }
-    for (const [key, { atMs }] of this.#requested) {
+    for (const [key, { atMs, pod }] of this.#requested) {
       const old = nowMs - atMs > this.#options.rememberRequestedMs;
       if (old || this.#requested.size > MAX_REQUESTED) this.#requested.delete(key);
+      // The clock was set back: a time to come would keep the image for too long.
+      else if (atMs > nowMs) this.#requested.set(key, { atMs: nowMs, pod });
     }
   }
 
