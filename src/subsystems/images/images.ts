@@ -96,7 +96,6 @@ export class Images {
   readonly #collector: Collector;
   readonly #ensure: Ensure;
   #failures = 0;
-  #intentsSettled = false;
 
   private constructor(
     options: ImageOptions,
@@ -180,8 +179,6 @@ export class Images {
   /** Lists images again for `listing`; throws `OutsideError`. */
   async list(signal: AbortSignal): Promise<void> {
     const listed = await this.#inventory.list(signal);
-    if (this.#intentsSettled) return;
-    this.#intentsSettled = true;
     await this.#records.settleIntents(listed);
   }
 

@@ -60,14 +60,24 @@ const MAX_RECORD_BYTES = 1024 * 1024;
 const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
 /** Records read at most. */
 const MAX_RECORDS = 100_000;
+/** A runtime that went on with the pull of an agent that is gone has ended it by then. */
+const INHERITED_MS = 24 * 3_600_000;
 
 /** See the head of this file. */
 export class PulledRecords {
   readonly #options: PulledRecordsOptions;
   readonly #deps: PulledRecordsDeps;
   readonly #records = new Map<string, PulledRecord>();
-  /** Pulls under way, by image as the pod names it; also those that a previous run began. */
+  /** Images whose record could not be written as it is now. */
+  readonly #unwritten = new Set<string>();
+  /** How many pulls are under way, by image as the pod names it. */
   readonly #intents = new Map<string, number>();
+  /**
+   * Images whose pull a previous run began, and may have finished. What later becomes of another pull says nothing
+   * about that one: only a record takes their place.
+   */
+  readonly #inherited = new Set<string>();
+  #loadedAtMs = 0;
 
   constructor(options: PulledRecordsOptions, deps: PulledRecordsDeps) {
     this.#options = options;
@@ -79,30 +89,39 @@ export class PulledRecords {
     if (!this.#options.policy) return;
     for (const record of await this.#readAll("pulled", decodeRecord))
       this.#records.set(record.imageRef, record);
-    for (const image of await this.#readAll("pulling", decodeIntent)) this.#intents.set(image, 0);
+    for (const image of await this.#readAll("pulling", decodeIntent)) this.#inherited.add(image);
+    this.#loadedAtMs = this.#deps.clock.monotonic();
   }
 
   /**
    * Pulls that a previous run began and the runtime has finished leave an image of which is only known
-   * that this node pulled it; from now on it has to be asked for.
+   * that this node pulled it; from now on it has to be asked for. To be called with every listing: the runtime may
+   * still be at it.
    */
   async settleIntents(listed: readonly ListedImage[]): Promise<void> {
+    if (this.#inherited.size === 0) return;
     const index = new ImageIndex(listed);
-    for (const [image, count] of [...this.#intents]) {
-      if (count > 0) continue;
+    const isOver = this.#deps.clock.monotonic() - this.#loadedAtMs >= INHERITED_MS;
+    for (const image of [...this.#inherited]) {
       const id = index.idOf(image);
-      if (id !== undefined) {
-        await this.#put(id, image, undefined);
-        await this.#dropIntent(image);
-      }
+      const isSettled = id === undefined ? isOver : await this.#put(id, image, undefined);
+      if (!isSettled) continue;
+      this.#inherited.delete(image);
+      await this.#dropNote(image);
     }
   }
 
   /** A pull begins. Throws `OutsideError` when that cannot be written: without the note nothing is pulled. */
   async began(image: string): Promise<void> {
     if (!this.#options.policy) return;
-    await this.#write("pulling", image, encodeIntent(image));
+    // Counted first, so that nobody who ends another pull meanwhile removes the note.
     this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
+    try {
+      await this.#write("pulling", image, encodeIntent(image));
+    } catch (error) {
+      await this.#ended(image);
+      throw error;
+    }
   }
 
   /** A pull failed. */
@@ -114,7 +133,9 @@ export class PulledRecords {
   async pulled(image: string, imageRef: string, access: ImageAccess): Promise<void> {
     if (!this.#options.policy) return;
     // Without the record the note stays, so that the image still counts as pulled by this node.
-    if (await this.#put(imageRef, image, access)) await this.#ended(image);
+    if (!(await this.#put(imageRef, image, access))) return;
+    this.#inherited.delete(image);
+    await this.#ended(image);
   }
 
   /** Whether the pod may use an image that is there, without pulling it. */
@@ -127,7 +148,8 @@ export class PulledRecords {
   async #check(image: string, imageRef: string, pod: PullingIdentity): Promise<PullCheck> {
     const record = this.#records.get(imageRef);
     const repository = repositoryOf(image) ?? image;
-    const pulledByNode = record !== undefined || this.#intents.has(image);
+    const isNoted = this.#intents.has(image) || this.#inherited.has(image);
+    const pulledByNode = record !== undefined || isNoted;
     const { policy, allowlist } = this.#options;
     if (!policy) return "credentialPolicyAllowed";
     if (!needsVerification(policy, allowlist, { repository, pulledByNode }))
@@ -154,7 +176,8 @@ export class PulledRecords {
 
   /** How many records there are, and how many pulls are noted. */
   get sizes(): { readonly pulled: number; readonly pulling: number; readonly most: number } {
-    return { pulled: this.#records.size, pulling: this.#intents.size, most: MAX_RECORDS };
+    const pulling = new Set([...this.#intents.keys(), ...this.#inherited]).size;
+    return { pulled: this.#records.size, pulling, most: MAX_RECORDS };
   }
 
   async #put(imageRef: string, image: string, access: ImageAccess | undefined): Promise<boolean> {
@@ -162,10 +185,12 @@ export class PulledRecords {
     const before = this.#records.get(imageRef);
     const blank: PulledRecord = { imageRef, lastUpdatedMs: now, access: {} };
     const next = withAccess(before ?? blank, repositoryOf(image) ?? image, access, now);
-    if (next === before) return true;
+    if (next === before && !this.#unwritten.has(imageRef)) return true;
     this.#records.set(imageRef, next);
+    this.#unwritten.add(imageRef);
     try {
       await this.#write("pulled", imageRef, encodeRecord(next));
+      this.#unwritten.delete(imageRef);
       return true;
     } catch (error) {
       this.#deps.log.warn("failed to record who pulled an image", {
@@ -179,12 +204,14 @@ export class PulledRecords {
   async #ended(image: string): Promise<void> {
     const left = (this.#intents.get(image) ?? 1) - 1;
     if (left > 0) this.#intents.set(image, left);
-    else await this.#dropIntent(image);
+    else this.#intents.delete(image);
+    await this.#dropNote(image);
   }
 
-  async #dropIntent(image: string): Promise<void> {
+  /** Removes the file of a note that nothing speaks for any more. */
+  async #dropNote(image: string): Promise<void> {
+    if (this.#intents.has(image) || this.#inherited.has(image)) return;
     await this.#remove("pulling", image);
-    if ((this.#intents.get(image) ?? 0) <= 1) this.#intents.delete(image);
   }
 
   async #write(kind: "pulling" | "pulled", key: string, text: string): Promise<void> {
