@@ -1,7 +1,12 @@
-// The records of pulls: what is left of pulls that a previous run began.
+// The records of pulls: what is left of pulls that a previous run began, and which records go with their images.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OutsideError } from "../../src/kit/errors.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
+import { PulledRecords } from "../../src/subsystems/images/credentials/pulled-records.ts";
+import { FakeHost } from "../sim/fake-host.ts";
+import { SimClock } from "../sim/sim-clock.ts";
 import { ImageWorld, present } from "./world.ts";
 
 const IMAGE = "nodelet.test/app:1";
@@ -92,4 +97,60 @@ test("a note stays as long as the record in its place cannot be written", async 
   assert.equal(await notes(world), 0);
   await world.open();
   await expectRefused(world);
+});
+
+/** Records by themselves, and the access that a secret gives. */
+async function newRecords() {
+  const clock = new SimClock();
+  const { files } = new FakeHost({ clock });
+  const state = new StateFiles({ files, clock, log: silentLog });
+  const policy = "NeverVerifyPreloadedImages";
+  const records = new PulledRecords(
+    { folder: FOLDER, policy, allowlist: [] },
+    { state, clock, log: silentLog },
+  );
+  const pull = async (image: string, name: string) => {
+    const secret = { uid: name, namespace: "default", name, credentialHash: name };
+    await records.began(image);
+    await records.pulled(image, `sha256:${image}`, { kubernetesSecrets: [secret] });
+  };
+  const texts = async () => {
+    const entries = (await files.list(`${FOLDER}/pulled`)) ?? [];
+    const paths = entries.map(({ name }) => `${FOLDER}/pulled/${name}`);
+    return await Promise.all(paths.map((path) => files.readText(path, { maxBytes: 9_999 })));
+  };
+  return { clock, files, records, pull, texts };
+}
+
+test("the record of an image that was pulled again with the same secret stays", async () => {
+  const { clock, records, pull, texts } = await newRecords();
+  await pull(IMAGE, "key");
+  await clock.advance(MINUTE);
+  const beganMs = clock.wall();
+  await pull(IMAGE, "key");
+  await records.prune(new Set(), beganMs);
+  assert.equal(records.sizes.pulled, 1);
+  assert.match(String(await texts()), /"lastUpdatedTime": ?"2026-01-01T00:01:00Z"/);
+  await clock.advance(1);
+  await records.prune(new Set(), clock.wall());
+  assert.deepEqual([records.sizes.pulled, await texts()], [0, []]);
+});
+
+test("the record of an image that is pulled while those of others are removed stays", async () => {
+  const { clock, files, records, pull, texts } = await newRecords();
+  await pull("nodelet.test/a:1", "key");
+  await pull(IMAGE, "key");
+  await clock.advance(MINUTE);
+  const blocked = Promise.withResolvers<void>();
+  const remove = files.remove.bind(files);
+  files.remove = async (path) => {
+    if (path.includes("/pulled/")) await blocked.promise;
+    await remove(path);
+  };
+  const pruned = records.prune(new Set(), clock.wall());
+  await pull(IMAGE, "other");
+  blocked.resolve();
+  await pruned;
+  assert.equal(records.sizes.pulled, 1);
+  assert.match(String(await texts()), /"name": ?"other"/);
 });

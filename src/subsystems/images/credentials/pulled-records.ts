@@ -133,7 +133,8 @@ export class PulledRecords {
   async pulled(image: string, imageRef: string, access: ImageAccess): Promise<void> {
     if (!this.#options.policy) return;
     // Without the record the note stays, so that the image still counts as pulled by this node.
-    if (!(await this.#put(imageRef, image, access))) return;
+    // Also with access that is known: the time says that the image came again, so that no pruning takes its record.
+    if (!(await this.#put(imageRef, image, access, true))) return;
     this.#inherited.delete(image);
     await this.#ended(image);
   }
@@ -167,9 +168,12 @@ export class PulledRecords {
 
   /** Drops records of images that are gone, unless they were written after `beforeMs`. */
   async prune(present: ReadonlySet<string>, beforeMs: number): Promise<void> {
-    for (const [imageRef, record] of [...this.#records]) {
-      if (present.has(imageRef) || record.lastUpdatedMs >= beforeMs) continue;
+    for (const imageRef of [...this.#records.keys()]) {
+      // Read now: the image may have been pulled again while files of others were removed.
+      const record = this.#records.get(imageRef);
+      if (!record || present.has(imageRef) || record.lastUpdatedMs >= beforeMs) continue;
       this.#records.delete(imageRef);
+      this.#unwritten.delete(imageRef);
       await this.#remove("pulled", imageRef);
     }
   }
@@ -180,11 +184,18 @@ export class PulledRecords {
     return { pulled: this.#records.size, pulling, most: MAX_RECORDS };
   }
 
-  async #put(imageRef: string, image: string, access: ImageAccess | undefined): Promise<boolean> {
+  /** Adds to a record; whether it is on disk then. What changes nothing is written only with `renew`. */
+  async #put(
+    imageRef: string,
+    image: string,
+    access: ImageAccess | undefined,
+    renew = false,
+  ): Promise<boolean> {
     const now = this.#deps.clock.wall();
     const before = this.#records.get(imageRef);
     const blank: PulledRecord = { imageRef, lastUpdatedMs: now, access: {} };
-    const next = withAccess(before ?? blank, repositoryOf(image) ?? image, access, now);
+    const merged = withAccess(before ?? blank, repositoryOf(image) ?? image, access, now);
+    const next = renew ? { ...merged, lastUpdatedMs: now } : merged;
     if (next === before && !this.#unwritten.has(imageRef)) return true;
     this.#records.set(imageRef, next);
     this.#unwritten.add(imageRef);
