@@ -140,7 +140,7 @@ export interface SyncState {
 export interface Retries {
   /** Restart back-off by container name; clock of `WallMs`, as the runtime's end times are. */
   readonly backoff: Readonly<Record<string, RestartBackoff>>;
-  /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`). */
+  /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`, …). */
   readonly failures: Readonly<Record<string, StepFailure>>;
 }
 
@@ -211,6 +211,8 @@ export const STEP_RESIZE = "#resize";
 export const STEP_SANDBOX = "#sandbox";
 /** Ending and removing. */
 export const STEP_TEARDOWN = "#teardown";
+/** Removing what a running pod needs no more; a failure here keeps nothing else from being done. */
+export const STEP_CLEANUP = "#cleanup";
 
 /** Observation of a pod that never ran. */
 export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], containers: [] };

@@ -56,7 +56,7 @@ export type PodAction =
       readonly containers: readonly { readonly name: string; readonly id: string }[];
       readonly decision: Decision;
     }
-  | { readonly kind: "stopSandbox"; readonly id: string }
+  | { readonly kind: "stopSandbox"; readonly id: string; readonly cleanup?: true }
   | {
       readonly kind: "removeContainer";
       readonly id: string;
@@ -64,8 +64,10 @@ export type PodAction =
       readonly restartCount: number;
       /** Its log and its other files go one by one, or with the pod's folders, which are removed next. */
       readonly files: "own" | "with pod";
+      /** Nothing waits for it: what follows is done also when it fails. */
+      readonly cleanup?: true;
     }
-  | { readonly kind: "removeSandbox"; readonly id: string }
+  | { readonly kind: "removeSandbox"; readonly id: string; readonly cleanup?: true }
   | { readonly kind: "unmountVolumes" }
   | { readonly kind: "removeCgroup" }
   | { readonly kind: "removeDirectories" };

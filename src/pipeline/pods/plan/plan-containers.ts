@@ -12,6 +12,7 @@ import { lastEnd } from "../lost-containers.ts";
 import { attemptIn, lastMade, latestAttempt } from "../observed.ts";
 import type { PodRecord } from "../record.ts";
 import { removalOf, type StopRequest } from "./actions.ts";
+import { planCleanup } from "./plan-cleanup.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { RESIZE_RESTART } from "./plan-resize.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
@@ -283,12 +284,13 @@ function crashLoopMessage(record: PodRecord, name: string, delayMs: number): str
 }
 
 /** Of the ended attempts of a container the newest are kept (the log of one is what `--previous` shows). */
-function removeSurplus(record: PodRecord, name: string, { context, draft }: PlanParts): void {
+function removeSurplus(record: PodRecord, name: string, parts: PlanParts): void {
+  const { context, draft } = parts;
   const { perContainer, minAgeMs } = context.keptDead;
   const ended = record.observed.containers.filter((c) => c.name === name && c.state === "exited");
   for (const attempt of ended.slice(perContainer)) {
     const leftMs = minAgeMs === 0 ? 0 : attempt.createdAtMs + minAgeMs - context.wallNow;
     if (leftMs > 0) draft.wake(after(context.now, leftMs));
-    else draft.actions.push(removalOf(attempt));
+    else planCleanup(record, removalOf(attempt), parts);
   }
 }

@@ -7,6 +7,7 @@ import { lastEnd } from "../lost-containers.ts";
 import { livingContainers, newestSandbox } from "../observed.ts";
 import { hasRegularAttempt } from "../phase.ts";
 import type { PodRecord } from "../record.ts";
+import { planCleanup } from "./plan-cleanup.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { decideRestart, regularContainers } from "./restart.ts";
 import { inTurn } from "./stop-order.ts";
@@ -32,7 +33,7 @@ export function planSandbox(
   if (fault === undefined && current) {
     if (current.hostNetwork === isHostNetwork(record)) {
       prepare(record, draft);
-      removeOldSandboxes(record, current, draft);
+      removeOldSandboxes(record, current, { context, draft });
       return { kind: "use", sandbox: current };
     }
   }
@@ -132,11 +133,15 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
 }
 
 /** Dead sandboxes are stopped, so that address and namespace are free, and go as soon as no kept container lives in them. */
-function removeOldSandboxes(record: PodRecord, current: ObservedSandbox, draft: PlanDraft): void {
+function removeOldSandboxes(
+  record: PodRecord,
+  current: ObservedSandbox,
+  parts: { readonly context: PlanContext; readonly draft: PlanDraft },
+): void {
   for (const sandbox of record.observed.sandboxes) {
     if (sandbox.id === current.id || sandbox.ready) continue;
-    if (!sandbox.stopped) draft.actions.push({ kind: "stopSandbox", id: sandbox.id });
+    if (!sandbox.stopped) planCleanup(record, { kind: "stopSandbox", id: sandbox.id }, parts);
     const inUse = record.observed.containers.some(({ sandboxId }) => sandboxId === sandbox.id);
-    if (!inUse) draft.actions.push({ kind: "removeSandbox", id: sandbox.id });
+    if (!inUse) planCleanup(record, { kind: "removeSandbox", id: sandbox.id }, parts);
   }
 }

@@ -4,7 +4,9 @@ import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import {
   aContext,
   anAttempt,
+  anEnd,
   aRecord,
+  aSandbox,
   at,
   type Given,
   type RecordChanges,
@@ -76,4 +78,20 @@ test("applyPlan: containers count as asked to stop unless the runtime does not a
   assert.deepEqual((await turn({ stopContainer: refuse }, ending, 0)).life, life);
   const { asked: _, ...unasked } = life;
   assert.deepEqual((await turn({ stopContainer: beAway }, ending, 0)).life, unasked);
+});
+
+test("applyPlan: what cannot be removed ends no run, and pauses removals only", async () => {
+  const ends = [2, 1, 0].map((restartCount) => anEnd("a", 1, { restartCount }));
+  const containers = [anAttempt("a", { restartCount: 3 }), ...ends];
+  const sandboxes = [aSandbox(), aSandbox({ id: "sb-1", ready: false, stopped: false })];
+  const tried: string[] = [];
+  const removeContainer = async ({ id }: { readonly id: string }) => {
+    tried.push(id);
+    if (id === "a-1") throw new Error("device or resource busy");
+  };
+  const note = async (_: unknown, id: unknown) => void tried.push(String(id));
+  const runtime = { removeContainer, removeSandbox: note, stopSandbox: async () => {} };
+  const record = await turn(runtime, aRecord({ sandboxes, containers }, NOT_STOPPED), 0);
+  assert.deepEqual(tried, ["sb-1", "a-1", "a-0"]);
+  assert.deepEqual(Object.keys(record.retries.failures), ["#cleanup"]);
 });

@@ -6,6 +6,7 @@ import type { PodAction } from "../plan/actions.ts";
 import type { PodDeps } from "../ports.ts";
 import {
   type PodRecord,
+  STEP_CLEANUP,
   STEP_PREPARE,
   STEP_RESIZE,
   STEP_SANDBOX,
@@ -132,23 +133,25 @@ const EXECUTORS: Executors = {
 
   resizePod: (action, run) => resizePod(action, run),
 
-  stopSandbox: ({ id }, run) =>
-    teardown(run, async () => {
+  stopSandbox: ({ id, cleanup }, run) =>
+    remove(run, cleanup, async () => {
       try {
         await run.deps.ports.runtime.stopSandbox(id, run.signal);
       } catch (error) {
-        if (!run.signal.aborted && !isOutside(error, "notFound"))
+        if (!cleanup && !run.signal.aborted && !isOutside(error, "notFound"))
           recordNotKilled(run, [killFault("KillPodSandbox", run.record.uid, messageOf(error))]);
         throw error;
       }
     }),
-  removeContainer: ({ id, name, restartCount, files }, run) =>
-    teardown(run, () => {
+  removeContainer: ({ id, name, restartCount, files, cleanup }, run) =>
+    remove(run, cleanup, () => {
       const attempt = { pod: run.record.pod, id, container: name, restartCount, files };
       return run.deps.ports.runtime.removeContainer(attempt, run.signal);
     }),
-  removeSandbox: ({ id }, run) =>
-    teardown(run, () => run.deps.ports.runtime.removeSandbox(run.record.pod, id, run.signal)),
+  removeSandbox: ({ id, cleanup }, run) =>
+    remove(run, cleanup, () =>
+      run.deps.ports.runtime.removeSandbox(run.record.pod, id, run.signal),
+    ),
 };
 
 /** Executes the actions one after the other; ends early when one fails that the rest depends on. */
@@ -286,19 +289,25 @@ function recordNotKilled(run: Run, faults: readonly string[]): void {
   });
 }
 
-async function teardown(run: Run, act: () => Promise<void>): Promise<StepResult | undefined> {
+/** A failure ends the run, unless it is of a mere cleanup: then only cleanups are put off. */
+async function remove(
+  run: Run,
+  cleanup: true | undefined,
+  act: () => Promise<void>,
+): Promise<StepResult | undefined> {
+  const step = cleanup ? STEP_CLEANUP : STEP_TEARDOWN;
   try {
     await ignoreMissing(act);
-    return done(STEP_TEARDOWN);
+    // What worked does not end the pause that another cleanup of the run has asked for.
+    return cleanup && run.cleanupFailed ? undefined : done(step);
   } catch (error) {
     if (run.signal.aborted) throw error;
-    throw new StepFailed(
-      failure(run, {
-        step: STEP_TEARDOWN,
-        reason: "KillPodSandboxError",
-        message: messageOf(error),
-      }),
-    );
+    const message = messageOf(error);
+    const result = failure(run, { step, reason: "KillPodSandboxError", message });
+    if (!cleanup) throw new StepFailed(result);
+    run.cleanupFailed = true;
+    run.deps.log.warn("failed to remove what a pod needs no more", { error: message });
+    return result;
   }
 }
 

@@ -14,6 +14,8 @@ export interface Run {
   readonly signal: AbortSignal;
   /** The sandbox of this run: found, or made by an earlier action. */
   sandboxId: string | undefined;
+  /** Something that is dead could not be removed. */
+  cleanupFailed?: true;
 }
 
 /** Message of the failure for the status; retried after the usual pause, or after `retryInMs`. */
