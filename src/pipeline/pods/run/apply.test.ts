@@ -14,7 +14,6 @@ import {
 import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
-import { blockedBy } from "../../status/blocked.ts";
 import { planPod } from "../plan/plan.ts";
 import type { PodPorts } from "../ports.ts";
 import { asSpecified, type PodRecord } from "../record.ts";
@@ -42,8 +41,6 @@ async function turn(
   return transition(record, { kind: "acted", at: at(nowMs), results, actuated }, at(nowMs));
 }
 
-const READY = { ready: true, message: "" };
-
 /** A container whose liveness probe failed, and that could not be stopped at first. */
 const SICK: Given = { containers: [anAttempt("a")] };
 const NOT_STOPPED: RecordChanges = {
@@ -56,11 +53,10 @@ test("applyPlan: a stop that works ends what a failed one had reported", async (
     if (isBroken) throw new Error("no answer");
   };
   const stuck = await turn({ stopContainer }, aRecord(SICK, NOT_STOPPED), 0);
-  assert.equal(blockedBy(stuck, READY)?.reason, "KillContainerError");
+  assert.equal(stuck.retries.failures["#teardown"]?.reason, "KillContainerError");
   isBroken = false;
   const stopped = await turn({ stopContainer }, stuck, 60_000);
   assert.deepEqual(stopped.retries.failures, {});
-  assert.equal(blockedBy(stopped, READY), undefined);
 });
 
 test("applyPlan: containers count as asked to stop unless the runtime does not answer", async () => {
