@@ -33,8 +33,8 @@ const SMALL_FOLDER_BYTES = 4_096n;
  */
 const MOUNTS_MAX_AGE_MS = 20;
 
-/** Folders held open at once: what lies deeper is not counted. */
-const MAX_DEEP = 100;
+/** Folders held open at once, besides the top one: deeper down those above are closed, and opened again on the way up. */
+const MAX_HELD = 64;
 
 /** Errors that say a folder went away, or is no folder any more: containers write meanwhile. */
 const VANISHED: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
@@ -51,6 +51,8 @@ interface Walk {
   readonly device: bigint;
   /** Mounts below the folder, as paths from it: they are not even asked what they are, for some never answer. */
   readonly mounts: ReadonlySet<string>;
+  /** Length of the longest of them: the path of a deeper folder is not even put together. */
+  readonly longestMount: number;
   /** Files with several names that were counted already. */
   readonly counted: Set<bigint>;
   usedBytes: bigint;
@@ -109,15 +111,17 @@ async function measureTree(
   using root = openFolder(path);
   if (root === undefined) return undefined;
   const { dev, blocks } = root.facts;
+  const mounts = mountsBelow(root, options.mounts());
   const walk: Walk = {
     device: dev,
-    mounts: mountsBelow(root, options.mounts()),
+    mounts,
+    longestMount: Math.max(0, ...[...mounts].map(({ length }) => length)),
     counted: new Set(),
     usedBytes: blocks * BLOCK_BYTES,
     inodes: 1,
     complete: true,
   };
-  await stepThrough(entries(root, walk, ""), walk, options, signal);
+  await stepThrough(entries(root, walk), walk, options, signal);
   return {
     usedBytes: Number(walk.usedBytes),
     inodes: walk.inodes,
@@ -165,26 +169,87 @@ async function stepThrough(
   }
 }
 
-/** Counts one entry after the other; a folder that vanishes meanwhile is left out. */
-function* entries(
-  folder: OpenedFolder,
-  walk: Walk,
-  shown: string,
-  depth = 0,
-): Generator<void, void> {
+/** A folder on the way from the top to the one that is listed. */
+interface Level {
+  /** Absent while too many deeper ones are open. */
+  folder: OpenedFolder | undefined;
+  readonly inode: bigint;
+  /** Path from the top, for the comparison with mounts; absent where none lies below. */
+  readonly shown: string | undefined;
+  /** Names of folders in it that are still to be counted. */
+  readonly beneath: string[];
+}
+
+/**
+ * Counts one entry after the other; a folder that vanishes meanwhile is left out. Without recursion and with a limited
+ * number of descriptors: a container makes folders as deep as it likes.
+ */
+function* entries(root: OpenedFolder, walk: Walk): Generator<void, void> {
+  const levels: Level[] = [];
+  const enter = (folder: OpenedFolder, shown: string | undefined): Level => {
+    const level = { folder, inode: folder.facts.ino, shown, beneath: [] };
+    levels.push(level);
+    const tooMany = levels.length > MAX_HELD + 1 ? levels.at(-1 - MAX_HELD) : undefined;
+    tooMany?.folder?.[Symbol.dispose]();
+    if (tooMany) tooMany.folder = undefined;
+    return level;
+  };
+  try {
+    yield* countIn(root, enter(root, ""), walk);
+    for (let level = levels.at(-1); level?.folder; level = levels.at(-1)) {
+      const name = level.beneath.pop();
+      if (name === undefined) {
+        goUp(levels, walk);
+        yield;
+        continue;
+      }
+      const inner = openFolder(`${level.folder.path}/${name}`);
+      if (!inner) continue;
+      yield* countIn(inner, enter(inner, shownBelow(level.shown, name, walk)), walk);
+    }
+  } finally {
+    for (const { folder } of levels) folder?.[Symbol.dispose]();
+  }
+}
+
+/** Counts the entries of a folder, and notes which of them are folders. */
+function* countIn(folder: OpenedFolder, level: Level, walk: Walk): Generator<void, void> {
+  // Another folder may stand there since it was counted.
+  if (folder.facts.dev !== walk.device) return;
   const here = folder.path;
-  const beneath: string[] = [];
   for (const name of namesIn(folder)) {
-    const isMount = walk.mounts.has(`${shown}/${name}`);
-    if (!isMount && count(`${here}/${name}`, walk)) beneath.push(name);
+    const shown = shownBelow(level.shown, name, walk);
+    const isMount = shown !== undefined && walk.mounts.has(shown);
+    if (!isMount && count(`${here}/${name}`, walk)) level.beneath.push(name);
     yield;
   }
-  if (beneath.length > 0 && depth >= MAX_DEEP) walk.complete = false;
-  else
-    for (const name of beneath) {
-      using inner = openFolder(`${here}/${name}`);
-      if (inner) yield* entries(inner, walk, `${shown}/${name}`, depth + 1);
-    }
+}
+
+/** The path of a name from the top; absent where neither it is a mount nor one lies below. */
+function shownBelow(above: string | undefined, name: string, walk: Walk): string | undefined {
+  if (above === undefined || above.length >= walk.longestMount) return undefined;
+  return `${above}/${name}`;
+}
+
+/**
+ * Leaves the last folder for the one above, which is opened by `..` when it was closed. Only if that is the folder that
+ * the walk came from: whoever moved the last one meanwhile could lead the walk out of its tree. Then it goes
+ * on at the nearest folder that is open, and what was still to be counted between is left out.
+ */
+function goUp(levels: Level[], walk: Walk): void {
+  using left = levels.pop()?.folder;
+  const above = levels.at(-1);
+  if (!left || !above || above.folder) return;
+  const parent = openFolder(`${left.path}/..`);
+  if (parent?.facts.dev === walk.device && parent.facts.ino === above.inode) {
+    above.folder = parent;
+    return;
+  }
+  parent?.[Symbol.dispose]();
+  for (let lost = levels.at(-1); lost && !lost.folder; lost = levels.at(-1)) {
+    if (lost.beneath.length > 0) walk.complete = false;
+    levels.pop();
+  }
 }
 
 function namesIn({ path, facts }: OpenedFolder): Iterable<string> {
@@ -243,6 +308,7 @@ function statOf(path: string): BigIntStats | undefined {
 /** A folder that is held open, to be listed. */
 class OpenedFolder implements Disposable {
   readonly #descriptor: number;
+  #isOpen = true;
   readonly facts: BigIntStats;
 
   /** Opens it; throws the error of the system call. */
@@ -265,7 +331,8 @@ class OpenedFolder implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#descriptor);
+    if (this.#isOpen) closeSync(this.#descriptor);
+    this.#isOpen = false;
   }
 }
 
