@@ -8,11 +8,13 @@ import {
   readdirSync,
   readlinkSync,
   renameSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { measureTrees, type WalkOptions } from "./measure-tree.ts";
 
 const MEBIBYTE = 1 << 20;
@@ -107,4 +109,30 @@ test("measureTrees does not leave its tree by a folder that is moved out of it m
   assert.deepEqual([isMoved, complete], [true, false]);
   assert.equal(inodes, 1 + 1_000 + 2, "the files outside are not counted");
   assert.deepEqual(openFolders(), []);
+});
+
+for (const [kind, bytes] of [
+  ["that are not UTF-8", [0x61, 0xff, 0xfe]],
+  ["beyond ASCII", [...Buffer.from("größe")]],
+] as const)
+  test(`measureTrees counts files and folders with names ${kind}`, async () => {
+    const name = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(bytes)]);
+    mkdirSync(name);
+    const file = Buffer.concat([name, Buffer.from("/"), Buffer.from(bytes)]);
+    writeFileSync(file, BIG);
+    // So many that the folder is listed one by one.
+    mkdirSync(`${folder}/many`);
+    for (let at = 0; at < 300; at += 1) symlinkSync("x", `${folder}/many/${"x".repeat(90)}-${at}`);
+    writeFileSync(Buffer.concat([Buffer.from(`${folder}/many/`), Buffer.from(bytes)]), BIG);
+    const { usedBytes, inodes, complete } = await measure(folder);
+    assert.deepEqual([inodes, complete], [1 + 2 + 1 + 300 + 1, true]);
+    assert.ok(usedBytes >= 2 * MEBIBYTE, `${usedBytes} bytes`);
+  });
+
+test("measureTrees leaves out a mount whose name is beyond ASCII", async () => {
+  mkdirSync(`${folder}/größe/a`, { recursive: true });
+  writeFileSync(`${folder}/größe/a/big`, BIG);
+  const mount = { mountPoint: `${folder}/größe/a` } as MountEntry;
+  const { inodes } = await measure(folder, { mounts: () => [mount] });
+  assert.equal(inodes, 2);
 });

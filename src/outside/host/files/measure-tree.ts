@@ -203,7 +203,7 @@ function* entries(root: OpenedFolder, walk: Walk): Generator<void, void> {
         yield;
         continue;
       }
-      const inner = openFolder(`${level.folder.path}/${name}`);
+      const inner = openFolder(pathOf(name, level.folder));
       if (!inner) continue;
       yield* countIn(inner, enter(inner, shownBelow(level.shown, name, walk)), walk);
     }
@@ -216,11 +216,10 @@ function* entries(root: OpenedFolder, walk: Walk): Generator<void, void> {
 function* countIn(folder: OpenedFolder, level: Level, walk: Walk): Generator<void, void> {
   // Another folder may stand there since it was counted.
   if (folder.facts.dev !== walk.device) return;
-  const here = folder.path;
   for (const name of namesIn(folder)) {
     const shown = shownBelow(level.shown, name, walk);
     const isMount = shown !== undefined && walk.mounts.has(shown);
-    if (!isMount && count(`${here}/${name}`, walk)) level.beneath.push(name);
+    if (!isMount && count(pathOf(name, folder), walk)) level.beneath.push(name);
     yield;
   }
 }
@@ -228,7 +227,7 @@ function* countIn(folder: OpenedFolder, level: Level, walk: Walk): Generator<voi
 /** The path of a name from the top; absent where neither it is a mount nor one lies below. */
 function shownBelow(above: string | undefined, name: string, walk: Walk): string | undefined {
   if (above === undefined || above.length >= walk.longestMount) return undefined;
-  return `${above}/${name}`;
+  return `${above}/${Buffer.from(name, "latin1").toString()}`;
 }
 
 /**
@@ -252,19 +251,28 @@ function goUp(levels: Level[], walk: Walk): void {
   }
 }
 
+/** Names as Latin-1, which keeps every byte of those that are not UTF-8: a container names its files as it likes. */
 function namesIn({ path, facts }: OpenedFolder): Iterable<string> {
   if (facts.size > SMALL_FOLDER_BYTES) return namesOneByOne(path);
-  return orVanished(path, () => readdirSync(path)) ?? [];
+  return orVanished(path, () => readdirSync(path, "latin1")) ?? [];
 }
 
 function* namesOneByOne(path: string): Generator<string, void> {
-  const dir = orVanished(path, () => opendirSync(path));
+  const dir = orVanished(path, () => opendirSync(path, { encoding: "latin1" }));
   if (!dir) return;
   try {
     for (let entry = dir.readSync(); entry !== null; entry = dir.readSync()) yield entry.name;
   } finally {
     dir.closeSync();
   }
+}
+
+const BEYOND_ASCII = /[\u0080-\u00ff]/;
+
+/** The path of a name in a folder that is held open. */
+function pathOf(name: string, { path }: OpenedFolder): string | Buffer {
+  if (!BEYOND_ASCII.test(name)) return `${path}/${name}`;
+  return Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name, "latin1")]);
 }
 
 const NO_MOUNTS: ReadonlySet<string> = new Set();
@@ -289,7 +297,7 @@ const foldersAboveMounts = derivedOnce((table: readonly MountEntry[]): ReadonlyS
 });
 
 /** Counts a file; returns whether it is a folder to descend into. */
-function count(path: string, walk: Walk): boolean {
+function count(path: string | Buffer, walk: Walk): boolean {
   const facts = statOf(path);
   if (facts === undefined || facts.dev !== walk.device) return false;
   if (!facts.isDirectory() && facts.nlink > 1n) {
@@ -301,7 +309,7 @@ function count(path: string, walk: Walk): boolean {
   return facts.isDirectory();
 }
 
-function statOf(path: string): BigIntStats | undefined {
+function statOf(path: string | Buffer): BigIntStats | undefined {
   return orVanished(path, () => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
 }
 
@@ -312,7 +320,7 @@ class OpenedFolder implements Disposable {
   readonly facts: BigIntStats;
 
   /** Opens it; throws the error of the system call. */
-  constructor(path: string) {
+  constructor(path: string | Buffer) {
     this.#descriptor = openSync(
       path,
       constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
@@ -336,15 +344,15 @@ class OpenedFolder implements Disposable {
   }
 }
 
-function openFolder(path: string): OpenedFolder | undefined {
+function openFolder(path: string | Buffer): OpenedFolder | undefined {
   return orVanished(path, () => new OpenedFolder(path));
 }
 
-function orVanished<T>(path: string, read: () => T): T | undefined {
+function orVanished<T>(path: string | Buffer, read: () => T): T | undefined {
   try {
     return read();
   } catch (thrown) {
     if (VANISHED.has(errnoOf(thrown))) return undefined;
-    throw hostError("measure", path, thrown);
+    throw hostError("measure", path.toString(), thrown);
   }
 }
