@@ -2,7 +2,7 @@
 import type { PodUid } from "../../src/api/pod-identity.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
-import { silentLog } from "../../src/kit/log.ts";
+import { type Log, silentLog } from "../../src/kit/log.ts";
 import type { ContainerLayer, ImageFilesystems } from "../../src/outside/cri/cri.ts";
 import { type MeasuredPod, Stats, type StatsDeps } from "../../src/subsystems/stats/stats.ts";
 import { FAKE_FACTS, FakeHost } from "../sim/fake-host.ts";
@@ -80,6 +80,8 @@ export interface StatsWorld {
   readonly filesystems: RuntimeFilesystems;
   /** Requests to it; may be replaced. */
   readonly runtime: StatsDeps["runtime"];
+  /** What was logged as a warning. */
+  readonly warnings: readonly string[];
 }
 
 type RuntimeFilesystems = { -readonly [Of in keyof ImageFilesystems]: ImageFilesystems[Of] };
@@ -128,6 +130,9 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
   await host.files.makeDirectory("/root/pods/u1/volumes/kubernetes.io~empty-dir/data", 0o755);
   await host.files.makeDirectory("/logs/web/c", 0o755);
   await host.files.writeAtomic("/logs/web/c/0.log", "x".repeat(50), 0o600);
+  const warnings: string[] = [];
+  const warn = (message: string) => void warnings.push(message);
+  const log: Log = { ...silentLog, warn, child: () => log };
   const stats = new Stats(
     {
       nodeName: "n",
@@ -143,7 +148,7 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
     {
       host,
       clock,
-      log: silentLog,
+      log,
       facts: FAKE_FACTS,
       signal: new AbortController().signal,
       runtime,
@@ -154,5 +159,5 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
     await clock.advance(seconds * 1000);
     setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
   };
-  return { clock, host, stats, asked, burn, counts, pods, filesystems, runtime };
+  return { clock, host, stats, asked, burn, counts, pods, filesystems, runtime, warnings };
 }

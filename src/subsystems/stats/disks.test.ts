@@ -173,6 +173,25 @@ function recordMeasuring(
   return () => requests.splice(0);
 }
 
+test("a folder that is not counted to its end is warned of once, with what was counted as its size", async () => {
+  const world = await statsWorld(2);
+  const { stats, clock, warnings } = world;
+  recordMeasuring(world, (paths, trees) =>
+    trees.map((tree, at) =>
+      tree.kind === "measured" && paths[at]?.endsWith("/data")
+        ? { ...tree, size: { ...tree.size, usedBytes: 12_345, complete: false } }
+        : tree,
+    ),
+  );
+  for (let rounds = 0; rounds < 2; rounds += 1) {
+    const found = (await stats.storageOf(new Set(["u1"]), 9_000)).get("u1");
+    const data = found?.volumes.find(({ name }) => name === "data");
+    assert.equal(data?.fs.usedBytes, 12_345);
+    await clock.advance(10_000);
+  }
+  assert.deepEqual(warnings, ["a folder of a pod takes more of the disk than was measured"]);
+});
+
 test("folders of one round are measured in one request, and each alone when that is not answered", async () => {
   const world = await statsWorld(1);
   const { stats, clock } = world;

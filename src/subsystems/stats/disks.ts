@@ -98,6 +98,8 @@ export class Disks {
   readonly #options: DisksOptions;
   readonly #deps: DisksDeps;
   readonly #sizes = new Map<string, Sized>();
+  /** Folders that were not counted to their end, as last logged. */
+  readonly #cutShort = new Set<string>();
   /** By device. */
   readonly #capacities = new Map<number, Capacity>();
   readonly #filesystems: Latest<NodeFilesystems>;
@@ -305,6 +307,7 @@ export class Disks {
   #forgetBut(pods: readonly MeasuredPod[]): void {
     const there = new Set(pods.flatMap((pod) => [...writtenPlaces(pod), ...volumeFolders(pod)]));
     for (const path of this.#sizes.keys()) if (!there.has(path)) this.#sizes.delete(path);
+    for (const path of this.#cutShort) if (!there.has(path)) this.#cutShort.delete(path);
   }
 
   /** Measures folders in one request; whether it was answered. Of several nothing is forgotten when it was not. */
@@ -320,13 +323,24 @@ export class Disks {
       const tree = trees?.[i];
       if (tree?.kind !== "measured") this.#sizes.delete(path);
       else {
-        const { inodes: inodesUsed, complete: _, ...size } = tree.size;
+        const { inodes: inodesUsed, complete, ...size } = tree.size;
         this.#sizes.set(path, { at, atMs, inodesUsed, ...size });
+        if (!complete) this.#warnOfCut(path, inodesUsed);
       }
       if (tree?.kind === "failed")
         log.verbose(2, "failed to measure disk usage", { what: path, error: tree.message });
     }
     return trees !== undefined;
+  }
+
+  /** Once for each folder: it may take more of the disk than its limits are compared with. */
+  #warnOfCut(path: string, counted: number): void {
+    if (this.#cutShort.has(path)) return;
+    this.#cutShort.add(path);
+    this.#deps.log.warn("a folder of a pod takes more of the disk than was measured", {
+      path,
+      counted,
+    });
   }
 
   /** Result of `work`; undefined when it fails, so that other measurements are still reported. */
