@@ -24,6 +24,8 @@ interface Ticket {
   readonly registry: string;
   startedAt: number | undefined;
   lent: boolean;
+  /** Lends its place; present once the pull has run for long enough. */
+  lend?: () => void;
 }
 
 /** A pull that has run for this long lends its place. */
@@ -66,22 +68,32 @@ export class PullLanes {
       return await this.#slots.run(registry, signal, (slot) => this.#start(ticket, slot, work));
     } finally {
       this.#tickets.delete(ticket);
+      // One that found all lent places taken gets the one that is free now.
+      if (ticket.lent) this.#lendOldest();
     }
   }
 
   async #start<T>(ticket: Ticket, slot: HeldSlot, work: () => Promise<T>): Promise<T> {
     ticket.startedAt = this.#clock.monotonic();
     const cancel = this.#clock.alarm(LENDS_AFTER_MS, () => {
-      const lent = [...this.#tickets].filter((other) => other.lent).length;
-      if (lent >= LENT_PLACES) return;
-      ticket.lent = true;
-      slot.lend();
+      ticket.lend = slot.lend;
+      this.#lendOldest();
     });
     try {
       return await work();
     } finally {
       cancel();
     }
+  }
+
+  /** Lets the first pull that has run for long enough lend its place, unless too many have. */
+  #lendOldest(): void {
+    const all = [...this.#tickets];
+    if (all.filter(({ lent }) => lent).length >= LENT_PLACES) return;
+    const oldest = all.find(({ lent, lend }) => !lent && lend);
+    if (!oldest) return;
+    oldest.lent = true;
+    oldest.lend?.();
   }
 
   #standing(ticket: Ticket): PullStanding {
