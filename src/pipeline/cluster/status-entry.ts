@@ -30,7 +30,7 @@ export interface StatusEntry {
   /** Our status as it was last brought there, and what the API made of it. */
   written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
   /** The API's status of the pod, as long as nothing was written: an agent before this one may have written it. */
-  found?: PodStatus | undefined;
+  published?: PodStatus | undefined;
   /** Urgency of the status that is to be written, and what it was judged by. */
   judged?: JudgedUrgency;
   /** Inputs of the last full pass that had nothing to do: while they are the same, there is nothing to do. */
@@ -45,14 +45,14 @@ export interface JudgedUrgency {
 }
 
 /** Whether no status of the pod has been sent yet, by this agent or one before it. */
-export function isFirst({ written, busy, found }: StatusEntry): boolean {
-  return !written && !busy && found?.startTime === undefined;
+export function isFirst({ written, busy, published }: StatusEntry): boolean {
+  return !written && !busy && published?.startTime === undefined;
 }
 
 /** Judged once for each status: a writer with much to do asks again at every step. */
 function urgencyOfEntry(entry: StatusEntry): number {
   const { status, judged } = entry;
-  const known = entry.written ? entry.written.sent : entry.found;
+  const known = entry.written ? entry.written.sent : entry.published;
   if (judged?.status === status && judged.known === known) return judged.urgency;
   const urgency = urgencyOf(known, status);
   entry.judged = { status, known, urgency };

@@ -110,7 +110,7 @@ export class StatusWriter {
     entry.status = now.status;
     entry.changedAt = this.#deps.clock.monotonic();
     if (!entry.dirty) {
-      this.#find(entry);
+      this.#notePublished(entry);
       entry.joinUntil = after(entry.changedAt, isFirst(entry) ? FIRST_JOIN_MS : JOIN_MS);
     }
     this.#touch(entry);
@@ -128,7 +128,7 @@ export class StatusWriter {
   /** The API's object of the pod, or of its mirror, has changed. */
   apiChanged(pod: IdentifiedPod): void {
     for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod)) {
-      this.#find(entry);
+      this.#notePublished(entry);
       if (!entry.dirty && this.#step(entry)) this.#touch(entry);
     }
   }
@@ -182,8 +182,8 @@ export class StatusWriter {
     return entry;
   }
 
-  #find(entry: Entry): void {
-    if (!entry.written) entry.found = this.#targetOf(entry)?.status;
+  #notePublished(entry: Entry): void {
+    if (!entry.written) entry.published = this.#targetOf(entry)?.status;
   }
 
   #touch(entry: Entry): void {

@@ -79,7 +79,7 @@ export class Outbox {
   }
 
   /** Entries in memory: those that wait, and superseded or dropped ones that are not taken out yet. */
-  get held(): number {
+  get retained(): number {
     return this.#first.size + this.#ordinary.size + this.#deferred.size;
   }
 
