@@ -6,12 +6,11 @@
 import { activePods, isActive } from "../api/pod-facts.ts";
 import type { IdentifiedPod } from "../api/pod-identity.ts";
 import { Cell } from "../kit/cell.ts";
-import { isOutside } from "../kit/errors.ts";
 import { type ControlLoop, runControlLoop } from "../kit/loops/control-loop.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
-import { type Cgroups, enforcementEvent } from "../subsystems/cgroups/cgroups.ts";
+import { type Cgroups, enforcementEvent, tryUpdateQos } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 
 /** Dependencies for keeping the node's groups in order. */
@@ -46,12 +45,7 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
     plan: () => (pipeline.seen.get() ? activePods(pipeline.podFacts) : undefined),
     act: async (pods) => {
       await retryNode(deps);
-      try {
-        await deps.cgroups.updateQos(pods);
-      } catch (error) {
-        if (!isOutside(error)) throw error;
-        outside.log.warn("failed to update the cgroups of QoS classes", { error });
-      }
+      await tryUpdateQos(deps.cgroups, pods, outside.log);
     },
   };
   scope.spawn(loop.name, "restart", (signal) =>

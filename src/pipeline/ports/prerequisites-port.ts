@@ -1,15 +1,14 @@
 /** Port of the pods module for prerequisites of pods: folders, cgroup, volumes. */
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
-import type { PodFacts } from "../../api/pod-facts.ts";
+import { activePods, type PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Outside } from "../../outside/outside.ts";
-import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import { type Cgroups, tryUpdateQos } from "../../subsystems/cgroups/cgroups.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { PodPorts } from "../pods/ports.ts";
-import { updateQos } from "./update-qos.ts";
 
 /** Folders of the agent: state below `root`, container logs below `logs`. */
 export interface PodRoots {
@@ -53,7 +52,7 @@ export function prerequisitesPort(
       await files.removeTree(paths.logs);
     },
     createCgroup: async (pod) => {
-      await updateQos(deps);
+      await tryUpdateQos(deps.cgroups, activePods(deps.podFacts), deps.outside.log);
       return deps.cgroups.ensurePod(pod, uidOf(pod));
     },
     removeCgroup: async (pod) => {

@@ -7,18 +7,21 @@ import {
   resizableContainers,
   withAllocation,
 } from "../../api/pod/allocation.ts";
-import type { PodFacts } from "../../api/pod-facts.ts";
+import { activePods, type PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Outside } from "../../outside/outside.ts";
-import type { Cgroups, ResizeOutcome } from "../../subsystems/cgroups/cgroups.ts";
+import {
+  type Cgroups,
+  type ResizeOutcome,
+  tryUpdateQos,
+} from "../../subsystems/cgroups/cgroups.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import { heldBy } from "../admission/admission.ts";
 import { judgeResize, orderResizes, type ResizeSettings } from "../admission/judge-resize.ts";
 import type { AllocationLedger } from "../admission/ledger.ts";
 import type { NodeInfo } from "../admission/rules.ts";
 import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
-import { updateQos } from "./update-qos.ts";
 
 /** Inputs of the port. */
 export interface ResizeDeps {
@@ -69,15 +72,14 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
 }
 
 async function apply(
-  deps: ResizeDeps,
+  { outside, ledger, cgroups, runtime, podFacts }: ResizeDeps,
   { pod, actuated, sandboxId, containers }: PodResizeRequest,
   signal: AbortSignal,
 ): ReturnType<PodResizePort["apply"]> {
-  const { ledger, cgroups, runtime } = deps;
   let outcome: ResizeOutcome;
   try {
     if (sandboxId !== undefined) await runtime.updateSandbox(sandboxId, pod, signal);
-    await updateQos(deps);
+    await tryUpdateQos(cgroups, activePods(podFacts), outside.log);
     outcome = await cgroups.resizePod({
       from: withAllocation(pod, actuated),
       to: pod,

@@ -65,6 +65,7 @@ export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
 export type { CgroupResizeRequest, ResizeOutcome } from "./resize.ts";
 export { runtimeCgroupDriver } from "./runtime-driver.ts";
 export type { CgroupSettings } from "./settings.ts";
+export { tryUpdateQos } from "./tolerant-update.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
 /** Dependencies of the module. */

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { B, cgroupModule, G } from "../../../test/support/cgroup-module.ts";
-import type { PodUid } from "../../api/observation.ts";
-import type { PodFact } from "../../api/pod-facts.ts";
-import { CellMap } from "../../kit/cell-map.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
-import { updateQos } from "./update-qos.ts";
+import { tryUpdateQos } from "./cgroups.ts";
 
 test("a class whose limit the kernel refuses is logged, and does not stop the starts of pods", async () => {
   const { cgroups, tree } = cgroupModule(1, { qosReservedMemoryPercent: 100 }, (operation, path) =>
@@ -15,12 +12,9 @@ test("a class whose limit the kernel refuses is logged, and does not stop the st
       : undefined,
   );
   await cgroups.start();
-  const podFacts = new CellMap<PodUid, PodFact>();
-  for (const pod of [G, B])
-    podFacts.set(pod.metadata.uid as PodUid, { pod, life: "running" } as PodFact);
   const warnings: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
-  await updateQos({ outside: { log }, cgroups, podFacts });
+  await tryUpdateQos(cgroups, [G, B], log);
   assert.deepEqual(warnings, ["failed to update the cgroups of QoS classes"]);
   await cgroups.ensurePod(G, "g");
   assert.equal(await tree.read("/kubepods/podg", "memory.limit_in_bytes"), String(2 ** 30));

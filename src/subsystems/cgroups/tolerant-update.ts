@@ -1,25 +1,26 @@
-import { activePods, type PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside } from "../../kit/errors.ts";
-import type { Outside } from "../../outside/outside.ts";
-import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { Log } from "../../kit/log.ts";
 
-/** Inputs of `updateQos`. */
-export interface QosUpdateDeps {
-  readonly outside: Pick<Outside, "log">;
-  readonly cgroups: Pick<Cgroups, "updateQos">;
-  readonly podFacts: PodFacts;
+/** What holds the groups of the classes. */
+interface QosGroups {
+  updateQos(pods: readonly IdentifiedPod[]): Promise<void>;
 }
 
 /**
- * Brings the groups of the QoS classes up to date before the group of a pod is made or changed. A failure is logged only: a
- * best-effort pod that keeps its class above the limit must not stop the starts of others. The groups are updated
- * again with every change of pods and every minute (UpdateQOSCgroups in syncPod).
+ * Brings the groups of the QoS classes up to date with the active pods. A failure is logged only: a best-effort pod
+ * that keeps its class above the limit must not stop the starts of others, and the groups are updated again
+ * with every change of pods and every minute (UpdateQOSCgroups in syncPod).
  */
-export async function updateQos({ outside, cgroups, podFacts }: QosUpdateDeps): Promise<void> {
+export async function tryUpdateQos(
+  cgroups: QosGroups,
+  pods: readonly IdentifiedPod[],
+  log: Log,
+): Promise<void> {
   try {
-    await cgroups.updateQos(activePods(podFacts));
+    await cgroups.updateQos(pods);
   } catch (error) {
     if (!isOutside(error)) throw error;
-    outside.log.warn("failed to update the cgroups of QoS classes", { error });
+    log.warn("failed to update the cgroups of QoS classes", { error });
   }
 }
