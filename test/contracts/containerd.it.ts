@@ -1,24 +1,43 @@
 // The contract of the runtime against real containerd, in a box of its own.
+import assert from "node:assert/strict";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
-import { startBox } from "../box/box.ts";
+import { type Box, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { runtimeContract } from "./runtime-contract.ts";
+import { Bench, type RuntimeUnderTest, runtimeContract } from "./runtime-contract.ts";
+
+const SIGNAL = new AbortController().signal;
 
 for (const containerd of ["machine", "1.7", "2.1"] as const) {
-  runtimeContract(`containerd ${containerd}`, async () => {
+  runtimeContract(`containerd ${containerd}`, async () =>
+    underTest(await startBox({ containerd })),
+  );
+
+  test(`containerd ${containerd}: a container with a task that the CRI service does not know is removed`, async () => {
     const box = await startBox({ containerd });
-    const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: 60_000 });
-    return {
-      cri,
-      image: TEST_IMAGE,
-      logs: "/var/log/pods",
-      run: (work) => work,
-      pass: (ms) => sleep(ms),
-      [Symbol.asyncDispose]: async () => {
-        cri.close();
-        await box[Symbol.asyncDispose]();
-      },
-    };
+    await using under = underTest(box);
+    const bench = new Bench(under);
+    const id = await bench.container(await bench.sandbox(), { kind: "sleep" });
+    // As a StartContainer leaves it that was cancelled while runc created the process.
+    await box.ctr("tasks", "start", "--detach", "--null-io", id);
+    await bench.runtime.removeContainer(id, SIGNAL);
+    assert.deepEqual(await bench.runtime.listContainers({ id }, SIGNAL), []);
+    assert.ok(!(await box.ctr("tasks", "list", "-q")).includes(id));
   });
+}
+
+function underTest(box: Box): RuntimeUnderTest {
+  const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: 60_000 });
+  return {
+    cri,
+    image: TEST_IMAGE,
+    logs: "/var/log/pods",
+    run: (work) => work,
+    pass: (ms) => sleep(ms),
+    [Symbol.asyncDispose]: async () => {
+      cri.close();
+      await box[Symbol.asyncDispose]();
+    },
+  };
 }

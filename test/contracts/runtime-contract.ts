@@ -245,7 +245,8 @@ interface MadeSandbox {
 }
 
 /** The runtime under test with the few moves every test makes. */
-class Bench {
+/** Shorthands for making and watching containers of a runtime under test. */
+export class Bench {
   readonly #under: RuntimeUnderTest;
 
   constructor(under: RuntimeUnderTest) {

@@ -3,6 +3,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
 import { type CallTerms, type CriCaller, criCaller } from "./call.ts";
 import { containerdEvents } from "./containerd-events.ts";
+import { isLeftTask, removeLeftTask } from "./containerd-tasks.ts";
 import type { ExecResult, RuntimeEvent, RuntimeService, SandboxCalls } from "./cri.ts";
 import { decodeLayers } from "./decode-layers.ts";
 import type { ContainerStatus } from "./generated/api.ts";
@@ -38,7 +39,7 @@ export function createRuntimeClient(channel: GrpcChannel, terms: CallTerms): Run
   const cri = criCaller(channel, RuntimeServiceDefinition.fullName, terms);
   return {
     ...sandboxCalls(cri, timeoutMs),
-    ...containerCalls(cri, timeoutMs),
+    ...containerCalls(cri, channel, timeoutMs),
     ...streamCalls(cri),
     version: (signal) => cri.call(METHODS.version, { version: KUBE_API_VERSION }, signal),
     status: (signal) => cri.call(METHODS.status, { verbose: false }, signal),
@@ -98,7 +99,7 @@ type ContainerCalls = Pick<
   | "reopenLog"
 >;
 
-function containerCalls(cri: CriCaller, timeoutMs: number): ContainerCalls {
+function containerCalls(cri: CriCaller, channel: GrpcChannel, timeoutMs: number): ContainerCalls {
   return {
     listContainers: async (filter, signal) => {
       const request = ListContainersRequest.fromPartial({ filter });
@@ -125,7 +126,13 @@ function containerCalls(cri: CriCaller, timeoutMs: number): ContainerCalls {
       await cri.call(METHODS.stopContainer, request, signal, timeoutMs + graceSeconds * 1000);
     },
     removeContainer: async (containerId, signal) => {
-      await cri.call(METHODS.removeContainer, { containerId }, signal);
+      try {
+        await cri.call(METHODS.removeContainer, { containerId }, signal);
+      } catch (error) {
+        if (!isLeftTask(error)) throw error;
+        await removeLeftTask(channel, containerId, signal, timeoutMs);
+        await cri.call(METHODS.removeContainer, { containerId }, signal);
+      }
     },
     updateContainer: async (containerId, linux, signal) => {
       const request = UpdateContainerResourcesRequest.fromPartial({ containerId, linux });
