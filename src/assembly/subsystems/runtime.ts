@@ -5,9 +5,6 @@ import { openUserNamespaces, Resolver, Runtime } from "../../subsystems/runtime/
 import type { ApiClients } from "../clients.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
-const STARTS_PER_CPU = 2;
-
 /** Dependencies of the runtime; `cri` is counted. */
 export interface RuntimeParts {
   readonly cri: ContainerRuntime;
@@ -29,7 +26,7 @@ export async function assembleRuntime(
     {
       roots: { root: rootFolder, logs: config.podLogsDir },
       seccompDefault: config.seccompDefault,
-      parallelStarts: STARTS_PER_CPU * facts.cpuCount,
+      cpuCount: facts.cpuCount,
       thermalThrottleFolders: facts.thermalThrottleFolders,
     },
     {
@@ -40,6 +37,7 @@ export async function assembleRuntime(
       news,
       pods: podFacts,
       log: log.child("runtime"),
+      readKernel: (path) => host.readKernel(path),
       readTail: (path, maxBytes) => host.podFiles.readTail(path, maxBytes),
       cgroupParent: (pod) => cgroups.criParent(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),

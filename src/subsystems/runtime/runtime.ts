@@ -34,7 +34,7 @@ import type {
   UserNamespace,
 } from "../../outside/cri/generated/api.ts";
 import type { RuntimeClassList } from "../../outside/kube/kube.ts";
-import { RuntimeCalls } from "./calls.ts";
+import { RuntimeCalls } from "./calls/calls.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { dnsFaults, missingClusterDns, podDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
@@ -66,8 +66,8 @@ export interface RuntimeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Containers that ask for no seccomp profile get the runtime's instead of none. */
   readonly seccompDefault: boolean;
-  /** Sandboxes and containers made at once. */
-  readonly parallelStarts: number;
+  /** Processors that the agent may use; how many sandboxes and containers are made at once follows from them. */
+  readonly cpuCount: number;
   /** Folders of the machine that containers do not see, beside the usual ones. */
   readonly thermalThrottleFolders: readonly string[];
 }
@@ -83,6 +83,8 @@ export interface RuntimeDeps {
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
   readonly readTail: ReadTail;
+  /** A file of /proc; absent or `undefined` where there is none. */
+  readonly readKernel?: (path: string) => string | undefined;
   readonly cgroupParent: (pod: IdentifiedPod) => string;
   readonly resources: (
     pod: IdentifiedPod,
@@ -142,7 +144,7 @@ export class Runtime {
       news: deps.news,
       pods: deps.pods,
     });
-    this.#calls = new RuntimeCalls(options.parallelStarts, deps);
+    this.#calls = new RuntimeCalls(options.cpuCount, deps);
     this.#info = new RuntimeInfoCache(runtime);
     // A runtime of another version may be in the same health: its event stream has broken off then.
     this.watch.health.subscribe(() => this.#info.forget());

@@ -1,7 +1,9 @@
-import type { Clock } from "../../kit/clock.ts";
-import { type SlotOrder, Slots } from "../../kit/limits/slots.ts";
-import type { TaskScope } from "../../kit/scope.ts";
-import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import type { SlotOrder } from "../../../kit/limits/slots.ts";
+import type { TaskScope } from "../../../kit/scope.ts";
+import { NEVER_ABORTED, withTimeout } from "../../../kit/within.ts";
+import { IdleProcessors } from "./idle-processors.ts";
+import { PacedSlots } from "./paced-slots.ts";
 
 /** Kinds of starts; waiting containers go before waiting sandboxes, since their pod is further along. */
 type Started = "sandbox" | "container";
@@ -11,22 +13,40 @@ const containersFirst: SlotOrder = (a, b) =>
 /** How long a call that has begun may go on when the agent leaves, or a sandbox when its pod is not wanted any more. */
 export const TIMEOUT_MS = 5_000;
 
+/** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
+const STARTS_PER_CPU = 1;
+const REMOVALS_PER_CPU = 2;
+
+/** Dependencies of `RuntimeCalls`. */
+export interface RuntimeCallsDeps {
+  readonly clock: Clock;
+  readonly scope: TaskScope;
+  /** A file of /proc; absent or `undefined` where there is none. */
+  readonly readKernel?: (path: string) => string | undefined;
+}
+
 /**
- * Starts and removals at the runtime: so many at a time, the rest waits for its turn. `over` is the signal for the
+ * Starts and removals at the runtime: so many at a time (`PacedSlots`), the rest waits for its turn. `over` is the signal for the
  * call itself: what has begun is seen through, whoever loses interest in it, and for a while even when the agent
  * leaves. containerd does not clean up well behind calls that are given up: it kills the network plugin, whose next
  * try leaves the pod's rules where they are since the interface is gone; it forgets shims; and a start counts as a
  * failed one. Only sandboxes, whose network may hang, are given up in the end.
  */
 export class RuntimeCalls {
-  readonly #starts: Slots;
-  readonly #removals: Slots;
+  readonly #starts: PacedSlots;
+  readonly #removals: PacedSlots;
   readonly #clock: Clock;
   readonly #cutOff = new AbortController();
 
-  constructor(parallel: number, { clock, scope }: { clock: Clock; scope: TaskScope }) {
-    this.#starts = new Slots({ total: parallel, order: containersFirst });
-    this.#removals = new Slots({ total: parallel });
+  /** `cpuCount`: processors that the agent may use. */
+  constructor(cpuCount: number, deps: RuntimeCallsDeps) {
+    const { clock, scope, readKernel = () => undefined } = deps;
+    const pacing = () => ({ clock, processors: new IdleProcessors(readKernel, cpuCount) });
+    this.#starts = new PacedSlots(STARTS_PER_CPU * cpuCount, {
+      ...pacing(),
+      order: containersFirst,
+    });
+    this.#removals = new PacedSlots(REMOVALS_PER_CPU * cpuCount, pacing());
     this.#clock = clock;
     scope.defer("calls to the runtime", () => this.#seeThrough());
   }
@@ -71,6 +91,8 @@ export class RuntimeCalls {
     await withTimeout(timeout, NEVER_ABORTED, () =>
       Promise.all([this.#starts.untilIdle(), this.#removals.untilIdle()]),
     );
+    this.#starts.close();
+    this.#removals.close();
     this.#cutOff.abort(new Error("the agent is shutting down"));
   }
 }

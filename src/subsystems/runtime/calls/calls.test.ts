@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SimClock } from "../../../test/sim/sim-clock.ts";
-import { silentLog } from "../../kit/log.ts";
-import { TaskScope } from "../../kit/scope.ts";
+import { SimClock } from "../../../../test/sim/sim-clock.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { TaskScope } from "../../../kit/scope.ts";
 import { RuntimeCalls, TIMEOUT_MS } from "./calls.ts";
+import { LENT_AFTER_MS } from "./paced-slots.ts";
 
-/** One call at a time, each of which takes so long and tells how it ended. */
+/** One start and two removals at a time, each of which takes so long and tells how it ended. */
 function aRuntime() {
   const clock = new SimClock();
   const scope = new TaskScope("test", { clock, log: silentLog });
@@ -28,11 +29,13 @@ test("a call that has begun continues after its caller gave up, one that has not
   const interest = new AbortController();
   const first = given(calls.remove(interest.signal, lasting("first", 1_000)));
   const second = given(calls.remove(interest.signal, lasting("second", 1_000)));
+  const third = given(calls.remove(interest.signal, lasting("third", 1_000)));
   await clock.advance(1);
   interest.abort(new Error("superseded"));
   await clock.advance(1_000);
-  assert.deepEqual(story, ["first begins", "first ends"]);
-  assert.deepEqual(await Promise.all([first, second]), [undefined, "Error: superseded"]);
+  assert.deepEqual(story, ["first begins", "second begins", "first ends", "second ends"]);
+  const ends = await Promise.all([first, second, third]);
+  assert.deepEqual(ends, [undefined, undefined, "Error: superseded"]);
 });
 
 for (const [ms, end] of [
@@ -93,4 +96,23 @@ test("containers are made before sandboxes", async () => {
     story.filter((line) => line.endsWith("begins")),
     ["sandbox begins", "container begins", "sandbox begins"],
   );
+});
+
+test("an agent that leaves waits for a start that hangs and does not count any more", async () => {
+  const { clock, scope, calls, story, lasting } = aRuntime();
+  const { signal } = scope;
+  void given(calls.start("sandbox", signal, lasting("first", LENT_AFTER_MS + 3_000)));
+  void given(calls.start("sandbox", signal, lasting("second", 1_000)));
+  await clock.advance(LENT_AFTER_MS + 500);
+  assert.deepEqual(story, ["first begins", "second begins"]);
+  await clock.advance(1_000);
+  let left = false;
+  void scope[Symbol.asyncDispose]().then(() => {
+    left = true;
+  });
+  await clock.settle();
+  assert.equal(left, false);
+  await clock.advance(1_500);
+  assert.deepEqual(story.slice(2), ["second ends", "first ends"]);
+  assert.equal(left, true);
 });
