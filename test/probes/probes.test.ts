@@ -128,13 +128,62 @@ test("watching a pod that is not ready probes at once and counts the period from
   await world.clock.advance(3000);
   world.probes.watch(pod(), [app]);
   await world.clock.advance(9000);
-  assert.deepEqual(world.attempts(), [0, 3]);
+  assert.deepEqual(world.attempts(), [0, 0.25, 1.25, 3]);
   isUp = true;
   await world.clock.advance(3000);
   assert.deepEqual(world.told(), ["readiness failure 0", "readiness success 13"]);
   world.probes.watch(pod(), [app]);
   await world.clock.advance(1000);
-  assert.deepEqual(world.attempts(), [0, 3, 13], "not when it is ready");
+  assert.deepEqual(world.attempts(), [0, 0.25, 1.25, 3, 13], "not when it is ready");
+});
+
+for (const [what, { periodSeconds, upAt, attempts }] of Object.entries({
+  "that listens at once": { periodSeconds: 10, upAt: 0, attempts: [0, 10, 20] },
+  "that listens soon": { periodSeconds: 10, upAt: 0.1, attempts: [0, 0.25, 10.25, 20.25] },
+  "that listens after a second": { periodSeconds: 10, upAt: 1, attempts: [0, 0.25, 1.25, 11.25] },
+  "that never listens": { periodSeconds: 10, upAt: 99, attempts: [0, 0.25, 1.25, 11.25] },
+  "with a short period": { periodSeconds: 1, upAt: 2.5, attempts: [0, 0.25, 1.25, 2.25, 3.25] },
+}))
+  test(`a container ${what} is probed for readiness at ${attempts.join(", ")} s`, async () => {
+    const world = await World.create();
+    world.answer = () => (world.seconds < upAt ? REFUSED : CONNECTED);
+    const app = target({ readiness: { periodSeconds } }, { startedAtMs: world.clock.wall() });
+    world.probes.watch(pod(), [app]);
+    await world.clock.advance((attempts.at(-1) ?? 0) * 1000);
+    assert.deepEqual(world.attempts(), attempts);
+    // Out of service again, it is probed once a period.
+    world.answer = () => REFUSED;
+    const before = world.attempts().length;
+    await world.clock.advance(10_000);
+    assert.equal(world.attempts().length - before, 10 / periodSeconds);
+  });
+
+test("extra attempts for readiness are made for each container, and none after one that took long", async () => {
+  const world = await World.create();
+  world.answer = async (_, signal) => {
+    await world.clock.sleep(300, signal);
+    return REFUSED;
+  };
+  const readiness = { periodSeconds: 10 };
+  const app = target({ readiness }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(10_000);
+  assert.deepEqual(world.attempts(), [0, 10]);
+  world.answer = () => REFUSED;
+  await world.clock.advance(10_000);
+  assert.deepEqual(world.attempts(), [0, 10, 20]);
+  world.probes.watch(pod(), [{ ...app, containerId: "c2" }]);
+  await world.clock.advance(2_000);
+  assert.deepEqual(world.attempts(), [0, 10, 20, 20.1, 20.35, 21.35]);
+});
+
+test("extra attempts are made for readiness only", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const probes = { liveness: { periodSeconds: 10, failureThreshold: 9 } };
+  world.probes.watch(pod(), [target(probes, { startedAtMs: world.clock.wall() })]);
+  await world.clock.advance(10_000);
+  assert.deepEqual(world.attempts(), [0, 10]);
 });
 
 test("many turns of a pod that is not ready do not cause a burst of attempts", async () => {

@@ -8,6 +8,7 @@ import type { Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Publisher } from "../../kit/topic.ts";
+import { EarlyAttempts } from "./early-attempts.ts";
 import type { FineRate } from "./fine-rate.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
@@ -99,6 +100,7 @@ export class Prober {
   #lookedAt = Number.NEGATIVE_INFINITY;
   #isTriggered = false;
   readonly #leader: Prober | undefined;
+  readonly #early = new EarlyAttempts();
 
   /** With a `leader` that asks for the same by TCP it takes its turns together with that, so that both share a connection. */
   constructor(
@@ -244,7 +246,9 @@ export class Prober {
         return;
       }
     }
-    this.#turns.setNext(now, this.#periodMs, { isFailing: this.#state.last === "failure" });
+    const pauseMs = this.#early.pauseMs(this.#rules, this.#state, now - this.#lookedAt);
+    if (pauseMs !== undefined) this.#turns.set(now + pauseMs);
+    else this.#turns.setNext(now, this.#periodMs, { isFailing: this.#state.last === "failure" });
   }
 
   /** Starts an attempt as soon as possible, and counts the period from there. */
