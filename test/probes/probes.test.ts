@@ -177,6 +177,19 @@ test("extra attempts for readiness are made for each container, and none after o
   assert.deepEqual(world.attempts(), [0, 10, 20, 20.1, 20.35, 21.35]);
 });
 
+test("a container that was ready before the agent restarted gets no extra attempts", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const app = target(
+    { readiness: { periodSeconds: 10 } },
+    { startedAtMs: world.clock.wall(), confirmed: { startup: true, readiness: true } },
+  );
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(30_000);
+  assert.deepEqual(world.attempts(), [0, 10, 20, 30]);
+  assert.deepEqual(world.told(), ["readiness failure 20"]);
+});
+
 test("extra attempts are made for readiness only", async () => {
   const world = await World.create();
   world.answer = () => REFUSED;

@@ -1,3 +1,5 @@
+import type { Clock } from "../clock.ts";
+
 /** Those who wait for a slot under one name, as the order of groups sees them. */
 export interface SlotGroup {
   readonly name: string;
@@ -32,6 +34,20 @@ export interface SlotsOptions {
 export interface HeldSlot {
   /** Releases the slot while the work goes on. */
   readonly lend: () => void;
+}
+
+/** Runs `act` and releases its slot when that takes longer than `ms`. */
+export async function lendAfter<T>(
+  slot: HeldSlot,
+  { clock, ms }: { readonly clock: Pick<Clock, "alarm">; readonly ms: number },
+  act: () => Promise<T>,
+): Promise<T> {
+  const cancel = clock.alarm(ms, slot.lend);
+  try {
+    return await act();
+  } finally {
+    cancel();
+  }
 }
 
 interface Waiting {

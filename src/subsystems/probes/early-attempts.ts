@@ -22,7 +22,8 @@ export class EarlyAttempts {
       this.#containerId = state.containerId;
       this.#made = 0;
     }
-    if (state.last === "success") this.#made = PAUSES_MS.length;
+    // Also what an agent before this one knew as ready: a few failures soon one after the other do not make it unready.
+    if (state.last === "success" || state.verdict === "success") this.#made = PAUSES_MS.length;
     const pause = PAUSES_MS[this.#made];
     if (pause === undefined || state.last !== "failure") return undefined;
     const isTooClose = pause + tookMs > (rules.finePeriodMs ?? rules.periodMs) - pause;

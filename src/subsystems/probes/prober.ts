@@ -4,12 +4,13 @@ import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import type { Slots } from "../../kit/limits/slots.ts";
+import { lendAfter, type Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import { EarlyAttempts } from "./early-attempts.ts";
 import type { FineRate } from "./fine-rate.ts";
+import { LONG_START_MS } from "./handlers/exec.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
 import { ProbeLog } from "./probe-log.ts";
@@ -283,16 +284,17 @@ export class Prober {
   /** Runs an attempt and takes its outcome; never rejects. */
   async #probeContainer(containerId: string): Promise<void> {
     const { signal } = this.#abort;
-    const { ports, execSlots, log } = this.#shared;
+    const { ports, execSlots, clock, log } = this.#shared;
     let began = this.#moment();
     try {
       const request = this.#request(containerId);
       const outcome = request.probe.exec
-        ? await execSlots.run(this.#pod.uid, signal, async () => {
+        ? await execSlots.run(this.#pod.uid, signal, async (slot) => {
             // The container may be gone by the time a slot is free.
             if (!this.#isRelevant(containerId)) return undefined;
             began = this.#moment();
-            return await runProbe(ports, request, signal);
+            const limit = { clock, ms: request.timeoutMs + LONG_START_MS };
+            return await lendAfter(slot, limit, () => runProbe(ports, request, signal));
           })
         : await runProbe(ports, request, signal);
       if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);

@@ -67,13 +67,14 @@ export function planTeardown(record: PodRecord): PodPlan {
   for (const { id, stopped } of observed.sandboxes)
     if (!stopped) actions.push({ kind: "stopSandbox", id });
   if (prerequisites.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
+  // The API waits for the cgroup, and not for dead containers, which the runtime may be unable to remove.
+  if (prerequisites.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
   const removesFolders = removed && prerequisites.directories !== "absent";
   if (clears) {
     const files = removesFolders ? "with pod" : "own";
     for (const container of observed.containers) actions.push({ ...removalOf(container), files });
     for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
   }
-  if (prerequisites.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
   if (removesFolders) actions.push({ kind: "removeDirectories" });
   return { ...NO_PLAN, actions };
 }

@@ -350,9 +350,9 @@ export const ROWS: readonly Row[] = [
     expect: [
       "stopSandbox sb-0",
       "unmountVolumes",
+      "removeCgroup",
       "removeContainer a-0",
       "removeSandbox sb-0",
-      "removeCgroup",
     ],
   },
   {
@@ -364,9 +364,9 @@ export const ROWS: readonly Row[] = [
     expect: [
       "stopSandbox sb-0",
       "unmountVolumes",
+      "removeCgroup",
       "removeContainer a-0",
       "removeSandbox sb-0",
-      "removeCgroup",
     ],
   },
   {
@@ -390,9 +390,9 @@ export const ROWS: readonly Row[] = [
     expect: [
       "stopSandbox sb-0",
       "unmountVolumes",
+      "removeCgroup",
       "removeContainer a-0 with pod",
       "removeSandbox sb-0",
-      "removeCgroup",
       "removeDirectories",
     ],
   },

@@ -77,7 +77,7 @@ async function runBounded(
   const call = new AbortController();
   const onAbort = () => call.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  const over = deadline({ clock, guard }, guarded, timeoutMs);
+  const over = deadline({ runtime, clock, guard }, guarded, timeoutMs);
   const running = runtime.execSync(containerId, command, seconds, call.signal);
   // It may fail after the caller stopped waiting.
   running.catch(() => {});
@@ -89,7 +89,10 @@ async function runBounded(
     });
     if (typeof result === "object") return { kind: "ended", result };
     signal.throwIfAborted();
-    if (result === "unseen" && !(await answers({ runtime, clock }, signal))) {
+    if (
+      result === "unanswered" ||
+      (result === "unseen" && !(await answers({ runtime, clock }, signal)))
+    ) {
       cutOff();
       return { kind: "unanswered" };
     }
@@ -117,33 +120,46 @@ async function answers(
   }
 }
 
-/** Longest time that a runtime may take until the command runs; after that the command counts as timed out. */
-const MAX_START_MS = 10_000;
-/** Pause between checks whether the command runs. */
+/**
+ * Longest time that a runtime may take until the command runs; after that the command counts as timed out. As long as the runtime itself
+ * has for a request by default (runtimeRequestTimeout), which the Go kubelet waits: an overloaded machine takes a while.
+ */
+const MAX_START_MS = 120_000;
+/** A command that does not run after so long is looked for less often, and the runtime is asked as often whether it answers at all. */
+export const LONG_START_MS = 10_000;
+/** Pauses between checks whether the command runs. */
 const START_PAUSE_MS = 100;
+const LONG_START_PAUSE_MS = 1_000;
+
+/** How the time of a command ended: it ran, it was not seen running, or the runtime does not answer. */
+type Passed = "ran" | "unseen" | "unanswered";
 
 /**
  * Resolves when the command has had its time, and says whether it was seen running. The time counts from when it runs,
  * as with containerd: what a busy machine takes to start it is not the container's fault. Without a guard the runtime
  * tells, by whole seconds.
  */
-function deadline(
-  { clock, guard }: Pick<BoundPorts, "clock" | "guard">,
-  exec: GuardedExec,
-  timeoutMs: number,
-) {
+function deadline(ports: BoundPorts, exec: GuardedExec, timeoutMs: number) {
+  const { clock, guard } = ports;
   const done = new AbortController();
   const { signal } = done;
-  const hasPassed = async (): Promise<"ran" | "unseen"> => {
+  const hasPassed = async (): Promise<Passed> => {
     await clock.sleep(timeoutMs, signal);
-    if (!guard && timeoutMs % 1000 === 0) await clock.sleep(MAX_START_MS, signal);
-    for (let waitedMs = 0; guard && waitedMs < MAX_START_MS; waitedMs += START_PAUSE_MS) {
-      const ranMs = await guard.ranMs(exec);
+    if (!guard && timeoutMs % 1000 !== 0) return "unseen";
+    const beganAt = clock.monotonic();
+    let askAt = beganAt + LONG_START_MS;
+    for (let now = beganAt; now < beganAt + MAX_START_MS; now = clock.monotonic()) {
+      const ranMs = await guard?.ranMs(exec);
       if (ranMs !== undefined) {
         if (ranMs < timeoutMs) await clock.sleep(timeoutMs - ranMs, signal);
         return "ran";
       }
-      await clock.sleep(START_PAUSE_MS, signal);
+      if (now >= askAt) {
+        if (!(await answers(ports, signal))) return "unanswered";
+        askAt = clock.monotonic() + LONG_START_MS;
+      }
+      const isLong = now >= beganAt + LONG_START_MS;
+      await clock.sleep(isLong ? LONG_START_PAUSE_MS : START_PAUSE_MS, signal);
     }
     return "unseen";
   };
