@@ -13,8 +13,8 @@ export class EarlyAttempts {
   #made = 0;
 
   /**
-   * Milliseconds until an extra attempt, after one that took `tookMs`; `undefined` when the next one comes at its usual time. None comes
-   * before the usual one by less than its pause, or after an attempt that took longer than that.
+   * Milliseconds until an extra attempt, after one that took `tookMs`; `undefined` when the next one comes at its usual time: when no
+   * pause as long is left before that, or when the attempt took longer than the pause.
    */
   pauseMs(rules: ProbeRules, state: WorkerState, tookMs: number): number | undefined {
     if (rules.kind !== "readiness") return undefined;

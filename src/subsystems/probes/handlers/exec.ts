@@ -121,11 +121,11 @@ async function answers(
 }
 
 /**
- * Longest time that a runtime may take until the command runs; after that the command counts as timed out. As long as the runtime itself
- * has for a request by default (runtimeRequestTimeout), which the Go kubelet waits: an overloaded machine takes a while.
+ * Longest time that a runtime may take to start the command; after that the command counts as timed out. It is the default of
+ * runtimeRequestTimeout, for which the Go kubelet waits: an overloaded machine takes a while.
  */
 const MAX_START_MS = 120_000;
-/** A command that does not run after so long is looked for less often, and the runtime is asked as often whether it answers at all. */
+/** When a command has not started for so long, check less often for it, and ask the runtime at this interval whether it answers at all. */
 export const LONG_START_MS = 10_000;
 /** Pauses between checks whether the command runs. */
 const START_PAUSE_MS = 100;

@@ -2,9 +2,9 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { type HeldSlot, type SlotOrder, Slots } from "../../../kit/limits/slots.ts";
 import type { IdleProcessors } from "./idle-processors.ts";
 
-/** How often is looked whether more can be done at once, while something waits. */
+/** Interval of the check whether more calls may begin, while some wait. */
 export const PACE_MS = 200;
-/** A call that takes longer hangs, or waits for something else than a processor: it does not count any more. */
+/** A call that takes longer does not count any more: it hangs, or waits for something else than a processor. */
 export const LENT_AFTER_MS = 5_000;
 
 interface Held {
@@ -63,10 +63,9 @@ export class PacedSlots {
   /** Resolves when nothing waits and no call is under way, also of those that do not count. */
   async untilIdle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
-    this.close();
   }
 
-  /** Begins no more calls than the slots allow. */
+  /** Ends the checks: no more calls begin than there are slots. */
   close(): void {
     this.#cancelTick?.();
     this.#cancelTick = undefined;
