@@ -1,4 +1,5 @@
 import type { WallMs } from "../../kit/clock.ts";
+import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeRecord } from "./report.ts";
 
 /** Counts of one probe by the Go kubelet's names of results. */
@@ -12,6 +13,21 @@ const RESULTS: readonly ProbeRecord["result"][] = ["success", "warning", "failur
 
 /** Numbers kept of each attempt: when, how long, how late, result, processes ended. */
 const COLUMNS = 5;
+
+/** Characters of a probe's output that its history keeps. */
+const MAX_OUTPUT_CHARS = 256;
+
+/** The part of an attempt's record that tells its outcome. */
+export function recordedOutcome(
+  outcome: ProbeOutcome,
+): Pick<ProbeRecord, "result" | "output" | "killed"> {
+  const output = outcome.kind === "error" ? outcome.message : outcome.output;
+  return {
+    result: outcome.kind,
+    output: output.slice(0, MAX_OUTPUT_CHARS),
+    ...(outcome.kind === "failure" && outcome.killed ? { killed: outcome.killed } : {}),
+  };
+}
 
 /**
  * The last attempts of one probe, and how many there were in all. A node makes hundreds of attempts a second and

@@ -58,6 +58,16 @@ export class ProbeTurns {
       this.set(next + Math.floor((now - next) / periodMs) * periodMs);
       return;
     }
+    this.#place(next, periodMs, isFailing);
+  }
+
+  /** Sets the first of the probe's turns after `now`, for one that has left out those since its last: it had nothing to do. */
+  resume(now: number, periodMs: number): void {
+    const leftOut = Math.max(1, Math.ceil((now - this.#dueAt) / periodMs));
+    this.#place(this.#dueAt + leftOut * periodMs, periodMs, false);
+  }
+
+  #place(next: number, periodMs: number, isFailing: boolean): void {
     const sharedAt = this.#leaderAfter(next, periodMs);
     if (sharedAt <= next + (isFailing ? slackMsOf(periodMs) : periodMs)) {
       this.set(sharedAt);

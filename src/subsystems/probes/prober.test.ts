@@ -125,3 +125,37 @@ test("Prober goes after the one it shares its turns with, and takes no time of i
     assert.equal(shared.spread.taken, 0);
   }
 });
+
+test("Prober takes no turns while only an update can give it something to do, and then keeps to its period", async () => {
+  const clock = new SimClock();
+  const attempts: number[] = [];
+  const shared = sharedWith(clock, { onProbe: (_prober, { atMs }) => attempts.push(atMs - from) });
+  const from = clock.wall();
+  const probes = { liveness: { periodSeconds: 1 }, startup: { periodSeconds: 1 } };
+  const at = (facts: Partial<ProbeTarget>) =>
+    watched({ ...target(probes, { startedAtMs: clock.wall() }), ...facts });
+  const waits: readonly [why: string, facts: Partial<ProbeTarget>][] = [
+    ["no container", { containerId: undefined, running: false }],
+    ["container is not running", { running: false }],
+    ["container has not started yet", { started: false }],
+  ];
+  const prober = new Prober("liveness", at({ containerId: undefined, running: false }), shared);
+  for (const [why, facts] of waits) {
+    prober.update(at(facts));
+    // Its next turn tells what it waits for, and is the last.
+    await clock.advance(1000);
+    assert.deepEqual(prober.report().doing, { kind: "wait", why });
+    await clock.advance(4000);
+    assert.equal(prober.report().nextInMs, undefined, why);
+    assert.equal(shared.spread.taken, 0, why);
+    prober.update(at(facts));
+    assert.equal(prober.report().nextInMs, undefined, why);
+  }
+  await clock.advance(300);
+  assert.deepEqual(attempts, []);
+  prober.update(at({ started: true }));
+  assert.equal(prober.report().nextInMs, 700);
+  await clock.advance(2700);
+  assert.deepEqual(attempts, [16_000, 17_000, 18_000]);
+  void prober.stop();
+});

@@ -13,7 +13,7 @@ import type { FineRate } from "./fine-rate.ts";
 import { LONG_START_MS } from "./handlers/exec.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
-import { ProbeLog } from "./probe-log.ts";
+import { ProbeLog, recordedOutcome } from "./probe-log.ts";
 import { ProbeTurns } from "./probe-turns.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { type ProbePorts, runProbe } from "./run-probe.ts";
@@ -31,6 +31,8 @@ import {
 import {
   conclude,
   consider,
+  endsWithTime,
+  hasMoreToDo,
   type Moment,
   NEW_WORKER,
   needsTrigger,
@@ -65,9 +67,6 @@ export interface ProberShared {
  * at; what comes earlier is put off, not left out.
  */
 const TRIGGER_GAP_MS = 100;
-
-/** Characters of a probe's output that its history keeps. */
-const HISTORY_OUTPUT_CHARS = 256;
 
 /** One container as the module knows it. */
 export interface Watched {
@@ -153,8 +152,9 @@ export class Prober {
     this.#target = target;
     this.#settings = settings;
     this.#facts = probeFactsOf(pod, target, this.kind);
-    if (this.#step?.kind === "exit") this.#resume();
-    else if (needsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
+    const hasEnded = this.#step?.kind === "exit";
+    if (!hasEnded && needsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
+    else if (this.#turns.at === undefined && this.#probing === undefined) this.#resume();
   }
 
   /**
@@ -232,7 +232,8 @@ export class Prober {
     this.#state = state;
     this.#step = step;
     this.#publish(publish);
-    if (step.kind === "wait") this.#scheduleNext();
+    // What else it waits for it learns by an update.
+    if (endsWithTime(step)) this.#scheduleNext();
     else if (step.kind === "probe" && state.containerId !== undefined)
       this.#launch(state.containerId);
   }
@@ -265,12 +266,12 @@ export class Prober {
     this.#turns.set(at);
   }
 
-  /** A probe that had nothing more to do has, when the container came back after all. */
+  /** Takes its turns again when there is something to do after all. */
   #resume(): void {
-    const { step } = consider(this.#rules, this.#state, this.#facts, this.#moment());
-    if (step.kind === "exit") return;
-    this.#step = undefined;
-    this.#turns.set(this.#shared.clock.monotonic());
+    const moment = this.#moment();
+    const now = consider(this.#rules, this.#state, this.#facts, moment);
+    if (this.#step !== undefined && hasMoreToDo(this.#step, now))
+      this.#turns.resume(moment.monotonic, this.#periodMs);
   }
 
   #launch(containerId: string): void {
@@ -305,15 +306,12 @@ export class Prober {
   }
 
   #takeIn(outcome: ProbeOutcome, containerId: string, began: Moment): void {
-    const output = outcome.kind === "error" ? outcome.message : outcome.output;
     const record: ProbeRecord = {
       atMs: began.wall,
       durationMs: this.#shared.clock.monotonic() - began.monotonic,
       lateMs: began.monotonic - this.#turns.dueAt,
       containerId,
-      result: outcome.kind,
-      output: output.slice(0, HISTORY_OUTPUT_CHARS),
-      ...(outcome.kind === "failure" && outcome.killed ? { killed: outcome.killed } : {}),
+      ...recordedOutcome(outcome),
     };
     this.log.keep(record);
     this.#shared.onProbe(this, record);

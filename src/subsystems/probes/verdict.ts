@@ -80,6 +80,11 @@ export type Step =
   | { readonly kind: "wait"; readonly why: WaitReason }
   | { readonly kind: "exit"; readonly why: ExitReason };
 
+/** Whether time alone may change the step; otherwise it stays until something else is known of pod and container. */
+export function endsWithTime(step: Step): boolean {
+  return step.kind === "wait" && step.why === "within the initial delay";
+}
+
 /** The worker after a turn; `publish` holds the verdicts that changed, in order. */
 export interface WorkerStep {
   readonly state: WorkerState;
@@ -156,6 +161,18 @@ export function needsTrigger(rules: ProbeRules, state: WorkerState, facts: Probe
     !facts.podEnded &&
     !isKnownReady
   );
+}
+
+/**
+ * Whether a worker whose last step was `idle` has something to do, by what `consider` finds now: one that has ended may be
+ * needed again, and one that waits may wait for something else, which its next turn tells.
+ */
+export function hasMoreToDo(
+  idle: Step,
+  { publish, step }: Pick<WorkerStep, "publish"> & { readonly step: Step },
+): boolean {
+  if (idle.kind !== "wait" || step.kind !== "wait") return step.kind !== idle.kind;
+  return publish.length > 0 || step.why !== idle.why;
 }
 
 function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts): WorkerStep {
