@@ -309,20 +309,32 @@ function otherFiles(at: Current) {
     await rejectsWith(host.volumes.readBeneath(`${folder}/v`, "f", 3), "exhausted");
   });
 
-  test("overwrite makes and changes a file", async () => {
+  test("overwrite makes and changes files, up to the first that it cannot write", async () => {
     const { host, folder } = at();
     for (const text of ["a long text", "short"]) {
-      await host.volumes.overwrite(`${folder}/hosts`, text, 0o644);
+      await host.volumes.overwrite([
+        { path: `${folder}/hosts`, text, mode: 0o644 },
+        { path: `${folder}/other`, text, mode: 0o600 },
+      ]);
       assert.equal(await host.files.readText(`${folder}/hosts`, ALL), text);
+      assert.equal(await host.files.readText(`${folder}/other`, ALL), text);
     }
     assert.equal((await host.files.facts(`${folder}/hosts`))?.mode, 0o644);
+    assert.equal((await host.files.facts(`${folder}/other`))?.mode, 0o600);
+    const places = ["hosts", "missing/hosts", "other"];
+    const files = places.map((place) => ({ path: `${folder}/${place}`, text: "new", mode: 0o644 }));
+    await rejectsWith(host.volumes.overwrite(files), "notFound");
+    assert.equal(await host.files.readText(`${folder}/hosts`, ALL), "new");
+    assert.equal(await host.files.readText(`${folder}/other`, ALL), "short");
   });
 
   test("overwrite makes the folder when it is told to", async () => {
     const { host, folder } = at();
     const path = `${folder}/a/b/log`;
-    await rejectsWith(host.volumes.overwrite(path, "", 0o666), "notFound");
-    for (const text of ["", "again"]) await host.volumes.overwrite(path, text, 0o666, 0o750);
+    const file = { path, text: "", mode: 0o666 };
+    await rejectsWith(host.volumes.overwrite([file]), "notFound");
+    for (const text of ["", "again"])
+      await host.volumes.overwrite([{ path, text, mode: 0o666, folderMode: 0o750 }]);
     assert.equal(await host.files.readText(path, ALL), "again");
     assert.equal((await host.files.facts(`${folder}/a/b`))?.mode, 0o750);
   });

@@ -5,6 +5,7 @@ import type {
   GroupOwnership,
   MappedDevice,
   MountPoint,
+  OverwrittenFile,
   PayloadFile,
   VolumeFiles,
 } from "../../src/outside/host/host.ts";
@@ -183,11 +184,13 @@ export class FakeVolumeFiles implements VolumeFiles {
     }
   }
 
-  async overwrite(path: string, text: string, mode: number, folderMode?: number) {
-    const folder = path.slice(0, path.lastIndexOf("/"));
-    if (folderMode !== undefined && !(await this.#files.facts(folder)))
-      await this.#files.makeDirectory(folder, folderMode);
-    await this.#files.writeAtomic(path, text, mode);
+  async overwrite(files: readonly OverwrittenFile[]) {
+    for (const { path, text, mode, folderMode } of files) {
+      const folder = path.slice(0, path.lastIndexOf("/"));
+      if (folderMode !== undefined && !(await this.#files.facts(folder)))
+        await this.#files.makeDirectory(folder, folderMode);
+      await this.#files.writeAtomic(path, text, mode);
+    }
   }
 
   async #resolve(root: string, relativePath: string, createMode?: number): Promise<string> {

@@ -14,6 +14,7 @@ export type {
   GroupOwnership,
   MappedDevice,
   MountPoint,
+  OverwrittenFile,
   PayloadFile,
   VolumeFiles,
 } from "./files/volume-files.ts";

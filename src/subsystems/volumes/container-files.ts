@@ -5,7 +5,7 @@ import { containerDirectory, podPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
-import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
+import type { OverwrittenFile, PodFiles } from "../../outside/host/host.ts";
 
 const HOSTS = "/etc/hosts";
 const HOSTS_MODE = 0o644;
@@ -13,23 +13,23 @@ const HOSTS_MAX_BYTES = 1024 * 1024;
 const TERMINATION_LOG_MODE = 0o666;
 const FOLDER_MODE = 0o750;
 
-/** Dependencies for files that the agent keeps for containers. */
-export interface ContainerFileDeps {
-  readonly files: PodFiles;
-  readonly volumes: VolumeFiles;
-}
-
 /** Their content. */
 export interface ContainerFileOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   readonly clusterDomain: string;
 }
 
+/** A file that the agent keeps for a container: what it is to hold, and where the container sees it. */
+export interface ContainerFile {
+  readonly file: OverwrittenFile;
+  readonly mount: DeepPartial<Mount>;
+}
+
 /**
  * /etc/hosts, rewritten for every attempt as the Go kubelet does; not where the container mounts
  * something there itself, nor before the pod has an address.
  */
-export async function hostsMount(
+export async function hostsFileFor(
   {
     pod,
     container,
@@ -40,10 +40,10 @@ export async function hostsMount(
     readonly podIps: readonly string[];
   },
   { roots, clusterDomain }: ContainerFileOptions,
-  { files, volumes }: ContainerFileDeps,
-): Promise<readonly DeepPartial<Mount>[]> {
+  files: Pick<PodFiles, "readText">,
+): Promise<ContainerFile | undefined> {
   const taken = (container.volumeMounts ?? []).some(({ mountPath }) => mountPath === HOSTS);
-  if (taken || podIps.length === 0) return [];
+  if (taken || podIps.length === 0) return undefined;
   const path = podPaths(roots, pod).etcHosts;
   const aliases = pod.spec?.hostAliases ?? [];
   const text =
@@ -53,8 +53,10 @@ export async function hostsMount(
           aliases,
         )
       : hostsFile({ podIps, ...podHostname(pod, clusterDomain), aliases });
-  await volumes.overwrite(path, text, HOSTS_MODE);
-  return [{ containerPath: HOSTS, hostPath: path, readonly: false }];
+  return {
+    file: { path, text, mode: HOSTS_MODE },
+    mount: { containerPath: HOSTS, hostPath: path, readonly: false },
+  };
 }
 
 /** One attempt of a container. */
@@ -65,18 +67,18 @@ export interface AttemptWithFiles {
 }
 
 /** A new empty file for each attempt, so that no message outlives the attempt that wrote it. */
-export async function terminationLogMount(
+export function terminationLogFor(
   attempt: AttemptWithFiles,
   containerPath: string,
   options: ContainerFileOptions,
-  { volumes }: Pick<ContainerFileDeps, "volumes">,
-): Promise<readonly DeepPartial<Mount>[]> {
-  if (containerPath === "") return [];
+): ContainerFile | undefined {
+  if (containerPath === "") return undefined;
   const hostPath = terminationLogPath(attempt, options);
-  // Not synced to the disk: after a crash of the machine nothing is left that would write to it.
-  await volumes.overwrite(hostPath, "", TERMINATION_LOG_MODE, FOLDER_MODE);
-  const propagation = MountPropagation.PROPAGATION_PRIVATE;
-  return [{ containerPath, hostPath, propagation }];
+  return {
+    // Not synced to the disk: after a crash of the machine nothing is left that would write to it.
+    file: { path: hostPath, text: "", mode: TERMINATION_LOG_MODE, folderMode: FOLDER_MODE },
+    mount: { containerPath, hostPath, propagation: MountPropagation.PROPAGATION_PRIVATE },
+  };
 }
 
 /** Eight digits as the Go kubelet's, which are random there: its attempts leave their files until the pod is gone. */

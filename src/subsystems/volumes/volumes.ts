@@ -22,8 +22,8 @@ import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube
 import { ClaimStats, type MeasuredMount } from "./claim-stats.ts";
 import {
   type AttemptWithFiles,
-  hostsMount,
-  terminationLogMount,
+  hostsFileFor,
+  terminationLogFor,
   terminationLogPath,
 } from "./container-files.ts";
 import type { MadeVolume, VolumeEvent } from "./kind.ts";
@@ -246,11 +246,12 @@ export class Volumes {
     for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, request));
     const { terminationMessagePath = "" } = container;
     const attempt = { pod, container: container.name, restartCount: request.restartCount };
-    const files = await Promise.all([
-      hostsMount(request, this.#options, this.#deps),
-      terminationLogMount(attempt, terminationMessagePath, this.#options, this.#deps),
-    ]);
-    mounts.push(...files.flat());
+    const own = [
+      await hostsFileFor(request, this.#options, this.#deps.files),
+      terminationLogFor(attempt, terminationMessagePath, this.#options),
+    ].filter((each) => each !== undefined);
+    if (own.length > 0) await this.#deps.volumes.overwrite(own.map(({ file }) => file));
+    mounts.push(...own.map(({ mount }) => mount));
     const groups = [...made.values()].flatMap(({ groupId }) =>
       groupId === undefined ? [] : [groupId],
     );

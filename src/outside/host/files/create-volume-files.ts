@@ -30,7 +30,9 @@ export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
     writePayload,
     giveToGroup: (folder, ownership) => giveToGroup(folder, ownership, onProgress),
     readBeneath,
-    overwrite: async (...file) => overwriteFile(...file),
+    overwrite: async (files) => {
+      for (const file of files) overwriteFile(file);
+    },
   };
 }
 

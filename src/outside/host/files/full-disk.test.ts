@@ -50,14 +50,16 @@ test("overwrite on a full disk leaves the old text, and writes the new one when 
 }, async () => {
   const path = join(disk, "hosts");
   const old = text("old", 4_000);
-  await volumes.overwrite(path, old, 0o644);
+  const overwrite = (path: string, text: string) =>
+    volumes.overwrite([{ path, text, mode: 0o644 }]);
+  await overwrite(path, old);
   fill(8192);
-  await assert.rejects(volumes.overwrite(path, text("new", 40_000), 0o644), isFull);
+  await assert.rejects(overwrite(path, text("new", 40_000)), isFull);
   assert.equal(readFileSync(path, "utf8"), old);
-  await assert.rejects(volumes.overwrite(join(disk, "other"), text("new", 40_000), 0o644), isFull);
+  await assert.rejects(overwrite(join(disk, "other"), text("new", 40_000)), isFull);
   assert.equal(readFileSync(join(disk, "other"), "utf8"), "");
   free();
-  await volumes.overwrite(path, text("new", 40_000), 0o644);
+  await overwrite(path, text("new", 40_000));
   assert.equal(readFileSync(path, "utf8"), text("new", 40_000));
 });
 

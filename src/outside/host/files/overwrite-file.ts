@@ -13,14 +13,12 @@ import {
 import { dirname } from "node:path";
 import { OutsideError } from "../../../kit/errors.ts";
 import { hostError, isMissing } from "../host-errors.ts";
+import type { OverwrittenFile } from "./volume-files.ts";
 
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/**
- * Writes the text into the file itself, synchronously: for workers, which have nothing else to do meanwhile. With
- * `folderMode` the folder is made when it is missing.
- */
-export function overwriteFile(path: string, text: string, mode: number, folderMode?: number): void {
+/** Writes the text into the file itself, synchronously: for workers, which have nothing else to do meanwhile. */
+export function overwriteFile({ path, text, mode, folderMode }: OverwrittenFile): void {
   try {
     const descriptor = openIn(path, mode, folderMode);
     try {

@@ -67,6 +67,16 @@ export interface MappedDevice {
   readonly isNew: boolean;
 }
 
+/** A file and the text that it is to have. */
+export interface OverwrittenFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly text: string;
+  readonly mode: number;
+  /** With it the folder is made when it is missing. */
+  readonly folderMode?: number;
+}
+
 /**
  * Errors are `OutsideError`: "invalid" for a path that leaves its root, "precondition" where a link or a
  * mount is in the way, "notFound", else what the kernel says.
@@ -121,8 +131,8 @@ export interface VolumeFiles {
   /** The text of a regular file in a volume, links followed within it; missing is `undefined`. */
   readBeneath(root: string, relativePath: string, maxBytes: number): Promise<string | undefined>;
   /**
-   * Writes the text into the file itself, so that it is seen where the file is mounted. With `folderMode` the folder is
-   * made when it is missing.
+   * Writes the texts into the files themselves, so that they are seen where the files are mounted: one after the other, up to
+   * the first that cannot be written.
    */
-  overwrite(path: string, text: string, mode: number, folderMode?: number): Promise<void>;
+  overwrite(files: readonly OverwrittenFile[]): Promise<void>;
 }

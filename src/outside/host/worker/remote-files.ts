@@ -67,8 +67,12 @@ export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
     giveToGroup: (folder, options) => run("volumes.giveToGroup", [folder, options], [folder]),
     readBeneath: (root, relativePath, maxBytes) =>
       run("volumes.readBeneath", [root, relativePath, maxBytes], [root]),
-    overwrite: (path, text, mode, folderMode) =>
-      run("volumes.overwrite", [path, text, mode, folderMode], [path]),
+    overwrite: (files) =>
+      run(
+        "volumes.overwrite",
+        [files],
+        files.map(({ path }) => path),
+      ),
   };
 }
 
