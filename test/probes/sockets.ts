@@ -1,12 +1,20 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { AddressInfo, Server } from "node:net";
 
-/** Listens on a free port of `host` and resolves with the port. */
-export function listen(server: Server, host = "127.0.0.1"): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, host, () => resolve((server.address() as AddressInfo).port));
-  });
+/**
+ * Listens on a free port of `host` that no earlier connection, of whoever, has left in TIME_WAIT, and resolves with the
+ * port.
+ */
+export async function listen(server: Server, host = "127.0.0.1"): Promise<number> {
+  for (;;) {
+    server.listen(0, host);
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    if (timeWaitCount(port) === 0) return port;
+    server.close();
+    await once(server, "close");
+  }
 }
 
 /** TCP states as the kernel numbers them in `/proc/net/tcp`. */
