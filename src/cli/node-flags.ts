@@ -11,12 +11,12 @@ export const NODE_FLAGS: readonly string[] = ["--disable-sigusr1"];
 export const AGENT_HEAP_MIB = 512;
 
 /**
- * Settings of malloc for an agent: one arena, whose free end is returned to the system. Blocks of 128 KiB and more are mapped
+ * Settings of malloc for an agent: one arena, whose free end is returned to the system. Blocks of 64 KiB and more are mapped
  * one by one, so that they leave no hole in the arena; a lower limit costs page faults with each function that V8 compiles.
  */
 export const AGENT_MALLOC = {
   MALLOC_ARENA_MAX: "1",
-  MALLOC_MMAP_THRESHOLD_: "131072",
+  MALLOC_MMAP_THRESHOLD_: "65536",
   MALLOC_TRIM_THRESHOLD_: "1048576",
 } as const;
 
