@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
-import type { MonotonicMs } from "../../kit/clock.ts";
+import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { dnsFaults, noResolver, parseResolvConf, podDns, resolvConfFault } from "./dns.ts";
 import { Resolver } from "./resolver.ts";
 import type { PodDns } from "./sandbox-config.ts";
@@ -88,20 +88,28 @@ for (const [searches, kept, fault] of SEARCHES)
     else assert.equal(found, undefined);
   });
 
-test("Resolver reads the present file at most ten times a second, and reports a problem once", async () => {
+const FILE = { kind: "file", mode: 0o644, groupId: 0 } as const;
+
+test("Resolver reads the present file at most ten times a second, only once it has changed, and reports a problem once", async () => {
   let text: string | undefined = "nameserver 192.0.2.1";
   let reads = 0;
+  let looks = 0;
   let now = 0;
+  let modifiedMs = -60_000;
   const reported: string[] = [];
   const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };
   const deps = {
     files: {
+      facts: async () => {
+        looks += 1;
+        return text === undefined ? undefined : { ...FILE, sizeBytes: text.length, modifiedMs };
+      },
       readText: async () => {
         reads += 1;
         return text;
       },
     },
-    clock: { monotonic: () => now as MonotonicMs },
+    clock: { monotonic: () => now as MonotonicMs, wall: () => now as WallMs },
     recordFailure: (message: string) => reported.push(message),
   };
   const resolver = new Resolver({ ...options, resolvConf: "/r" }, deps);
@@ -111,12 +119,28 @@ test("Resolver reads the present file at most ten times a second, and reports a 
   };
   const atOnce = await Promise.all([resolver.read(), resolver.read(), resolver.read()]);
   for (const { host } of atOnce) assert.deepEqual(host.servers, ["192.0.2.1"]);
+  await readLater();
+  assert.deepEqual([looks, reads], [2, 1], "it has not changed");
   text = "nameserver 192.0.2.2";
+  modifiedMs = now;
   now += 99;
   assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.1"]);
-  assert.equal(reads, 1);
+  assert.deepEqual([looks, reads], [2, 1]);
   now += 1;
   assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.2"]);
+  text = "nameserver 192.0.2.3";
+  assert.deepEqual(
+    (await readLater()).host.servers,
+    ["192.0.2.3"],
+    "its time of change does not tell two changes at one moment apart",
+  );
+  now += 2_000;
+  await readLater();
+  const before = reads;
+  for (let i = 0; i < 5; i += 1) await readLater();
+  assert.equal(reads, before);
+  text = "nameserver 192.0.2.4 ";
+  assert.deepEqual((await readLater()).host.servers, ["192.0.2.4"], "its size has changed");
   text = undefined;
   assert.deepEqual((await readLater()).host, dns({}));
   const bad = `search ${long("a", 254)}`;

@@ -1,5 +1,5 @@
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { FileFacts, Files } from "../../outside/host/host.ts";
 import { type ClusterDns, noResolver, parseResolvConf, resolvConfFault } from "./dns.ts";
 
 /** Sources of the pods' DNS settings. */
@@ -16,24 +16,28 @@ export interface ResolverOptions {
 const MAX_BYTES = 64 * 1024;
 /** Validity of a read: one pod asks twice in a row, and many are started at once. */
 const FRESH_MS = 100;
+/** A file may change again without its time of change telling so, within the resolution of that. */
+const SETTLED_MS = 2_000;
 
 /**
- * The resolvers that pods can get. The node's file is read when a pod needs it, at most ten times a second: networks
- * come and go while the agent runs. What the file holds too much of is reported once for each thing that is wrong.
+ * The resolvers that pods can get. The node's file is looked at when a pod needs it, at most ten times a second, and read when it has
+ * changed: networks come and go while the agent runs. What the file holds too much of is reported once for each thing that is wrong.
  */
 export class Resolver {
   readonly #options: ResolverOptions;
-  readonly #files: Pick<Files, "readText">;
-  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #files: Pick<Files, "facts" | "readText">;
+  readonly #clock: Pick<Clock, "monotonic" | "wall">;
   readonly #recordFailure: (message: string) => void;
   #latest: { readonly since: MonotonicMs; readonly dns: Promise<ClusterDns> } | undefined;
+  /** What the file held when it was last read, and what it was like just before. */
+  #known: { readonly facts: FileFacts; readonly text: string } | undefined;
   #recorded: string | undefined;
 
   constructor(
     options: ResolverOptions,
     deps: {
-      readonly files: Pick<Files, "readText">;
-      readonly clock: Pick<Clock, "monotonic">;
+      readonly files: Pick<Files, "facts" | "readText">;
+      readonly clock: Pick<Clock, "monotonic" | "wall">;
       /** Called with the message of the event CheckLimitsForResolvConf. */
       readonly recordFailure: (message: string) => void;
     },
@@ -62,11 +66,24 @@ export class Resolver {
   async #read(): Promise<ClusterDns> {
     const { servers, domain, resolvConf, nodeIps } = this.#options;
     if (resolvConf === "") return { servers, domain, host: noResolver(nodeIps) };
-    const text = await this.#files.readText(resolvConf, { maxBytes: MAX_BYTES });
-    const dns = { servers, domain, host: parseResolvConf(text ?? "") };
+    const dns = { servers, domain, host: parseResolvConf(await this.#text(resolvConf)) };
     const fault = resolvConfFault(resolvConf, dns);
     if (fault !== undefined && fault !== this.#recorded) this.#recordFailure(fault);
     this.#recorded = fault;
     return dns;
   }
+
+  /** Asking for its facts is one way through Node's thread pool, reading it takes six. */
+  async #text(path: string): Promise<string> {
+    const facts = await this.#files.facts(path, { follow: true });
+    if (facts && this.#known && isUnchanged(this.#known.facts, facts)) return this.#known.text;
+    const isSettled = facts && Math.abs(this.#clock.wall() - facts.modifiedMs) > SETTLED_MS;
+    const text = (await this.#files.readText(path, { maxBytes: MAX_BYTES })) ?? "";
+    this.#known = isSettled ? { facts, text } : undefined;
+    return text;
+  }
+}
+
+function isUnchanged(before: FileFacts, now: FileFacts): boolean {
+  return before.modifiedMs === now.modifiedMs && before.sizeBytes === now.sizeBytes;
 }
