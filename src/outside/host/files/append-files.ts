@@ -25,8 +25,6 @@ const CREATE_ATTEMPTS = 5;
 
 interface OpenFile {
   readonly descriptor: Promise<number>;
-  /** Each write returns when it is on disk: one system call, and one way through Node's thread pool, instead of two. */
-  readonly isSynced: boolean;
   readonly closing: NodeJS.Timeout;
   /** Writes, one at a time: a short one is continued before the next begins. */
   readonly writes: SerialQueue;
@@ -54,10 +52,10 @@ export class AppendFiles {
    * where that fails, nothing, as far as the disk permits.
    */
   async append(path: string, text: string, mode: number, sync = false): Promise<void> {
-    const file = this.#open.get(path) ?? this.#hold(path, mode, sync);
+    const file = this.#open.get(path) ?? this.#hold(path, mode);
     try {
       await file.writes.run(async () => {
-        await appendWhole(await file.descriptor, Buffer.from(text), sync && !file.isSynced);
+        await appendWhole(await file.descriptor, Buffer.from(text), sync);
       });
     } catch (thrown) {
       // The open file itself may be faulty: the next attempt opens it again.
@@ -82,14 +80,13 @@ export class AppendFiles {
       });
   }
 
-  #hold(path: string, mode: number, isSynced: boolean): OpenFile {
+  #hold(path: string, mode: number): OpenFile {
     const [first] = this.#open.keys();
     if (first !== undefined && this.#open.size >= MAX_OPEN) this.release(first);
-    const descriptor = openToAppend(path, mode, isSynced ? constants.O_DSYNC : 0);
+    const descriptor = openToAppend(path, mode);
     // A timer of the process, which does not keep it from ending.
     const closing = setTimeout(() => this.release(path), KEEP_MS).unref();
-    const writes = this.#leaving.get(path) ?? new SerialQueue();
-    const file = { descriptor, isSynced, closing, writes };
+    const file = { descriptor, closing, writes: this.#leaving.get(path) ?? new SerialQueue() };
     this.#open.set(path, file);
     return file;
   }
@@ -119,8 +116,8 @@ async function cutOff(descriptor: number, length: number): Promise<void> {
   await truncated(descriptor, size - length);
 }
 
-async function openToAppend(path: string, mode: number, more: number): Promise<number> {
-  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK | more;
+async function openToAppend(path: string, mode: number): Promise<number> {
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await opened(path, flags);
