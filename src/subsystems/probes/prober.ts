@@ -232,7 +232,7 @@ export class Prober {
     this.#state = state;
     this.#step = step;
     this.#publish(publish);
-    // What else it waits for it learns by an update.
+    // Anything else that it waits for comes with an update.
     if (endsWithTime(step)) this.#scheduleNext();
     else if (step.kind === "probe" && state.containerId !== undefined)
       this.#launch(state.containerId);
@@ -269,8 +269,8 @@ export class Prober {
   /** Takes its turns again when there is something to do after all. */
   #resume(): void {
     const moment = this.#moment();
-    const now = consider(this.#rules, this.#state, this.#facts, moment);
-    if (this.#step !== undefined && hasMoreToDo(this.#step, now))
+    const next = consider(this.#rules, this.#state, this.#facts, moment);
+    if (this.#step !== undefined && hasMoreToDo(this.#step, next))
       this.#turns.resume(moment.monotonic, this.#periodMs);
   }
 

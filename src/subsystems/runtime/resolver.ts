@@ -16,7 +16,7 @@ export interface ResolverOptions {
 const MAX_BYTES = 64 * 1024;
 /** Validity of a read: one pod asks twice in a row, and many are started at once. */
 const FRESH_MS = 100;
-/** A file may change again without its time of change telling so, within the resolution of that. */
+/** A file that changed more recently is read again each time: a second change within the resolution of its modification time leaves that as it is. */
 const SETTLED_MS = 2_000;
 
 /**

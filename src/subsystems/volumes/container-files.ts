@@ -13,7 +13,7 @@ const HOSTS_MAX_BYTES = 1024 * 1024;
 const TERMINATION_LOG_MODE = 0o666;
 const FOLDER_MODE = 0o750;
 
-/** Their content. */
+/** Folders of the agent, and the domain for names in /etc/hosts. */
 export interface ContainerFileOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   readonly clusterDomain: string;
