@@ -109,10 +109,12 @@ function fileNames(at: Current) {
 
   test("makeDirectories makes all in their order; the first that fails is named", async () => {
     const { host, folder } = at();
-    await host.files.makeDirectories([
+    const nested = [
       { path: `${folder}/a`, mode: 0o750 },
       { path: `${folder}/a/b`, mode: 0o700 },
-    ]);
+    ];
+    assert.deepEqual(await host.files.makeDirectories(nested.slice(0, 1)), [true]);
+    assert.deepEqual(await host.files.makeDirectories(nested), [false, true]);
     assert.equal((await host.files.facts(`${folder}/a`))?.mode, 0o750);
     assert.equal((await host.files.facts(`${folder}/a/b`))?.mode, 0o700);
     await host.files.writeAtomic(`${folder}/f`, "", 0o600);

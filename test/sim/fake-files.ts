@@ -164,7 +164,12 @@ export class FakeFiles implements Files, FileTrees {
   }
 
   async makeDirectories(folders: readonly NewFolder[]) {
-    for (const { path, mode } of folders) await this.makeDirectory(path, mode);
+    const missing: boolean[] = [];
+    for (const { path, mode } of folders) {
+      missing.push(this.#follow(path).node === undefined);
+      await this.makeDirectory(path, mode);
+    }
+    return missing;
   }
 
   async list(path: string): Promise<readonly FileEntry[] | undefined> {

@@ -96,8 +96,11 @@ export interface Files {
   ): Promise<void>;
   /** Makes the folder and those above it; an existing one gets `mode` too. */
   makeDirectory(path: string, mode: number): Promise<void>;
-  /** Makes several folders in their order, each as `makeDirectory` does, in one request to a worker. */
-  makeDirectories(folders: readonly NewFolder[]): Promise<void>;
+  /**
+   * Makes several folders in their order, each as `makeDirectory` does, in one request to a worker. Resolves with whether each
+   * was missing; `false` where that is not known.
+   */
+  makeDirectories(folders: readonly NewFolder[]): Promise<readonly boolean[]>;
   /** The folder's entries sorted by name; `undefined` when there is no such folder. */
   list(path: string): Promise<readonly FileEntry[] | undefined>;
   /** Facts of the path itself, or of what it links to with `follow`. */

@@ -6,6 +6,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Outside } from "../../outside/outside.ts";
 import { type Cgroups, tryUpdateQos } from "../../subsystems/cgroups/cgroups.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
+import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { PodPorts } from "../pods/ports.ts";
@@ -24,6 +25,7 @@ export interface PrerequisitesPortDeps {
   readonly outside: Outside;
   readonly cgroups: Cgroups;
   readonly environments: Environments;
+  readonly logs: Logs;
   readonly runtime: Runtime;
   readonly volumes: Volumes;
   readonly podFacts: PodFacts;
@@ -39,17 +41,19 @@ export function prerequisitesPort(
   return {
     makeDirectories: async (pod) => {
       const paths = podPaths(roots, pod);
-      await files.makeDirectories([
+      const missing = await files.makeDirectories([
         { path: paths.directory, mode: POD_FOLDER_MODE },
         { path: paths.volumes, mode: POD_FOLDER_MODE },
         { path: paths.plugins, mode: POD_FOLDER_MODE },
         { path: paths.logs, mode: LOG_FOLDER_MODE },
       ]);
+      if (missing.at(-1)) deps.logs.folderMade(pod);
     },
     removeDirectories: async (pod) => {
       const paths = podPaths(roots, pod);
       await files.removeTree(paths.directory);
       await files.removeTree(paths.logs);
+      deps.logs.folderRemoved(pod);
     },
     createCgroup: async (pod) => {
       await tryUpdateQos(deps.cgroups, activePods(deps.podFacts), deps.outside.log);

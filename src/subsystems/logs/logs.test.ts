@@ -18,6 +18,7 @@ import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import { Cell } from "../../kit/cell.ts";
 import { createSystemClock } from "../../kit/clock.ts";
@@ -360,5 +361,33 @@ describe("Logs, following", () => {
     follower.ended.set(true);
     await follower.done;
     assert.equal(follower.text(), shown(0, 3_000));
+  });
+});
+
+describe("number of a first attempt", () => {
+  const pod = { metadata: { name: "pod", namespace: "ns", uid: "uid" } } as IdentifiedPod;
+  const next = () => logs.nextAttempt(pod, "c");
+
+  test("follows the logs that are there, rotated ones too", async () => {
+    assert.equal(await next(), 0);
+    writeFileSync(join(folder, "1.log"), "");
+    writeFileSync(join(folder, "4.log.20260101-000000.gz"), "");
+    assert.equal(await next(), 5);
+  });
+
+  test("is 0 once in a folder that was made for the pod, without looking", async () => {
+    logs.folderMade(pod);
+    // Not there when the pod's folder was made.
+    writeFileSync(join(folder, "2.log"), "");
+    assert.equal(await next(), 0);
+    assert.equal(await logs.nextAttempt(pod, "other"), 0);
+    assert.equal(await next(), 3);
+  });
+
+  test("follows the logs in a folder that was removed since it was made", async () => {
+    logs.folderMade(pod);
+    logs.folderRemoved(pod);
+    writeFileSync(join(folder, "0.log"), "");
+    assert.equal(await next(), 1);
   });
 });

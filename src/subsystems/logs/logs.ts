@@ -12,6 +12,7 @@ import type { Log } from "../../kit/log.ts";
 import type { PodFiles } from "../../outside/host/host.ts";
 import type { OpenFolderBeneath } from "../../outside/serving.ts";
 import { ContainerLinks } from "./container-links.ts";
+import { NewLogFolders } from "./new-log-folders.ts";
 import { type LogQuery, LogReading } from "./read-log.ts";
 import { type RotationLimits, type RunningLog, removeLog, rotateLog } from "./rotate-log.ts";
 
@@ -52,6 +53,7 @@ export interface LoggedAttempt {
 /** All logs of the node. */
 export class Logs {
   readonly links: ContainerLinks;
+  readonly #newFolders = new NewLogFolders();
   readonly #options: LogsOptions;
   readonly #deps: LogsDeps;
   #readers = 0;
@@ -68,6 +70,16 @@ export class Logs {
   /** Rotates the log of a running container when it is too large; see `rotateLog`. */
   rotate(log: RunningLog, limits: RotationLimits, signal: AbortSignal): Promise<boolean> {
     return rotateLog({ ...log, root: this.#options.root }, limits, this.#deps, signal);
+  }
+
+  /** The folder of the pod's logs was missing and has been made: no container of the pod has a log in it. */
+  folderMade({ metadata: { uid } }: IdentifiedPod): void {
+    this.#newFolders.made(uid);
+  }
+
+  /** The folder of the pod's logs is gone, and with it what is known of it. */
+  folderRemoved({ metadata: { uid } }: IdentifiedPod): void {
+    this.#newFolders.forget(uid);
   }
 
   /** The attempt is gone from the runtime: its files and its link go, too. Never throws. */
@@ -87,6 +99,7 @@ export class Logs {
    * containers that the runtime has forgotten (kuberuntime calcRestartCountByLogDir).
    */
   async nextAttempt(pod: IdentifiedPod, container: string): Promise<number> {
+    if (this.#newFolders.takeEmpty(pod.metadata.uid, container)) return 0;
     const { logs } = podPaths({ root: "", logs: this.#options.root }, pod);
     const entries = (await this.#deps.files.list(`${logs}/${container}`)) ?? [];
     const numbers = entries.flatMap(({ name }) => /^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? []);

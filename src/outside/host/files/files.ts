@@ -42,10 +42,12 @@ export interface FilesDeps extends DirectoryWatchDeps {
 export function createFiles(deps: FilesDeps): Files & FileTrees {
   const { onProgress = () => {}, clock } = deps;
   const mounts = recentMounts(clock);
+  /** Whether it was missing. */
   const makeDirectory = (path: string, mode: number) =>
     guarded("make folder", path, async () => {
-      await mkdir(path, { recursive: true, mode });
+      const firstMade = await mkdir(path, { recursive: true, mode });
       await chmod(path, mode);
+      return firstMade !== undefined;
     });
   const facts: Files["facts"] = (path, options) =>
     guarded("stat", path, () =>
@@ -55,9 +57,13 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
     readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
     ...changesOfFiles(),
     readTail: (path, maxBytes) => guarded("read", path, () => readTail(path, maxBytes)),
-    makeDirectory,
+    makeDirectory: async (path, mode) => {
+      await makeDirectory(path, mode);
+    },
     makeDirectories: async (folders) => {
-      for (const { path, mode } of folders) await makeDirectory(path, mode);
+      const missing: boolean[] = [];
+      for (const { path, mode } of folders) missing.push(await makeDirectory(path, mode));
+      return missing;
     },
     list: (path) => guarded("list", path, () => list(path)),
     facts,

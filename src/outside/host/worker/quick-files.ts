@@ -52,10 +52,10 @@ export function createQuickFiles(): QuickFiles {
       if (options?.ifTargetExists && !facts(target)) return;
       guarded("link", path, () => link(target, path));
     },
-    makeDirectory: async (path, mode) => makeDirectory(path, mode),
-    makeDirectories: async (folders) => {
-      for (const { path, mode } of folders) makeDirectory(path, mode);
+    makeDirectory: async (path, mode) => {
+      makeDirectory(path, mode);
     },
+    makeDirectories: async (folders) => folders.map(({ path, mode }) => makeDirectory(path, mode)),
     remove: async (path) => guarded("remove", path, () => orMissing(() => remove(path))),
     rename: async (from, to) =>
       guarded("rename", `${from} to ${to}`, () => renameSync(from, to), from),
@@ -89,10 +89,12 @@ function facts(path: string, follow = false): FileFacts | undefined {
   );
 }
 
-function makeDirectory(path: string, mode: number): void {
-  guarded("make folder", path, () => {
-    mkdirSync(path, { recursive: true, mode });
+/** Whether it was missing. */
+function makeDirectory(path: string, mode: number): boolean {
+  return guarded("make folder", path, () => {
+    const firstMade = mkdirSync(path, { recursive: true, mode });
     chmodSync(path, mode);
+    return firstMade !== undefined;
   });
 }
 

@@ -37,13 +37,17 @@ export function createPodFiles(run: RunInWorker): PodFiles {
 }
 
 /** All in one request; when that gets no answer, one by one, which shows whose file system does not answer. */
-async function makeDirectories(run: RunInWorker, folders: readonly NewFolder[]): Promise<void> {
+async function makeDirectories(
+  run: RunInWorker,
+  folders: readonly NewFolder[],
+): Promise<readonly boolean[]> {
   const paths = folders.map(({ path }) => path);
   try {
-    await run("files.makeDirectories", [folders], paths);
+    return await run("files.makeDirectories", [folders], paths);
   } catch (error) {
     if (!isOutside(error, "deadline")) throw error;
     for (const { path, mode } of folders) await run("files.makeDirectory", [path, mode], [path]);
+    return folders.map(() => false);
   }
 }
 
