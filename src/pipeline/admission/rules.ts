@@ -184,8 +184,10 @@ function refuseUnconfinable({ candidate, nodeInfo }: RuleInputs): AdmissionRefus
 }
 
 function refuseTakenPorts({ candidate, others }: RuleInputs): AdmissionRefusal | undefined {
+  const all = hostPorts(candidate);
+  if (all.length === 0) return undefined;
   const taken = others.flatMap(hostPorts);
-  const clash = hostPorts(candidate).some((wanted) => taken.some((held) => clashes(wanted, held)));
+  const clash = all.some((wanted) => taken.some((held) => clashes(wanted, held)));
   if (!clash) return undefined;
   return {
     reason: "NodePorts",

@@ -23,8 +23,8 @@ export interface AdmissionsDeps extends PodDeps {
 export class Admissions {
   readonly #deps: AdmissionsDeps;
   readonly #retries = new Map<PodUid, () => void>();
-  /** Pods that wait for their turn. */
-  readonly #queued = new Set<PodUid>();
+  /** Pods that wait for their turn, with their rank: the least comes first. */
+  readonly #queued = new Map<PodUid, string>();
   readonly resizes: Resizes;
   readonly #decisions = new SerialQueue();
 
@@ -39,7 +39,7 @@ export class Admissions {
 
   /** Decides on a new pod; the verdict is posted to the pod's actor. */
   queue(uid: PodUid): void {
-    this.#queued.add(uid);
+    this.#queued.set(uid, this.#rankOf(uid));
     this.#inTurn(
       async () => {
         const next = this.#next();
@@ -50,17 +50,23 @@ export class Admissions {
   }
 
   /** Pods that were given resources before have them; then the older one (kubelet HandlePodAdditions). */
-  #next(): PodUid | undefined {
+  #rankOf(uid: PodUid): string {
     const { get, ports } = this.#deps;
-    const [next] = [...this.#queued]
-      .map((uid) => {
-        const isNew = ports.resizes.isAllocated(uid) ? 0 : 1;
-        const made = get(uid)?.pod.metadata?.creationTimestamp ?? "";
-        return { uid, rank: `${isNew} ${made}` };
-      })
-      .sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
-    if (next) this.#queued.delete(next.uid);
-    return next?.uid;
+    const isNew = ports.resizes.isAllocated(uid) ? 0 : 1;
+    return `${isNew} ${get(uid)?.pod.metadata?.creationTimestamp ?? ""}`;
+  }
+
+  /** The first of the least rank; of many that come at once each looks through those that are left, so nothing else is done here. */
+  #next(): PodUid | undefined {
+    let next: PodUid | undefined;
+    let least: string | undefined;
+    for (const [uid, rank] of this.#queued) {
+      if (least !== undefined && rank >= least) continue;
+      next = uid;
+      least = rank;
+    }
+    if (next !== undefined) this.#queued.delete(next);
+    return next;
   }
 
   async #admit(uid: PodUid): Promise<void> {
@@ -97,10 +103,8 @@ export class Admissions {
 
   #holders(but: PodUid): readonly PodRecord[] {
     const { list, ports } = this.#deps;
-    return list().filter(
-      (record) =>
-        record.uid !== but && holdsResources(record, ports.resizes.isAllocated(record.uid)),
-    );
+    const isAllocated = (uid: PodUid) => ports.resizes.isAllocated(uid);
+    return list().filter((record) => record.uid !== but && holdsResources(record, isAllocated));
   }
 
   /** Devices last: what is granted need not be given back then. */
@@ -164,7 +168,10 @@ export class Admissions {
 }
 
 /** Whether resources must be kept for the pod; one with an allocation holds it until it ends. */
-function holdsResources({ life, admission }: PodRecord, isAllocated: boolean): boolean {
+function holdsResources(
+  { uid, life, admission }: PodRecord,
+  isAllocated: (uid: PodUid) => boolean,
+): boolean {
   if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
-  return life.kind === "waiting" && (admission.kind === "admitted" || isAllocated);
+  return life.kind === "waiting" && (admission.kind === "admitted" || isAllocated(uid));
 }
