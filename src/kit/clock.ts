@@ -59,19 +59,26 @@ export function sleepWith(
 /** Node's timers cannot hold more than this; longer waits are taken in pieces. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+function longAlarm(delayMs: number, fire: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const arm = (leftMs: number) => {
+    const piece = Math.min(leftMs, LONGEST_TIMER_MS);
+    timer = setTimeout(() => {
+      if (leftMs > piece) arm(leftMs - piece);
+      else fire();
+    }, piece);
+  };
+  arm(delayMs);
+  return () => clearTimeout(timer);
+}
+
 /** The clock of the machine. `phaseMs`: by how much the moments of its coalesced alarms differ from those of other processes. */
 export function createSystemClock({ phaseMs = 0 } = {}): Clock {
   const alarm = (delayMs: number, fire: () => void): (() => void) => {
-    let timer: NodeJS.Timeout;
-    const arm = (leftMs: number) => {
-      const piece = Math.min(Math.max(leftMs, 0), LONGEST_TIMER_MS);
-      timer = setTimeout(() => {
-        if (leftMs > piece) arm(leftMs - piece);
-        else fire();
-      }, piece);
-    };
     // Node cuts off fractions: it would fire up to a millisecond too early, and be asked again.
-    arm(Math.ceil(delayMs));
+    const wholeMs = Math.max(Math.ceil(delayMs), 0);
+    if (wholeMs > LONGEST_TIMER_MS) return longAlarm(wholeMs, fire);
+    const timer = setTimeout(fire, wholeMs);
     return () => clearTimeout(timer);
   };
   const monotonic = () => performance.now() as MonotonicMs;

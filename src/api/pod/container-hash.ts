@@ -21,8 +21,23 @@ const goJson = (value: unknown): string =>
  * image, nothing else. Same as the annotation `io.kubernetes.container.hash` of the Go kubelet, so that
  * containers started by one agent are recognised by the other.
  */
-export function containerHash(container: Pick<Container, "name" | "image">): string {
-  const json = goJson({ image: container.image ?? "", name: container.name });
-  const bytes = new TextEncoder().encode(json);
+export function containerHash({ name, image = "" }: Pick<Container, "name" | "image">): string {
+  // No name of a container holds a blank.
+  const key = `${name} ${image}`;
+  let hash = known.get(key);
+  if (hash === undefined) {
+    hash = hashOf(name, image);
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(key, hash);
+  }
+  return hash;
+}
+
+/** Each plan and each observation asks for those of all its containers, and a node has few different ones. */
+const known = new Map<string, string>();
+const MAX_KNOWN = 1_000;
+
+function hashOf(name: string, image: string): string {
+  const bytes = new TextEncoder().encode(goJson({ image, name }));
   return fnv1a32(`([]uint8)[${bytes.join(" ")}]`).toString(16);
 }

@@ -28,35 +28,27 @@ export async function runProbe(
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
-  let outcome = await probeOnce(ports, request, signal);
-  for (let tries = 1; tries < TRIES && isWorthAnother(outcome); tries += 1) {
-    signal.throwIfAborted();
-    outcome = await probeOnce(ports, request, signal);
-  }
-  return outcome;
-}
-
-function isWorthAnother(outcome: ProbeOutcome): boolean {
-  return outcome.kind === "error" && outcome.final !== true;
-}
-
-async function probeOnce(
-  ports: ProbePorts,
-  request: ProbeRequest,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
   const name = probeHandlerOf(request.probe);
   if (name === undefined) {
     const message = `missing probe handler for ${request.podText}:${request.container.name}`;
     return { kind: "error", message };
   }
-  try {
-    return await callHandler(name, ports, request, signal);
-  } catch (error) {
-    // The node has no descriptors or memory for a connection. Unlike with the Go kubelet no container fails for that.
-    if (isOutside(error, "exhausted")) return { kind: "error", message: error.message };
-    throw error;
+  for (let tries = 1; ; tries += 1) {
+    let outcome: ProbeOutcome;
+    try {
+      outcome = await callHandler(name, ports, request, signal);
+    } catch (error) {
+      // The node has no descriptors or memory for a connection. Unlike with the Go kubelet no container fails for that.
+      if (!isOutside(error, "exhausted")) throw error;
+      outcome = { kind: "error", message: error.message };
+    }
+    if (tries === TRIES || !isWorthAnother(outcome)) return outcome;
+    signal.throwIfAborted();
   }
+}
+
+function isWorthAnother(outcome: ProbeOutcome): boolean {
+  return outcome.kind === "error" && outcome.final !== true;
 }
 
 type Handlers = {
