@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 
 /**
  * Memory before speed in the first ten seconds of an agent (`--optimize-for-size`, until `OwnProcess.letGarbageGather`), and
- * one collection by V8 when it comes to rest. A full collection begins when the heap has grown by 30 % since the last one; V8
+ * one collection by V8 when it comes to rest. A full collection begins when the heap has grown by 60 % since the last one; V8
  * by itself lets it double and more while pods come and go. Most functions run too seldom for what a compiler costs to pay
  * off: none is compiled for its first calls, and Maglev takes those that were called 2,000 times (V8: 400).
  * On the command line these flags would make V8 refuse the compiled code that Node brings for its own modules, and
@@ -11,7 +11,7 @@ import { setFlagsFromString } from "node:v8";
  */
 const AGENT_V8_FLAGS = [
   "--optimize-for-size",
-  "--heap-growing-percent=30",
+  "--heap-growing-percent=60",
   "--memory-reducer-gc-count=1",
   "--no-sparkplug",
   "--invocation-count-for-maglev=2000",
