@@ -134,6 +134,32 @@ test("without waiting a pod is refused at once, and runs without devices that no
   await world.close();
 });
 
+test("a resource of no plugin that the node shows: pods run at once, after a lost checkpoint 2 minutes later at most", async () => {
+  const ofApi = (uid: string) => {
+    const { metadata, ...pod } = podOf(uid, "c=1", "v.com/dongle");
+    return { ...pod, metadata: { ...metadata, annotations: {} } };
+  };
+  const world = await new DeviceWorld().open();
+  world.advertised.set("v.com/dongle", "4");
+  // No checkpoint: it may be the resource of a plugin that has yet to register.
+  assert.equal((await world.grant(ofApi("a"))).kind, "deferred");
+  await world.clock.advance(120_000);
+  assert.deepEqual(await world.grant(ofApi("a")), { kind: "granted" });
+  assert.deepEqual(await world.grant(ofApi("b")), { kind: "granted" });
+  // A plugin of another resource leaves a checkpoint.
+  await world.startPlugin(gpus(1));
+  await world.grant(podOf("gpu", "c=1"));
+  await world.close();
+  await world.open();
+  assert.deepEqual(await world.grant(ofApi("c")), { kind: "granted" });
+  // What is shown as none was offered by a plugin that has gone.
+  world.advertised.set("v.com/dongle", "0");
+  assert.equal((await world.grant(ofApi("d"))).kind, "deferred");
+  await world.clock.advance(120_000);
+  assert.equal((await world.grant(ofApi("d"))).kind, "refused");
+  await world.close();
+});
+
 test("a plugin that refuses: what other plugins gave the pod before is given back at once", async () => {
   const world = await new DeviceWorld().open();
   await world.startPlugin(gpus(2));

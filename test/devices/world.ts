@@ -92,6 +92,8 @@ export class DeviceWorld {
   readonly podEvents: EventText[] = [];
   readonly decisions: Decision[] = [];
   readonly changed: string[] = [];
+  /** Capacity that the node shows. */
+  readonly advertised = new Map<string, string>();
   readonly pods = new Map<PodUid, IdentifiedPod>();
   readonly #options: DevicesOptions;
   #life:
@@ -148,6 +150,7 @@ export class DeviceWorld {
         publish: (news) => news.kind === "devices" && this.changed.push(`${news.uid} ${news.what}`),
       },
       pods: factsOf(() => this.pods.values()),
+      advertised: (resource) => this.advertised.get(resource),
     });
     await this.settled(devices.start());
     devices.adopt(found);

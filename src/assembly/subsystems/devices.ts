@@ -49,7 +49,7 @@ export async function assembleDevices(
       pods: podFacts,
       files: host.files,
       log,
-      advertised: (resource) => node.get()?.status?.capacity?.[resource] !== undefined,
+      advertised: (resource) => node.get()?.status?.capacity?.[resource],
       events: {
         ofNode: (event) => events.ofNode(event),
         ofPod: (pod, event) => events.ofPod(pod, event),

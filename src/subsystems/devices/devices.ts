@@ -10,7 +10,7 @@ import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Container, ResourceStatus } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
-import { isStaticPod, podDisplayName } from "../../api/pod/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
@@ -28,6 +28,7 @@ import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { DeviceAdmission } from "./admission.ts";
 import { alignmentMeasures } from "./alignment-measures.ts";
 import type { DevicePod } from "./device-pod.ts";
+import { ExpectedPlugins } from "./expected-plugins.ts";
 import { Grants } from "./grants.ts";
 import { expectAgain, isReportedHealthy } from "./inventory.ts";
 import { CheckpointStore } from "./ledger/checkpoint-store.ts";
@@ -87,8 +88,8 @@ export interface DevicesDeps {
   /** Notified when a pod's status may have changed (`health`), or the verdict of admission (`admission`). */
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
-  /** Whether the node was last shown to offer the resource, so that its plugin is worth waiting for. */
-  readonly advertised?: (resource: string) => boolean;
+  /** How much of the resource the node was last shown to have; see `ExpectedPlugins`. */
+  readonly advertised?: (resource: string) => string | undefined;
 }
 
 /** A container cannot have its devices now; the message is for the pod's status. */
@@ -110,8 +111,8 @@ export class Devices {
   readonly #grants: Grants;
   readonly #admission: DeviceAdmission;
   readonly #releases: Releases;
+  readonly #expected: ExpectedPlugins;
   readonly #unaccounted = new UnaccountedContainers();
-  #checkpointLost = false;
   #notes: readonly string[] = [];
 
   constructor(options: DevicesOptions, deps: DevicesDeps) {
@@ -125,6 +126,7 @@ export class Devices {
     });
     const state = this.#state;
     this.#store = this.#makeStore();
+    this.#expected = new ExpectedPlugins({ ...deps, deferMs: options.deferMs });
     const recordNodeEvent = deps.events.ofNode;
     this.#plugins = new PluginSide(options, { ...deps, state, recordNodeEvent });
     this.#grants = new Grants({
@@ -135,8 +137,7 @@ export class Devices {
       settleMs: options.deferMs,
       findPlugin: (resource) => this.#plugins.find(resource),
       unaccounted: (resource) => this.#unaccounted.holderOf(resource),
-      expects: (pod, resource) =>
-        options.deferMs > 0 && (isStaticPod(pod) || deps.advertised?.(resource) === true),
+      expects: (pod, resource) => this.#expected.expects(pod, resource),
       saved: () => this.#store.saved(),
       allocSeconds: metrics.histogram(METRICS.kubelet_device_plugin_alloc_duration_seconds),
     });
@@ -160,6 +161,7 @@ export class Devices {
     const { scope, clock } = this.#deps;
     scope.defer("devices", () => this.#close());
     const loaded = await this.#store.load();
+    this.#expected.checkpoint = loaded.kind;
     switch (loaded.kind) {
       case "read": {
         const { holdings, registered, preStart } = loaded.kept;
@@ -173,12 +175,10 @@ export class Devices {
         break;
       }
       case "missing":
-        this.#checkpointLost = true;
         this.#state.beginFresh();
         break;
       case "broken": {
         const { why, keptAs } = loaded;
-        this.#checkpointLost = true;
         const kept = keptAs === undefined ? "it could not be renamed" : `it was kept as ${keptAs}`;
         this.#note(`the checkpoint could not be read (${why}); ${kept}`);
         break;
@@ -209,7 +209,8 @@ export class Devices {
     this.#state.setInventory(
       expectAgain(this.#state.inventory.get(), resources, this.#deps.clock.monotonic()),
     );
-    if (this.#checkpointLost) this.#unaccounted.add(unaccountedContainers(ledger, running));
+    if (this.#expected.checkpoint !== "read")
+      this.#unaccounted.add(unaccountedContainers(ledger, running));
   }
 
   /** Every source has been seen: devices of unknown pods are free. */

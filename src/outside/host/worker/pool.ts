@@ -304,10 +304,11 @@ export class WorkerPool {
   }
 }
 
-/** File system on which a late request probably hangs; undefined when unknown. */
+/** File system on which a late request probably hangs; undefined when unknown, as of a request about no file. */
 function suspectedPlace({ operation, paths }: Job): Place | undefined {
-  if (COLLECTIVE.has(operation) && paths.length > 1) return undefined;
-  return placeOf(paths[0] ?? "/", mountTable());
+  const [path] = paths;
+  if (path === undefined || (COLLECTIVE.has(operation) && paths.length > 1)) return undefined;
+  return placeOf(path, mountTable());
 }
 
 function leaving(): OutsideError {
