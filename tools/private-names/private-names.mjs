@@ -50,6 +50,8 @@ function withPlainNames(text, { places, id }) {
   let plain = "";
   let at = 0;
   for (const [start, end, number] of places) {
+    // Blanking out types moves nothing, or this would cut up another word.
+    if (text[start] !== "#") throw new Error(`no private name at character ${start}`);
     plain += `${text.slice(at, start)}${text.slice(start + 1, end)}$${number}_${id}`;
     at = end;
   }

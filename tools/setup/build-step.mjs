@@ -34,7 +34,8 @@ function sourceDigest() {
     (name) => `tools/${name}`,
   );
   const files = ["package-lock.json", "package.json", "tsconfig.json", ...tools];
-  for (const path of [...files, ...sourceFiles("tools/code-cache"), ...sourceFiles("src")])
+  const folders = ["tools/code-cache", "tools/private-names", "src"];
+  for (const path of [...files, ...folders.flatMap(sourceFiles)])
     hash
       .update(path)
       .update("\0")
