@@ -42,7 +42,7 @@ test("append: lines come back in order, also after a restart, and are written wi
   first.append("one");
   first.append("two");
   assert.equal(await text("/logs/x-00000000.jsonl"), undefined);
-  await clock.advance(200);
+  await clock.advance(50);
   assert.equal(await text("/logs/x-00000000.jsonl"), "one\ntwo\n");
   const second = log();
   assert.deepEqual(await second.open(), ["one", "two"]);

@@ -25,7 +25,7 @@ export interface SegmentLogDeps {
 }
 
 /** Lines wait this long for others before they are written. */
-const FLUSH_MS = 200;
+const FLUSH_MS = 50;
 /** Lines that may wait while the disk does not take them; the oldest go first. */
 const WAITING_LINES = 10_000;
 /** A segment may be longer than it should by the lines that came together; what is longer still is not ours. */
