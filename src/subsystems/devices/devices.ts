@@ -209,8 +209,7 @@ export class Devices {
     this.#state.setInventory(
       expectAgain(this.#state.inventory.get(), resources, this.#deps.clock.monotonic()),
     );
-    if (this.#expected.checkpoint !== "read")
-      this.#unaccounted.add(unaccountedContainers(ledger, running));
+    if (this.#expected.hasNoRecord) this.#unaccounted.add(unaccountedContainers(ledger, running));
   }
 
   /** Every source has been seen: devices of unknown pods are free. */

@@ -26,6 +26,11 @@ export class ExpectedPlugins {
     this.#startedAt = deps.clock.monotonic();
   }
 
+  /** Whether there was no checkpoint to tell which plugins were here, and who had their devices. */
+  get hasNoRecord(): boolean {
+    return this.checkpoint !== "read";
+  }
+
   /** Whether a plugin may still come that offers the resource. */
   expects(pod: IdentifiedPod, resource: string): boolean {
     const { clock, deferMs, advertised } = this.#deps;
