@@ -17,7 +17,6 @@ import { brotliCompressSync } from "node:zlib";
 import { build } from "esbuild";
 import { PROGRAMS as CACHED_PROGRAMS, writeCodeCache } from "./code-cache/code-cache.mjs";
 import { isLazyModule, lazyModules } from "./lazy-modules.mjs";
-import { plainPrivateNames } from "./private-names/private-names.mjs";
 import { rarePackages } from "./rare-packages.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -115,7 +114,6 @@ export async function programFiles() {
     const options = programOptions(join(ROOT, "src", entry), join(DIST, `${name}.cjs`));
     options.banner.js += banner;
     options.plugins.unshift(plugin);
-    if (name === "agent") options.plugins.push(plainPrivateNames(join(ROOT, "src")));
     return [`${name}.cjs`, options];
   });
   const main = withPrograms(programOptions(PROGRAM, join(DIST, "nodelet.cjs")));

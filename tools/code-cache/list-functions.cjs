@@ -3,7 +3,6 @@
 // The parser is the one that Node has for its own use: a build needs no package for it.
 const { readFileSync } = require("node:fs");
 const acorn = require("internal/deps/acorn/acorn/dist/acorn");
-const { sourceName } = require("../private-names/private-names.mjs");
 
 const FUNCTIONS = new Set(["ArrowFunctionExpression", "FunctionDeclaration", "FunctionExpression"]);
 const CLASSES = new Set(["ClassDeclaration", "ClassExpression"]);
@@ -65,10 +64,8 @@ function nameFor(parent, key) {
         : key === "value"
           ? parent.key
           : undefined;
-  const name = target?.type === "MemberExpression" ? target.property.name : target?.name;
-  if (name !== undefined) return sourceName(name);
-  const value = target?.type === "MemberExpression" ? undefined : target?.value;
-  return typeof value === "string" ? value : undefined;
+  if (target?.type === "MemberExpression") return target.property.name;
+  return target?.name ?? (typeof target?.value === "string" ? target.value : undefined);
 }
 
 /** The last offset that belongs to the function itself, and to none inside it. */

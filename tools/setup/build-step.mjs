@@ -34,8 +34,7 @@ function sourceDigest() {
     (name) => `tools/${name}`,
   );
   const files = ["package-lock.json", "package.json", "tsconfig.json", ...tools];
-  const folders = ["tools/code-cache", "tools/private-names", "src"];
-  for (const path of [...files, ...folders.flatMap(sourceFiles)])
+  for (const path of [...files, ...sourceFiles("tools/code-cache"), ...sourceFiles("src")])
     hash
       .update(path)
       .update("\0")
