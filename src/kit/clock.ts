@@ -59,6 +59,7 @@ export function sleepWith(
 /** Node's timers cannot hold more than this; longer waits are taken in pieces. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** An alarm that needs more than one timer. */
 function longAlarm(delayMs: number, fire: () => void): () => void {
   let timer: NodeJS.Timeout;
   const arm = (leftMs: number) => {

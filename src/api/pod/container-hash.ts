@@ -16,6 +16,10 @@ const GO_ESCAPES: ReadonlyMap<string, string> = new Map([
 const goJson = (value: unknown): string =>
   JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => GO_ESCAPES.get(c) ?? c);
 
+/** Each plan and each observation asks for the hashes of all its containers, and a node has few different ones. */
+const known = new Map<string, string>();
+const MAX_KNOWN = 1_000;
+
 /**
  * The hash of what makes a container need a new start, as lower case hex without padding: name and
  * image, nothing else. Same as the annotation `io.kubernetes.container.hash` of the Go kubelet, so that
@@ -32,10 +36,6 @@ export function containerHash({ name, image = "" }: Pick<Container, "name" | "im
   }
   return hash;
 }
-
-/** Each plan and each observation asks for those of all its containers, and a node has few different ones. */
-const known = new Map<string, string>();
-const MAX_KNOWN = 1_000;
 
 function hashOf(name: string, image: string): string {
   const bytes = new TextEncoder().encode(goJson({ image, name }));

@@ -47,7 +47,8 @@ export function prerequisitesPort(
         { path: paths.plugins, mode: POD_FOLDER_MODE },
         { path: paths.logs, mode: LOG_FOLDER_MODE },
       ]);
-      if (missing.at(-1)) deps.logs.folderMade(pod);
+      const isLogFolderNew = missing.at(-1) === true;
+      if (isLogFolderNew) deps.logs.folderMade(pod);
     },
     removeDirectories: async (pod) => {
       const paths = podPaths(roots, pod);

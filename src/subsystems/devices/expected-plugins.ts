@@ -42,7 +42,7 @@ export class ExpectedPlugins {
     // Whoever adds a resource to the status shows some.
     if (Number.parseFloat(amount) === 0) return true;
     if (this.checkpoint === "missing") return clock.monotonic() - this.#startedAt < deferMs;
-    // The amounts are those of before.
+    // When a checkpoint cannot be read, the node still shows the amounts that its plugins offered.
     return this.checkpoint === "broken";
   }
 }
