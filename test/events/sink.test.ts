@@ -264,40 +264,60 @@ async function writeTimes(
   return at;
 }
 
-test("Protected: what tells of a start is written when no other pod has started for a second", async () => {
+/** As many pods as are told of at once so that their starts are not sent after 200 ms. */
+const MANY = ["a", "b", "c", "d", "e", "f", "g"];
+
+test("Protected: what tells of many starts is written when no other pod has started for a second", async () => {
+  const world = await EventWorld.start();
+  const at = await writeTimes(world, async (told) => {
+    for (const name of MANY) told(name, STARTED);
+    await world.clock.advance(600);
+    told("later", STARTED);
+    await world.clock.advance(600);
+    told("other", MOUNT);
+  });
+  const starts = [...MANY, "later"].map((name) => [name, 1.6]);
+  assert.deepEqual(at, { ...Object.fromEntries(starts), other: 1.2 });
+});
+
+test("Protected: what tells of the start of a pod or two is written after 200 ms", async () => {
   const world = await EventWorld.start();
   const at = await writeTimes(world, async (told) => {
     told("a", STARTED);
-    await world.clock.advance(600);
+    await world.clock.advance(100);
     told("b", STARTED);
     await world.clock.advance(600);
-    told("c", MOUNT);
+    told("c", STARTED);
   });
-  assert.deepEqual(at, { a: 1.6, b: 1.6, c: 1.2 });
+  assert.deepEqual(at, { a: 0.3, b: 0.3, c: 0.9 });
 });
 
 test("Protected: starts that never cease defer it for ten seconds", async () => {
   const world = await EventWorld.start();
   const at = await writeTimes(world, async (told) => {
-    for (let i = 0; i < 40; i += 1) {
+    for (let i = 0; i < 200; i += 1) {
       told(`p${i}`, STARTED);
-      await world.clock.advance(500);
+      await world.clock.advance(100);
     }
   });
-  // The last one came at 19.5 s; by 20.5 s it is quiet.
-  const due = (i: number) => Math.min(i * 0.5 + 10, 20.5);
-  assert.deepEqual(at, Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, due(i)])));
+  // The last one came at 19.9 s; by 20.9 s it is quiet.
+  const due = (i: number) => Math.min((i * 100 + 10_000) / 1_000, 20.9);
+  assert.deepEqual(
+    at,
+    Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`p${i}`, due(i)])),
+  );
 });
 
 test("Protected: a failure of the pod takes its start along", async () => {
   const world = await EventWorld.start();
   const at = await writeTimes(world, async (told) => {
-    told("a", STARTED);
-    told("b", STARTED);
+    for (const name of MANY) told(name, STARTED);
+    told("failing", STARTED);
     await world.clock.advance(500);
-    told("a", MOUNT);
+    told("failing", MOUNT);
   });
-  assert.deepEqual(at, { a: 0.5, b: 1 });
+  const starts = MANY.map((name) => [name, 1]);
+  assert.deepEqual(at, { ...Object.fromEntries(starts), failing: 0.5 });
 });
 
 test("Protected: of counts that wait only the latest is sent, and all are accounted for", async () => {

@@ -23,11 +23,11 @@ test("a pod of the API runs, is exec'd into, is deleted, and leaves nothing", { 
     assert.equal(reported, "hello from inside\n");
     const logs = await node.server.kubectl(["logs", "web"]);
     assert.equal(typeof logs, "string");
-    const events = await node.get<{ items: readonly CoreEvent[] }>(
-      "/api/v1/namespaces/default/events",
-    );
-    const reasons = (events?.items ?? []).map(({ reason }) => reason);
-    assert.ok(reasons.includes("Started"), `events: ${reasons.join(" ")}`);
+    const events = "/api/v1/namespaces/default/events";
+    await node.agent.until("the start is told", async () => {
+      const told = await node.get<{ items: readonly CoreEvent[] }>(events);
+      return told?.items.some(({ reason }) => reason === "Started") === true;
+    });
     await node.server.kubectl(["delete", "pod", "web", "--wait=false"]);
     const goneMs = await node.agent.until(
       "the pod is gone",

@@ -33,9 +33,8 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   );
   assert.match(await k("apply", "-f", "/tmp/web.yaml"), /pod\/web unchanged/);
   assert.match(await k("get", "pods", "-o", "wide"), /^web +1\/1 +Running +0 +\d+s +10\.85\./m);
-  const described = await k("describe", "pod", "web");
+  const described = await kubectl.until(["describe", "pod", "web"], /Normal +Started .*kubelet/);
   assert.match(described, /^Status: +Running$/m);
-  assert.match(described, /Normal +Started .*kubelet/);
   assert.match(described, /Normal +Scheduled .*default-scheduler/);
   assert.match(await k("get", "events"), /Started +pod\/web/);
   assert.match(await k("logs", "web", "--tail=1"), /^line \d+$/m);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
 import type { NodeBox } from "../cli/node-box.ts";
 
@@ -58,6 +59,17 @@ export class Kubectl {
     this.transcript.push(`$ kubectl ${args.join(" ")}`, reported.trimEnd());
     assert.equal(result.code, code, `kubectl ${args.join(" ")}: ${reported}`);
     return reported;
+  }
+
+  /** Runs a command again until it reports what is expected: events are sent up to a second after a pod is ready. */
+  async until(args: readonly string[], expected: RegExp): Promise<string> {
+    const deadline = performance.now() + 15_000;
+    for (;;) {
+      const reported = await this.run(args);
+      if (expected.test(reported)) return reported;
+      assert.ok(performance.now() < deadline, `kubectl ${args.join(" ")}: ${reported}`);
+      await sleep(200);
+    }
   }
 
   spawn(args: readonly string[]) {

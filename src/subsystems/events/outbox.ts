@@ -83,6 +83,10 @@ export class Outbox {
     return this.#first.size + this.#ordinary.size + this.#deferred.size;
   }
 
+  get deferred(): number {
+    return this.#deferred.size;
+  }
+
   /** Since when the oldest deferred entry has been waiting. */
   get deferredSince(): number | undefined {
     const [oldest] = this.#deferred.values();

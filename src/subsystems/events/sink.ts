@@ -41,6 +41,9 @@ export interface SinkDeps {
  * pods, the API server's work and the agent's for an event would delay the next pod.
  */
 const QUIET_MS = 1_000;
+/** As few deferred events as this, a pod or two, delay nobody: they are written while the user who made the pod looks. */
+const FEW_DEFERRED = 6;
+const FEW_QUIET_MS = 200;
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };
 /** Consecutive failed writes before it is logged again. */
 const SAY_EVERY = 20;
@@ -124,7 +127,7 @@ export class Sink {
     const now = this.#deps.clock.monotonic();
     if (outbox.release(now - MAX_DEFERRED_MS, now)) this.#deps.spool.changed();
     const next = outbox.take();
-    if (next || now < this.#lastDeferred + QUIET_MS) return next;
+    if (next || now < this.#quietAt()) return next;
     outbox.releaseOldest(now);
     return outbox.take();
   }
@@ -133,8 +136,14 @@ export class Sink {
   #untilReleaseMs(): number {
     const since = this.#outbox.deferredSince;
     if (since === undefined) return Number.POSITIVE_INFINITY;
-    const at = Math.min(this.#lastDeferred + QUIET_MS, since + MAX_DEFERRED_MS);
+    const at = Math.min(this.#quietAt(), since + MAX_DEFERRED_MS);
     return Math.max(1, at - this.#deps.clock.monotonic());
+  }
+
+  /** When the start of pods counts as over, if nothing more is told of one. */
+  #quietAt(): number {
+    const isFew = this.#outbox.deferred <= FEW_DEFERRED;
+    return this.#lastDeferred + (isFew ? FEW_QUIET_MS : QUIET_MS);
   }
 
   #releaseAll(): void {
