@@ -112,8 +112,11 @@ export class MetricsRegistry {
     const count = (entry: HistogramEntry, value: number) => {
       entry.sum += value;
       entry.count += 1;
-      const at = bounds.findIndex((bound) => value <= bound);
-      if (at >= 0) entry.counts[at] = (entry.counts[at] ?? 0) + 1;
+      for (let at = 0; at < bounds.length; at += 1)
+        if (value <= (bounds[at] ?? 0)) {
+          entry.counts[at] = (entry.counts[at] ?? 0) + 1;
+          return;
+        }
     };
     return {
       observe: (value, labels) => {

@@ -66,16 +66,20 @@ function diffList(
 /** Whether two JSON values are equal; undefined counts as missing. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
-  if (Array.isArray(a) && Array.isArray(b)) return isSameList(a, b);
-  if (!isTree(a) || !isTree(b)) return false;
-  // Statuses are compared often: nothing is made for it that has to be collected, and no list of keys.
-  for (const key in a) if (!isSame(a[key], b[key])) return false;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a)) return Array.isArray(b) && isSameList(a, b);
+  return !Array.isArray(b) && isSameTree(a as Tree, b as Tree);
+}
+
+/** Statuses are compared often: nothing is made for it that has to be collected, and nothing is called for equal leaves. */
+function isSameTree(a: Tree, b: Tree): boolean {
+  for (const key in a) if (a[key] !== b[key] && !isSame(a[key], b[key])) return false;
   for (const key in b) if (a[key] === undefined && b[key] !== undefined) return false;
   return true;
 }
 
 function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i += 1) if (!isSame(a[i], b[i])) return false;
+  for (let i = 0; i < a.length; i += 1) if (a[i] !== b[i] && !isSame(a[i], b[i])) return false;
   return true;
 }

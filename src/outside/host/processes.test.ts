@@ -82,11 +82,14 @@ test("readOpenFiles counts the descriptors of a process, and which are sockets",
   assert.equal(readOpenFiles(2 ** 30), undefined);
 });
 
-test("readOpenFiles counts again what is known where the number of descriptors is another", (t) => {
-  const child = spawn("sleep", ["60"], { stdio: ["ignore", "ignore", "ignore"] });
+test("readOpenFiles counts again what is known where the number of descriptors is another", async (t) => {
+  const child = spawn("cat", { stdio: ["pipe", "pipe", "ignore"] });
   t.after(() => child.kill("SIGKILL"));
   const { pid } = child;
   assert.ok(pid);
+  // Once it answers it has closed the libraries that it opened when it started.
+  child.stdin.write("started\n");
+  await once(child.stdout, "data");
   const open = readOpenFiles(pid);
   assert.ok(open && open.descriptors > 0);
   const known = { descriptors: open.descriptors, sockets: 99 };

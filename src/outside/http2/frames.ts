@@ -133,20 +133,16 @@ export class Http2FrameReader {
     return end;
   }
 
+  // Bytes are read one by one: the methods of buffers, and any function of ours, cost several times as much while they are not compiled.
   #deliver(head: Buffer, at: number, payload: Buffer): void {
-    const high = ((byteAt(head, at + 5) & 0x7f) << 8) | byteAt(head, at + 6);
-    const streamId = (high << 16) | (byteAt(head, at + 7) << 8) | byteAt(head, at + 8);
-    this.#sink.frame(byteAt(head, at + 3), byteAt(head, at + 4), streamId, payload);
+    const high = (((head[at + 5] ?? 0) & 0x7f) << 8) | (head[at + 6] ?? 0);
+    const streamId = (high << 16) | ((head[at + 7] ?? 0) << 8) | (head[at + 8] ?? 0);
+    this.#sink.frame(head[at + 3] ?? 0, head[at + 4] ?? 0, streamId, payload);
   }
 }
 
-/** Cheaper than the methods of buffers while it is not compiled. */
-function byteAt(bytes: Uint8Array, at: number): number {
-  return bytes[at] ?? 0;
-}
-
 function lengthAt(bytes: Buffer, at: number, maxBytes: number): number {
-  const length = (byteAt(bytes, at) << 16) | (byteAt(bytes, at + 1) << 8) | byteAt(bytes, at + 2);
+  const length = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
   if (length > maxBytes)
     throw new Http2Error(CODE.frameSize, `a frame of ${length} bytes, more than ${maxBytes}`);
   return length;
@@ -166,12 +162,18 @@ export class Http2FrameWriter {
   add(type: number, flags: number, streamId: number, payload: Uint8Array): this {
     const { bytes } = this;
     const at = this.#at;
-    bytes.writeUIntBE(payload.length, at, 3);
+    const { length } = payload;
+    bytes[at] = length >> 16;
+    bytes[at + 1] = length >> 8;
+    bytes[at + 2] = length;
     bytes[at + 3] = type;
     bytes[at + 4] = flags;
-    bytes.writeUInt32BE(streamId, at + 5);
+    bytes[at + 5] = streamId >> 24;
+    bytes[at + 6] = streamId >> 16;
+    bytes[at + 7] = streamId >> 8;
+    bytes[at + 8] = streamId;
     bytes.set(payload, at + FRAME_HEAD_BYTES);
-    this.#at = at + FRAME_HEAD_BYTES + payload.length;
+    this.#at = at + FRAME_HEAD_BYTES + length;
     return this;
   }
 }
