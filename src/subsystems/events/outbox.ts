@@ -83,7 +83,8 @@ export class Outbox {
     return this.#first.size + this.#ordinary.size + this.#deferred.size;
   }
 
-  get deferred(): number {
+  /** How many entries are deferred. */
+  get deferredCount(): number {
     return this.#deferred.size;
   }
 

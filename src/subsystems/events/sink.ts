@@ -41,7 +41,7 @@ export interface SinkDeps {
  * pods, the API server's work and the agent's for an event would delay the next pod.
  */
 const QUIET_MS = 1_000;
-/** As few deferred events as this, a pod or two, delay nobody: they are written while the user who made the pod looks. */
+/** So few deferred events, of one or two pods, delay no other pod: `kubectl describe` right after the start is to show them. */
 const FEW_DEFERRED = 6;
 const FEW_QUIET_MS = 200;
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };
@@ -140,9 +140,9 @@ export class Sink {
     return Math.max(1, at - this.#deps.clock.monotonic());
   }
 
-  /** When the start of pods counts as over, if nothing more is told of one. */
+  /** When deferred events are released, if no other one is added until then. */
   #quietAt(): number {
-    const isFew = this.#outbox.deferred <= FEW_DEFERRED;
+    const isFew = this.#outbox.deferredCount <= FEW_DEFERRED;
     return this.#lastDeferred + (isFew ? FEW_QUIET_MS : QUIET_MS);
   }
 
