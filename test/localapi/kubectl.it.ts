@@ -118,11 +118,7 @@ async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   await kubectl.run(["cordon", name]);
   const image = "--image=localhost/nodelet/hello:1";
   await kubectl.run(["run", "waiting", image, "--image-pull-policy=Never", "--restart=Never"]);
-  const deadline = performance.now() + 30_000;
-  while (!/FailedScheduling .*were unschedulable/.test(await kubectl.run(["get", "events"]))) {
-    assert.ok(performance.now() < deadline, "nobody reported why the pod waits");
-    await sleep(200);
-  }
+  await kubectl.until(["get", "events"], /FailedScheduling .*were unschedulable/);
   await kubectl.run(["uncordon", name]);
   await kubectl.run(["wait", "--for=condition=Ready", "pod/waiting", "--timeout=30s"]);
   await kubectl.run(["delete", "pod", "waiting", "--now"]);
@@ -143,12 +139,8 @@ async function debugged(kubectl: Kubectl): Promise<void> {
     "-c",
     "echo looked; sleep 600",
   ]);
-  const deadline = performance.now() + 30_000;
   const path = "jsonpath={.status.ephemeralContainerStatuses[0].state.running.startedAt}";
-  while (!/\d{4}-/.test(await kubectl.run(["get", "pod", "web", "-o", path]))) {
-    assert.ok(performance.now() < deadline, "the ephemeral container does not run");
-    await sleep(200);
-  }
+  await kubectl.until(["get", "pod", "web", "-o", path], /\d{4}-/);
   assert.match(await kubectl.run(["logs", "web", "-c", "looker"]), /^looked$/m);
   assert.match(await kubectl.run(["exec", "web", "-c", "looker", "--", "hostname"]), /^web$/m);
 }

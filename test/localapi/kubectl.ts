@@ -61,9 +61,9 @@ export class Kubectl {
     return reported;
   }
 
-  /** Runs a command again until it reports what is expected: events are sent up to a second after a pod is ready. */
+  /** Runs a command again, for 30 s at most, until it reports what is expected. */
   async until(args: readonly string[], expected: RegExp): Promise<string> {
-    const deadline = performance.now() + 15_000;
+    const deadline = performance.now() + 30_000;
     for (;;) {
       const reported = await this.run(args);
       if (expected.test(reported)) return reported;
