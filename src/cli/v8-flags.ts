@@ -4,9 +4,9 @@ import { setFlagsFromString } from "node:v8";
 /**
  * Memory before speed in the first ten seconds of an agent (`--optimize-for-size`, until `OwnProcess.letGarbageGather`), and
  * one collection by V8 when it comes to rest. A full collection begins when the heap has grown by 60 % since the last one; V8
- * by itself lets it double and more while pods come and go. Sparkplug compiles what is called more than a few times, as V8
- * does; most functions run too seldom for what the other compilers cost to pay off: Maglev takes those that were called 800
- * times (V8: 400), and Turbofan none.
+ * by itself lets it double and more while pods come and go. Sparkplug compiles functions after a few calls, as in V8 by
+ * itself. Most run too seldom for the cost of an optimizing compiler to pay off: Maglev compiles those that were called 800
+ * times (V8: 400), Turbofan none.
  * On the command line these flags would make V8 refuse the compiled code that Node brings for its own modules, and
  * compile all of them at the start.
  */

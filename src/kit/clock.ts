@@ -76,7 +76,7 @@ function longAlarm(delayMs: number, fire: () => void): () => void {
 /** Milliseconds that `process.hrtime` is ahead of `performance.now()`. */
 const HRTIME_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
-/** `performance.now()`, which takes several times as long while it is not compiled: it is called hundreds of times for a pod. */
+/** As `performance.now()`, which takes several times as long in V8's interpreter; a starting pod needs it hundreds of times. */
 function monotonicMs(): MonotonicMs {
   return (Number(process.hrtime.bigint()) / 1e6 - HRTIME_AHEAD_MS) as MonotonicMs;
 }

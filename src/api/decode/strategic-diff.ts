@@ -71,7 +71,7 @@ export function isSame(a: unknown, b: unknown): boolean {
   return !Array.isArray(b) && isSameTree(a as Tree, b as Tree);
 }
 
-/** Statuses are compared often: nothing is made for it that has to be collected, and nothing is called for equal leaves. */
+/** Statuses are compared often: no objects are allocated for it, and no function is called for equal fields. */
 function isSameTree(a: Tree, b: Tree): boolean {
   for (const key in a) if (a[key] !== b[key] && !isSame(a[key], b[key])) return false;
   for (const key in b) if (a[key] === undefined && b[key] !== undefined) return false;
