@@ -73,12 +73,15 @@ function longAlarm(delayMs: number, fire: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** Taken once: the global `process` is a getter, and looking something up in it is slow. */
+const hrtimeNanos = process.hrtime.bigint;
+
 /** Milliseconds that `process.hrtime` is ahead of `performance.now()`. */
-const HRTIME_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+const HRTIME_AHEAD_MS = Number(hrtimeNanos()) / 1e6 - performance.now();
 
 /** As `performance.now()`, which takes several times as long in V8's interpreter; a starting pod needs it hundreds of times. */
 function monotonicMs(): MonotonicMs {
-  return (Number(process.hrtime.bigint()) / 1e6 - HRTIME_AHEAD_MS) as MonotonicMs;
+  return (Number(hrtimeNanos()) / 1e6 - HRTIME_AHEAD_MS) as MonotonicMs;
 }
 
 /** The clock of the machine. `phaseMs`: by how much the moments of its coalesced alarms differ from those of other processes. */
