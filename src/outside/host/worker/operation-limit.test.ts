@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
-import { LIMITS_WITHOUT_CPU, limitOperation } from "./operation-limit.ts";
+import { LIMITS_WITHOUT_CPU, limitOperation, lookAfterReads } from "./operation-limit.ts";
 
 const LIMIT_MS = 10_000;
 
@@ -42,3 +42,35 @@ test("limitOperation: an answer that has arrived at the limit is read first", as
   await clock.advance(LIMIT_MS * 10);
   assert.equal(gaveUp, false);
 });
+
+/** What is found of a worker that looks blocked or not, as `looks` say; its answer arrives at the look `answeredAtLook`. */
+async function foundBy(looks: readonly boolean[], answeredAtLook?: number): Promise<unknown> {
+  const clock = new SimClock();
+  let count = 0;
+  let found: boolean | "nothing" = "nothing";
+  const isBlocked = () => {
+    const seen = looks[count];
+    count += 1;
+    assert.ok(seen !== undefined, "looked more often than expected");
+    // The answer is there, and is read with the next events.
+    if (count === answeredAtLook) clock.alarm(0, cancel);
+    return seen;
+  };
+  const cancel = lookAfterReads({ clock, isBlocked, afterMs: 500 }, (result) => {
+    found = result;
+  });
+  await clock.advance(5_000);
+  assert.equal(count, looks.length);
+  return found;
+}
+
+test("lookAfterReads: one that runs is not blocked", async () =>
+  assert.equal(await foundBy([false]), false));
+
+test("lookAfterReads: one that looks blocked is looked at again", async () => {
+  assert.equal(await foundBy([true, true]), true);
+  assert.equal(await foundBy([true, false]), false);
+});
+
+test("lookAfterReads: one that had just answered is not judged", async () =>
+  assert.equal(await foundBy([true], 1), "nothing"));

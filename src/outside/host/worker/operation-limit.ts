@@ -27,6 +27,31 @@ export function afterReads(
   return () => cancel();
 }
 
+/** What to look at after a time. */
+export interface Look {
+  readonly clock: Pick<Clock, "alarm">;
+  readonly isBlocked: () => boolean;
+  /** In milliseconds. */
+  readonly afterMs: number;
+}
+
+/**
+ * Calls `judge` after a time with whether a worker is blocked, once what has arrived by then is read. One that has just
+ * answered waits for the next request, which looks the same: between the last read and the look, this process may have been
+ * without a CPU. So a worker that looks blocked is looked at again after another read, which finds such an answer. The result
+ * cancels it.
+ */
+export function lookAfterReads(
+  { clock, isBlocked, afterMs }: Look,
+  judge: (isBlocked: boolean) => void,
+): () => void {
+  let cancel = afterReads(clock, afterMs, () => {
+    if (!isBlocked()) judge(false);
+    else cancel = afterReads(clock, 0, () => judge(isBlocked()));
+  });
+  return () => cancel();
+}
+
 /**
  * Calls `giveUp` when an operation has run into its limit: its worker waits in a system call, or has not answered for
  * `LIMITS_WITHOUT_CPU` times as long. The result cancels it.
@@ -35,13 +60,14 @@ export function limitOperation(operation: LimitedOperation, giveUp: () => void):
   const { clock, process, limitMs } = operation;
   let limits = 0;
   let cancel = () => {};
-  const judge = () => {
+  const judge = (isBlocked: boolean) => {
     limits += 1;
-    if (limits >= LIMITS_WITHOUT_CPU || process.isBlocked()) giveUp();
+    if (limits >= LIMITS_WITHOUT_CPU || isBlocked) giveUp();
     else arm();
   };
   const arm = () => {
-    cancel = afterReads(clock, limitMs, judge);
+    const look = { clock, isBlocked: () => process.isBlocked(), afterMs: limitMs };
+    cancel = lookAfterReads(look, judge);
   };
   arm();
   return () => cancel();

@@ -2,7 +2,7 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { mountTable } from "../mounts/mounts.ts";
-import { afterReads, limitOperation } from "./operation-limit.ts";
+import { limitOperation, lookAfterReads } from "./operation-limit.ts";
 import { COLLECTIVE, OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import { isWithin, type Place, placeOf } from "./unanswered.ts";
 import { UNDOING, type UnansweredPlaces } from "./unanswered-places.ts";
@@ -69,6 +69,11 @@ interface Work {
   readonly beganAt: MonotonicMs;
   pace: Pace;
   cancelAlarms: () => void;
+}
+
+/** What was seen when a request had waited for a while. */
+interface Look {
+  readonly isOneBlocked: boolean;
 }
 
 interface Slot {
@@ -151,16 +156,20 @@ export class WorkerPool {
     return count;
   }
 
-  /** Hands waiting requests to workers that are free; `isTimeUp` when none was for a while. */
-  #dispatch(isTimeUp = false): void {
+  /** Hands waiting requests to workers that are free; `look` when none was for a while. */
+  #dispatch(look?: Look): void {
+    let growth = look;
     for (let at = 0; at < this.#waiting.length; ) {
       const job = this.#waiting[at] as Job;
       if (this.#waitsForLate(job)) {
         at += 1;
         continue;
       }
-      const slot = this.#freeSlot(job, isTimeUp);
+      const { size } = this.#slots;
+      const slot = this.#freeSlot(job, growth);
       if (!slot) break;
+      // Starting one takes this process long enough for others to become free.
+      if (this.#slots.size > size) growth = undefined;
       this.#waiting.splice(at, 1);
       const refused = this.#refusal(job);
       if (refused) job.reject(refused);
@@ -180,22 +189,22 @@ export class WorkerPool {
     return false;
   }
 
-  #freeSlot(job: Job, isTimeUp: boolean): Slot | undefined {
+  #freeSlot(job: Job, look: Look | undefined): Slot | undefined {
     for (const slot of this.#slots) if (slot.work === undefined) return slot;
     const walking = this.#count("walking");
     const active = this.#count("quick") + Math.max(0, walking - MAX_WALKS);
     if (active >= MAX_ACTIVE) return undefined;
     if (active === 0 && walking === 0) return this.#start();
-    const now = this.#deps.clock.monotonic();
-    if (!isTimeUp || now - job.queuedAt < GROW_AFTER_MS) return undefined;
-    return active === 0 || this.#isOneBlocked(now) ? this.#start() : undefined;
+    if (!look || this.#deps.clock.monotonic() - job.queuedAt < GROW_AFTER_MS) return undefined;
+    return active === 0 || look.isOneBlocked ? this.#start() : undefined;
   }
 
   /**
    * Whether a worker has been at a request for a while and is blocked there, or is late at a file system of its own:
    * the server behind it may have others, each of which would take the only free worker.
    */
-  #isOneBlocked(now: MonotonicMs): boolean {
+  #isOneBlocked(): boolean {
+    const now = this.#deps.clock.monotonic();
     for (const { work, process } of this.#slots) {
       if (work?.pace.kind === "late" && work.pace.at?.below) return true;
       const isLong = work?.pace.kind === "quick" && now - work.beganAt >= BLOCKED_AFTER_MS;
@@ -208,10 +217,13 @@ export class WorkerPool {
   #growLater(): void {
     const [oldest] = this.#waiting;
     if (!oldest || this.#cancelGrow) return;
-    const leftMs = GROW_AFTER_MS - (this.#deps.clock.monotonic() - oldest.queuedAt);
-    this.#cancelGrow = afterReads(this.#deps.clock, Math.max(leftMs, BLOCKED_AFTER_MS), () => {
+    const { clock } = this.#deps;
+    const leftMs = GROW_AFTER_MS - (clock.monotonic() - oldest.queuedAt);
+    const afterMs = Math.max(leftMs, BLOCKED_AFTER_MS);
+    const isBlocked = () => this.#isOneBlocked();
+    this.#cancelGrow = lookAfterReads({ clock, isBlocked, afterMs }, (isOneBlocked) => {
       this.#cancelGrow = undefined;
-      this.#dispatch(true);
+      this.#dispatch({ isOneBlocked });
     });
   }
 
@@ -251,16 +263,15 @@ export class WorkerPool {
   #arm(slot: Slot, work: Work): void {
     const { clock } = this.#deps;
     work.cancelAlarms();
+    const look = { clock, isBlocked: () => slot.process.isBlocked(), afterMs: LATE_MS };
     let cancelLate = () => {};
-    const checkLate = () => {
-      const { isReady } = slot.process;
-      const isBlocked = slot.process.isBlocked();
+    const judge = (isBlocked: boolean) => {
       if (isBlocked) work.pace = { kind: "late", at: suspectedPlace(work.job) };
-      else if (isReady) work.pace = { kind: "walking" };
-      if (!isBlocked) cancelLate = afterReads(clock, LATE_MS, checkLate);
+      else if (slot.process.isReady) work.pace = { kind: "walking" };
+      if (!isBlocked) cancelLate = lookAfterReads(look, judge);
       this.#dispatch();
     };
-    cancelLate = afterReads(clock, LATE_MS, checkLate);
+    cancelLate = lookAfterReads(look, judge);
     const limitMs = OPERATION_LIMITS_MS[work.job.operation];
     const limited = { clock, process: slot.process, limitMs };
     const cancelLimit = limitOperation(limited, () => this.#giveUp(slot, work));
