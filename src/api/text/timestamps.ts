@@ -13,16 +13,8 @@ const NANOS_PER_SECOND = 1_000_000_000n;
 const clamp = (ms: number): number =>
   Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, FIRST_MS), LAST_MS);
 
-/** The last text that was made: most times of a moment are of the same second. */
-let last = { second: Number.NaN, text: "" };
-
 /** `2026-01-02T03:04:05` of a time, without zone. */
-function wholeSeconds(ms: number): string {
-  const second = Math.floor(clamp(ms) / 1000);
-  if (second !== last.second)
-    last = { second, text: new Date(second * 1000).toISOString().slice(0, 19) };
-  return last.text;
-}
+const wholeSeconds = (ms: number): string => new Date(clamp(ms)).toISOString().slice(0, 19);
 
 /** `2026-01-02T03:04:05Z`, as `metav1.Time` is written; what is finer is cut off. */
 export const rfc3339 = (wall: WallMs): string => `${wholeSeconds(wall)}Z`;
