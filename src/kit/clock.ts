@@ -73,7 +73,7 @@ function longAlarm(delayMs: number, fire: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Taken once: the global `process` is a getter, and looking something up in it is slow. */
+/** Looked up once: the global `process` is a getter, and V8 finds its properties slowly. */
 const hrtimeNanos = process.hrtime.bigint;
 
 /** Milliseconds that `process.hrtime` is ahead of `performance.now()`. */

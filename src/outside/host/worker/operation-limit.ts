@@ -27,7 +27,7 @@ export function afterReads(
   return () => cancel();
 }
 
-/** What to look at after a time. */
+/** When to look whether a worker is blocked, and how. */
 export interface Look {
   readonly clock: Pick<Clock, "alarm">;
   readonly isBlocked: () => boolean;

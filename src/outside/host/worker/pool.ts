@@ -71,9 +71,10 @@ interface Work {
   cancelAlarms: () => void;
 }
 
-/** What was seen when a request had waited for a while. */
-interface Look {
-  readonly isOneBlocked: boolean;
+/** A worker may be started, because a request has waited for a while. */
+interface Growth {
+  /** Also beside workers that are active: one of them is blocked. */
+  readonly besideActive: boolean;
 }
 
 interface Slot {
@@ -156,9 +157,9 @@ export class WorkerPool {
     return count;
   }
 
-  /** Hands waiting requests to workers that are free; `look` when none was for a while. */
-  #dispatch(look?: Look): void {
-    let growth = look;
+  /** Hands waiting requests to workers that are free; with `growth` to one that is started, too. */
+  #dispatch(growth?: Growth): void {
+    let mayGrow = growth;
     for (let at = 0; at < this.#waiting.length; ) {
       const job = this.#waiting[at] as Job;
       if (this.#waitsForLate(job)) {
@@ -166,10 +167,10 @@ export class WorkerPool {
         continue;
       }
       const { size } = this.#slots;
-      const slot = this.#freeSlot(job, growth);
+      const slot = this.#freeSlot(job, mayGrow);
       if (!slot) break;
-      // Starting one takes this process long enough for others to become free.
-      if (this.#slots.size > size) growth = undefined;
+      // One at a time: starting one takes this process long enough for others to become free.
+      if (this.#slots.size > size) mayGrow = undefined;
       this.#waiting.splice(at, 1);
       const refused = this.#refusal(job);
       if (refused) job.reject(refused);
@@ -189,14 +190,14 @@ export class WorkerPool {
     return false;
   }
 
-  #freeSlot(job: Job, look: Look | undefined): Slot | undefined {
+  #freeSlot(job: Job, growth: Growth | undefined): Slot | undefined {
     for (const slot of this.#slots) if (slot.work === undefined) return slot;
     const walking = this.#count("walking");
     const active = this.#count("quick") + Math.max(0, walking - MAX_WALKS);
     if (active >= MAX_ACTIVE) return undefined;
     if (active === 0 && walking === 0) return this.#start();
-    if (!look || this.#deps.clock.monotonic() - job.queuedAt < GROW_AFTER_MS) return undefined;
-    return active === 0 || look.isOneBlocked ? this.#start() : undefined;
+    if (!growth || this.#deps.clock.monotonic() - job.queuedAt < GROW_AFTER_MS) return undefined;
+    return active === 0 || growth.besideActive ? this.#start() : undefined;
   }
 
   /**
@@ -221,9 +222,9 @@ export class WorkerPool {
     const leftMs = GROW_AFTER_MS - (clock.monotonic() - oldest.queuedAt);
     const afterMs = Math.max(leftMs, BLOCKED_AFTER_MS);
     const isBlocked = () => this.#isOneBlocked();
-    this.#cancelGrow = lookAfterReads({ clock, isBlocked, afterMs }, (isOneBlocked) => {
+    this.#cancelGrow = lookAfterReads({ clock, isBlocked, afterMs }, (besideActive) => {
       this.#cancelGrow = undefined;
-      this.#dispatch({ isOneBlocked });
+      this.#dispatch({ besideActive });
     });
   }
 
