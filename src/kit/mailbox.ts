@@ -18,6 +18,8 @@ export interface MailboxOptions<T> {
 export class Mailbox<T> {
   readonly #options: MailboxOptions<T>;
   #items: T[] = [];
+  /** One of the items asks for a batch. */
+  #isDue = false;
   readonly #wakeup = new Wakeup();
 
   constructor(options: MailboxOptions<T>) {
@@ -28,7 +30,8 @@ export class Mailbox<T> {
     return this.#items.length;
   }
 
-  post(incoming: T): void {
+  /** With `isQuiet` the item waits for the next one that is not. */
+  post(incoming: T, { isQuiet = false }: { readonly isQuiet?: boolean } = {}): void {
     const { coalesce, choose } = this.#options;
     const key = coalesce?.(incoming);
     const at = key === undefined ? -1 : this.#items.findIndex((other) => coalesce?.(other) === key);
@@ -38,16 +41,19 @@ export class Mailbox<T> {
       throw new InvariantError(`mailbox over its limit of ${this.#options.limit} items`);
     }
     this.#items.push(item);
+    if (isQuiet) return;
+    this.#isDue = true;
     this.#wakeup.wake();
   }
 
   /** Yields batches until `signal` is aborted, then ends without throwing. */
   async *batches(signal: AbortSignal): AsyncGenerator<readonly T[], void, void> {
     while (!signal.aborted) {
-      if (this.#items.length === 0) {
+      if (!this.#isDue) {
         await this.#wakeup.wait(undefined, signal);
         continue;
       }
+      this.#isDue = false;
       const batch = this.#items;
       this.#items = [];
       yield batch;

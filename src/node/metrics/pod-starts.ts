@@ -47,14 +47,15 @@ export function measureStarts(metrics: MetricsRegistry, { clock, pods }: PodStar
   };
   return pods.subscribe((record) => {
     const { uid, life, prerequisites } = record;
-    if (life.kind === "waiting" && prerequisites.directories === "absent") {
+    const isAlive = life.kind === "waiting" || life.kind === "running";
+    if (isAlive && prerequisites.directories === "absent") {
       if (!starting.has(uid) && starting.size < MAX_STARTING)
         starting.set(uid, { pulling: new Map(), pulls: [] });
       return;
     }
     const known = starting.get(uid);
     if (!known) return;
-    if (life.kind !== "waiting" && life.kind !== "running") {
+    if (!isAlive) {
       starting.delete(uid);
       return;
     }

@@ -14,7 +14,7 @@ import { applyPlan } from "./run/apply.ts";
 import { Attempts } from "./run/attempts.ts";
 import { PodLimitHits } from "./run/limit-hits.ts";
 import { completionSince, deletionSince, exitsSince } from "./run/pod-history.ts";
-import type { PodSignal } from "./signals.ts";
+import { isQuiet, type PodSignal } from "./signals.ts";
 import { transition, withPlan } from "./transition.ts";
 
 /** Signals that may wait for one pod; latest-wins kinds count once. */
@@ -72,12 +72,14 @@ export class PodActor {
   }
 
   post(signal: PodSignal): void {
-    this.#mailbox.post(signal);
+    this.#mailbox.post(signal, { isQuiet: isQuiet(this.#record, signal) });
   }
 
   /** Runs until the pod is released or the agent leaves; leaving ends no container. */
   async run(leave: AbortSignal): Promise<void> {
-    this.post({ kind: "tick" });
+    // Most new pods are admitted at once and need no turn before that.
+    if (this.#record.life.kind === "waiting") this.#setAlarm(this.#deps.clock.monotonic());
+    else this.post({ kind: "tick" });
     try {
       for await (const batch of this.#mailbox.batches(leave)) {
         this.#takeIn(batch);
@@ -203,6 +205,8 @@ export class PodActor {
         return;
       } catch (error) {
         if (leave.aborted) return;
+        // What was done before may wait for the observation.
+        this.post({ kind: "tick" });
         this.#deps.log.warn("failed to observe the pod at the container runtime", {
           error: messageOf(error),
         });

@@ -3,10 +3,10 @@
 import type { Observation } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation } from "../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { ContainerProbeResult } from "../../api/probe-result.ts";
+import { type ContainerProbeResult, INITIAL_PROBE_RESULT } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import type { DecidedAdmission, PendingResize, TerminationCause } from "./record.ts";
+import type { DecidedAdmission, PendingResize, PodRecord, TerminationCause } from "./record.ts";
 
 /** The outcome of one action, as far as the record needs it. */
 export type ActionOutcome =
@@ -83,3 +83,33 @@ export type PodSignal =
   | { readonly kind: "clear" }
   /** Something outside the record changed (time, node facts): plan again. */
   | { readonly kind: "tick" };
+
+/**
+ * Whether a signal is worth no turn of its own, because neither plan nor status would differ; it is taken in with the
+ * next one. Half of the turns of a pod that starts were for such signals.
+ */
+export function isQuiet(record: PodRecord, signal: PodSignal): boolean {
+  switch (signal.kind) {
+    case "acted":
+      return isSuccess(signal) && record.resize.inProgress === undefined;
+    case "probed":
+      return confirms(record, signal);
+    default:
+      return false;
+  }
+}
+
+/** What was done shows in the observation that is made next; a failure shows by itself. */
+function isSuccess({ results }: Extract<PodSignal, { kind: "acted" }>): boolean {
+  return results.every(({ outcome, unreached }) => outcome.kind === "done" && !unreached);
+}
+
+/** Whether a probe tells what already counts of the attempt of its container. */
+function confirms(
+  { tracked }: PodRecord,
+  { container, containerId, probe, result }: Extract<PodSignal, { kind: "probed" }>,
+): boolean {
+  const known = tracked.probes[container];
+  const before = known?.containerId === containerId ? known[probe] : undefined;
+  return result === (before ?? INITIAL_PROBE_RESULT[probe]);
+}

@@ -1,5 +1,5 @@
 // pure
-import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
+import { INITIAL_PROBE_RESULT, type ProbeKind, type ProbeResult } from "../../api/probe-result.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 
 /** A probe's numbers with their defaults filled in; whole seconds only because the API has no finer ones. */
@@ -93,12 +93,6 @@ export interface WorkerStep {
 
 const PROBE: Step = { kind: "probe" };
 
-const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
-  readiness: "failure",
-  liveness: "success",
-  startup: "unknown",
-};
-
 /**
  * The next step of a worker (worker.doProbe of the Go kubelet, up to the probe itself).
  * Unlike there, a new container begins with no results in a row: failures of the one before it, or
@@ -181,7 +175,7 @@ function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts): Worke
   // Published at once, "not ready" of a container that was ready all along would take it out of service.
   return facts.confirmed && facts.running
     ? { state: { ...state, verdict: "success" }, publish: [] }
-    : published(state, INITIAL[rules.kind], []);
+    : published(state, INITIAL_PROBE_RESULT[rules.kind], []);
 }
 
 function gate(rules: ProbeRules, state: WorkerState, facts: ProbeFacts, now: Moment): Step {
