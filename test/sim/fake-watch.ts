@@ -46,7 +46,7 @@ export class FakeWatch {
     const was = wanted(before);
     const latest = now ?? before;
     if (!latest) return;
-    if (wanted(now)) this.#push(was ? "MODIFIED" : "ADDED", latest);
+    if (wanted(now)) this.#push(was ? "MODIFIED" : "ADDED", inOrder(latest));
     else if (was) this.#push("DELETED", latest);
   }
 
@@ -107,4 +107,10 @@ export class FakeWatch {
     }
     this.#wake?.();
   }
+}
+
+/** The fields of an object in the order in which Kubernetes sends them, as far as readers may count on it. */
+function inOrder({ metadata, ...object }: StoredObject): object {
+  const { name, namespace, uid, resourceVersion, ...rest } = metadata;
+  return { metadata: { name, namespace, uid, resourceVersion, ...rest }, ...object };
 }

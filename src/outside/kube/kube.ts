@@ -25,7 +25,7 @@ export { WatchedObjects } from "./object-source.ts";
 export type { PollingDeps, PollingOptions } from "./polled-objects.ts";
 export { PolledObjects } from "./polled-objects.ts";
 export type { FollowDeps, FollowOptions, ObjectChange } from "./reflector.ts";
-export { followObjects } from "./reflector.ts";
+export { followObjects, withoutManagedFields } from "./reflector.ts";
 export * from "./resources.ts";
 export type { RuntimeClassAnswer, RuntimeClassList } from "./runtime-class-list.ts";
 export { followRuntimeClasses } from "./runtime-class-list.ts";

@@ -1,12 +1,13 @@
-import type { ObjectMeta, Status } from "../../api/generated/types.ts";
+import type { ObjectMeta } from "../../api/generated/types.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import { ApiError, apiErrorOf, apiErrorOfStatus, isApiError } from "./api-error.ts";
+import { ApiError, apiErrorOf, isApiError } from "./api-error.ts";
 import type { KubeClient, KubeObject, ListOptions, Selection } from "./client.ts";
 import type { Resource } from "./resources.ts";
+import { type KnownObjects, parseWatchLines, type WatchEvent } from "./watch-events.ts";
 
 /** A change of the followed objects. */
 export type ObjectChange<T> =
@@ -24,6 +25,8 @@ export interface FollowOptions<T> extends Selection {
   readonly pageSize?: number;
   /** Whether to let the server stream the first objects instead of listing them. Tried once. */
   readonly streamList?: boolean;
+  /** Objects whose events need not be decoded again; without their managed fields. */
+  readonly known?: KnownObjects<T>;
 }
 
 /** Dependencies for following. */
@@ -53,11 +56,6 @@ const SHORT_WATCH_MS = 1_000;
 const STEADY_WATCH_MS = 5_000;
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
-
-interface WatchEvent {
-  readonly type: string;
-  readonly object: KubeObject & { readonly metadata?: ObjectMeta };
-}
 
 /**
  * Lists objects and then watches them, for ever: ends only with `signal`, by throwing its reason. Every
@@ -136,7 +134,13 @@ class Follower<T extends KubeObject> {
 
   async #list(): Promise<ObjectChange<T>> {
     const { client } = this.#deps;
-    const { resource, pageSize = PAGE_SIZE, streamList: _, ...selection } = this.#options;
+    const {
+      resource,
+      pageSize = PAGE_SIZE,
+      streamList: _,
+      known: __,
+      ...selection
+    } = this.#options;
     const objects: T[] = [];
     let page = await client.list(
       resource,
@@ -194,7 +198,7 @@ class Follower<T extends KubeObject> {
 
   async #openWatch(): Promise<AsyncGenerator<WatchEvent, void>> {
     const { client, random, clock } = this.#deps;
-    const { resource, pageSize: _, streamList: __, ...selection } = this.#options;
+    const { resource, pageSize: _, streamList: __, known, ...selection } = this.#options;
     const from =
       this.#resourceVersion === undefined
         ? { sendInitialEvents: true }
@@ -205,7 +209,7 @@ class Follower<T extends KubeObject> {
     if (reply.kind === "refused") throw apiErrorOf(reply.reply);
     this.#openedAt = clock.monotonic();
     this.#deps.onFollowing?.(true);
-    return parseEvents(reply.lines);
+    return parseWatchLines(reply.lines, known);
   }
 
   /** The objects that a watch begins with, up to the bookmark that ends them. */
@@ -331,29 +335,8 @@ function keyOf(metadata: ObjectMeta | undefined): string {
 }
 
 /** Fields that the agent does not read, about half of an object. */
-function withoutManagedFields<T extends KubeObject>(object: T): T {
+export function withoutManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata?.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-async function* parseEvents(lines: AsyncIterable<string>): AsyncGenerator<WatchEvent, void> {
-  for await (const line of lines) {
-    const event = parseEvent(line);
-    if (event.type === "ERROR") throw apiErrorOfStatus(event.object as Status);
-    yield event;
-  }
-}
-
-function parseEvent(line: string): WatchEvent {
-  try {
-    const event = JSON.parse(line) as Partial<WatchEvent> | null;
-    if (typeof event?.type === "string" && typeof event.object === "object" && event.object)
-      return { type: event.type, object: event.object };
-  } catch (error) {
-    throw new OutsideError("invalid", "the watch returned invalid JSON", {
-      cause: error,
-    });
-  }
-  throw new OutsideError("invalid", "the watch returned something that is not an event");
 }

@@ -11,6 +11,7 @@ import {
   type KubeClient,
   type ObjectChange,
   PODS,
+  withoutManagedFields,
 } from "../../outside/kube/kube.ts";
 import type { PodSink, PodSource } from "../sources/sources.ts";
 import { isOwnCondition } from "../status/pod-conditions.ts";
@@ -96,7 +97,7 @@ export class ApiPods implements PodSource {
 
   /** Takes what the API answered to a write; older than what is known, it is left aside. */
   learn(written: Pod): void {
-    const pod = this.#withKnownSpec(identifyPod(written));
+    const pod = this.#withKnownSpec(identifyPod(withoutManagedFields(written)));
     const { uid } = pod.metadata;
     const known = this.#latest.get(uid);
     if (known && isNewer(pod, known)) this.#latest.set(uid, pod);
@@ -105,7 +106,11 @@ export class ApiPods implements PodSource {
   async follow(sink: PodSink, signal: AbortSignal): Promise<void> {
     const { ready, ...deps } = this.#deps;
     await ready(signal);
-    const options = { resource: PODS, fieldSelector: `spec.nodeName=${this.#nodeName}` };
+    const known = (uid: string, version: string) => {
+      const pod = this.#latest.get(uid);
+      return pod?.metadata.resourceVersion === version ? pod : undefined;
+    };
+    const options = { resource: PODS, fieldSelector: `spec.nodeName=${this.#nodeName}`, known };
     const onFollowing = (following: boolean) => {
       this.#staleSince = following ? undefined : (this.#staleSince ?? deps.clock.monotonic());
     };
