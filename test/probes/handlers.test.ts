@@ -44,8 +44,8 @@ interface Setting {
   readonly exec?: (command: readonly string[], seconds: number) => ExecResult;
 }
 
-function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
-  return runProbe(
+async function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
+  return await runProbe(
     {
       net,
       connects,

@@ -12,10 +12,14 @@ import { createTcpConnect } from "./tcp.ts";
 const never = new AbortController().signal;
 const MODULE = join(import.meta.dirname, "tcp.ts");
 
+function promised(connect: ReturnType<typeof createTcpConnect>) {
+  return async (...args: Parameters<typeof connect>) => await connect(...args);
+}
+
 /** The same contract holds for both ways. */
 const WAYS = [
-  { way: "by system calls", tcpConnect: createTcpConnect() },
-  { way: "by a socket of Node", tcpConnect: createTcpConnect(() => undefined) },
+  { way: "by system calls", tcpConnect: promised(createTcpConnect()) },
+  { way: "by a socket of Node", tcpConnect: promised(createTcpConnect(() => undefined)) },
 ] as const;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -213,7 +217,7 @@ test("system calls connect what Node's sockets would, and reset each descriptor 
       real.reset(descriptor);
     },
   };
-  const tcpConnect = createTcpConnect(() => counted);
+  const tcpConnect = promised(createTcpConnect(() => counted));
   using full = await fullListener();
   const server = createServer((socket) => socket.on("error", () => {}));
   const port = await listen(server);
@@ -235,6 +239,13 @@ test("system calls connect what Node's sockets would, and reset each descriptor 
   assert.equal(open.size, 0);
   await assert.rejects(tcpConnect("127.0.0.1", port, 60_000, stop.signal), /enough/);
   assert.equal(begun, 5, "nothing is begun after the signal");
+  server.close();
+});
+
+test("a connect to the node itself is answered in the same turn", async () => {
+  const server = createServer((socket) => socket.on("error", () => {})).unref();
+  const port = await listen(server);
+  assert.deepEqual(createTcpConnect()("127.0.0.1", port, 1_000, never), { kind: "connected" });
   server.close();
 });
 
@@ -289,7 +300,7 @@ const WITHOUT_DESCRIPTORS = `
   const tcpConnect = process.argv[3] === "system" ? createTcpConnect() : createTcpConnect(() => undefined);
   const never = new AbortController().signal;
   const reported = [];
-  const ask = (call) => call().then(({ kind }) => reported.push(kind), ({ code, message }) => reported.push(code, message));
+  const ask = (call) => (async () => call())().then(({ kind }) => reported.push(kind), ({ code, message }) => reported.push(code, message));
   const exchange = { url: "http://127.0.0.1:9/", method: "GET", headers: [], timeoutMs: 5000, maxBodyBytes: 10, followSameHost: true };
   await ask(() => tcpConnect("127.0.0.1", 9, 5000, never));
   // Taking all of them would not do: Node itself closes files now and then.

@@ -50,41 +50,71 @@ const connectBySocket: TcpConnect = (host, port, timeoutMs, signal) =>
     },
   );
 
+/** One connect. */
+interface Target {
+  readonly host: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Nearly all connects of a node go to its own pods, where the handshake is over when connect(2) returns: these end in the same turn,
- * without a timer or an event.
+ * without a timer, an event or a promise.
  */
 function connectBySystemCalls(sockets: SystemSockets): TcpConnect {
   const pending = new PendingConnects(sockets);
-  return async (host, port, timeoutMs, signal) => {
+  return (host, port, timeoutMs, signal) => {
     signal.throwIfAborted();
     const descriptor = sockets.connect(host, port);
     if (descriptor === undefined) return connectBySocket(host, port, timeoutMs, signal);
+    const target = { host, port, timeoutMs, signal };
     let progress: ConnectProgress | undefined;
     try {
       progress = sockets.progress(descriptor);
-      if (progress.kind === "pending")
-        progress = await settled(sockets, pending, descriptor, { timeoutMs, signal });
     } finally {
-      sockets.reset(descriptor);
+      if (progress?.kind !== "pending") sockets.reset(descriptor);
     }
-    switch (progress.kind) {
-      case "connected":
-        return CONNECTED;
-      case "pending":
-        return timeoutAnswer(host, port);
-      case "failed": {
-        const { code } = progress;
-        const message = `connect ${code} ${host}:${port}`;
-        return failureAnswer(dialError(host, port, Object.assign(new Error(message), { code })));
-      }
-      case "unknown":
-        // Asked once more in the way that tells.
-        return connectBySocket(host, port, timeoutMs, signal);
-      default:
-        return progress satisfies never;
-    }
+    return progress.kind === "pending"
+      ? connectLater({ sockets, pending }, descriptor, target)
+      : answerOf(progress, target);
   };
+}
+
+async function connectLater(
+  { sockets, pending }: { readonly sockets: SystemSockets; readonly pending: PendingConnects },
+  descriptor: number,
+  target: Target,
+): Promise<ConnectAnswer> {
+  let progress: ConnectProgress;
+  try {
+    progress = await settled(sockets, pending, descriptor, target);
+  } finally {
+    sockets.reset(descriptor);
+  }
+  return await answerOf(progress, target);
+}
+
+function answerOf(
+  progress: ConnectProgress,
+  { host, port, timeoutMs, signal }: Target,
+): ConnectAnswer | Promise<ConnectAnswer> {
+  switch (progress.kind) {
+    case "connected":
+      return CONNECTED;
+    case "pending":
+      return timeoutAnswer(host, port);
+    case "failed": {
+      const { code } = progress;
+      const message = `connect ${code} ${host}:${port}`;
+      return failureAnswer(dialError(host, port, Object.assign(new Error(message), { code })));
+    }
+    case "unknown":
+      // Asked once more in the way that tells.
+      return connectBySocket(host, port, timeoutMs, signal);
+    default:
+      return progress satisfies never;
+  }
 }
 
 /**
@@ -95,7 +125,7 @@ function settled(
   sockets: SystemSockets,
   pending: PendingConnects,
   descriptor: number,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { timeoutMs, signal }: Target,
 ): Promise<ConnectProgress> {
   return new Promise((resolve, reject) => {
     const end = () => {

@@ -4,19 +4,18 @@ import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { lendAfter, type Slots } from "../../kit/limits/slots.ts";
+import type { Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import { EarlyAttempts } from "./early-attempts.ts";
 import type { FineRate } from "./fine-rate.ts";
-import { LONG_START_MS } from "./handlers/exec.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
 import { ProbeLog, recordedOutcome } from "./probe-log.ts";
 import { ProbeTurns } from "./probe-turns.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
-import { type ProbePorts, runProbe } from "./run-probe.ts";
+import { type ProbePorts, runInSlot, runProbe } from "./run-probe.ts";
 import type { Schedule } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
@@ -27,6 +26,7 @@ import {
   probeFactsOf,
   probeOf,
   rulesOf,
+  type Watched,
 } from "./target.ts";
 import {
   conclude,
@@ -67,13 +67,6 @@ export interface ProberShared {
  * at; what comes earlier is put off, not left out.
  */
 const TRIGGER_GAP_MS = 100;
-
-/** One container as the module knows it. */
-export interface Watched {
-  readonly pod: ProbedPod;
-  readonly target: ProbeTarget;
-  readonly settings: ProbeSettings;
-}
 
 /**
  * The loop of one probe of one container: probes, at once and then once a period, from its first turn
@@ -276,33 +269,44 @@ export class Prober {
 
   #launch(containerId: string): void {
     this.#lookedAt = this.#shared.clock.monotonic();
-    this.#probing = this.#probeContainer(containerId).then(() => {
+    const attempt = this.#attempt(containerId);
+    if (attempt === undefined) {
+      this.#scheduleNext();
+      return;
+    }
+    this.#probing = attempt.then(() => {
       this.#probing = undefined;
       this.#scheduleNext();
     });
   }
 
-  /** Runs an attempt and takes its outcome; never rejects. */
-  async #probeContainer(containerId: string): Promise<void> {
+  /** Runs an attempt and takes its outcome. A promise, which never rejects, unless that is done at once. */
+  #attempt(containerId: string): Promise<void> | undefined {
     const { signal } = this.#abort;
-    const { ports, execSlots, clock, log } = this.#shared;
+    const { ports, execSlots, log } = this.#shared;
     let began = this.#moment();
+    const begin = () => {
+      began = this.#moment();
+      return this.#isRelevant(containerId);
+    };
+    const take = (outcome: ProbeOutcome | undefined) => {
+      if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
+    };
+    const fail = (error: unknown) => {
+      if (!signal.aborted)
+        log.error("probe attempt failed unexpectedly", { ...this.#names(), error });
+    };
     try {
       const request = this.#request(containerId);
       const outcome = request.probe.exec
-        ? await execSlots.run(this.#pod.uid, signal, async (slot) => {
-            // The container may be gone by the time a slot is free.
-            if (!this.#isRelevant(containerId)) return undefined;
-            began = this.#moment();
-            const limit = { clock, ms: request.timeoutMs + LONG_START_MS };
-            return await lendAfter(slot, limit, () => runProbe(ports, request, signal));
-          })
-        : await runProbe(ports, request, signal);
-      if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
+        ? runInSlot(execSlots, ports, { request, begin }, signal)
+        : runProbe(ports, request, signal);
+      if (outcome instanceof Promise) return outcome.then(take).catch(fail);
+      take(outcome);
     } catch (error) {
-      if (!signal.aborted)
-        log.error("probe attempt failed unexpectedly", { ...this.#names(), error });
+      fail(error);
     }
+    return undefined;
   }
 
   #takeIn(outcome: ProbeOutcome, containerId: string, began: Moment): void {

@@ -19,13 +19,13 @@ import type { Publisher } from "../../kit/topic.ts";
 import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
 import { SharedConnects } from "./handlers/shared-connects.ts";
-import { Prober, type Watched } from "./prober.ts";
+import { Prober } from "./prober.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import type { ProbePorts } from "./run-probe.ts";
 import { Schedule } from "./schedule.ts";
 import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
 import { Spread } from "./spread.ts";
-import { kindsOf, type ProbedPod } from "./target.ts";
+import { kindsOf, type ProbedPod, type Watched } from "./target.ts";
 
 export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };

@@ -19,6 +19,13 @@ export interface ProbedPod {
   readonly ending: boolean;
 }
 
+/** One container as the module knows it. */
+export interface Watched {
+  readonly pod: ProbedPod;
+  readonly target: ProbeTarget;
+  readonly settings: ProbeSettings;
+}
+
 const KINDS: readonly ProbeKind[] = ["startup", "readiness", "liveness"];
 
 /** The probe of a kind, if the container has one. */

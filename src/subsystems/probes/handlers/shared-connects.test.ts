@@ -17,7 +17,10 @@ function scripted() {
       begun.push({ resolve, reject });
       signal.addEventListener("abort", () => reject(signal.reason));
     });
-  return { clock, begun, connects: new SharedConnects({ tcpConnect }, clock) };
+  const shared = new SharedConnects({ tcpConnect }, clock);
+  const connect = async (...args: Parameters<typeof shared.connect>) =>
+    await shared.connect(...args);
+  return { clock, begun, connects: { connect } };
 }
 
 test("SharedConnects lets equal requests of one moment share a connect", async () => {
@@ -85,4 +88,19 @@ test("SharedConnects passes on errors, and does not begin for who has left", asy
   const gone = AbortSignal.abort(new Error("left"));
   await assert.rejects(connects.connect(REQUEST, gone), /left/);
   assert.equal(begun.length, 1);
+});
+
+test("SharedConnects shares an answer that is known at once with requests of the same turn", async () => {
+  let begun = 0;
+  const tcpConnect = () => {
+    begun += 1;
+    return CONNECTED;
+  };
+  const connects = new SharedConnects({ tcpConnect }, new SimClock());
+  assert.equal(connects.connect(REQUEST, never), CONNECTED);
+  assert.equal(connects.connect(REQUEST, never), CONNECTED);
+  assert.equal(begun, 1);
+  await new Promise(setImmediate);
+  assert.equal(connects.connect(REQUEST, never), CONNECTED);
+  assert.equal(begun, 2, "not with later ones");
 });

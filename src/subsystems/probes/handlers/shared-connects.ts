@@ -12,7 +12,7 @@ export interface ConnectRequest {
 interface Connect {
   readonly startedAt: MonotonicMs;
   readonly signal: AbortSignal;
-  readonly answer: Promise<ConnectAnswer>;
+  readonly answer: ConnectAnswer | Promise<ConnectAnswer>;
 }
 
 /**
@@ -20,6 +20,9 @@ interface Connect {
  * later.
  */
 const JOIN_MS = 25;
+
+/** What is added to it runs when the present turn is over. */
+const TURN_OVER = Promise.resolve();
 
 /**
  * Connects of TCP probes. Probes of one container that ask for the same at the same moment, as liveness and readiness of
@@ -35,16 +38,26 @@ export class SharedConnects {
     this.#clock = clock;
   }
 
-  /** Rejects as `Net.tcpConnect` does; that another probe is stopped, whose connect this one shares, does it no harm. */
-  async connect(request: ConnectRequest, signal: AbortSignal): Promise<ConnectAnswer> {
+  /**
+   * Answers, throws and rejects as `Net.tcpConnect` does. An answer that was known at once is shared until the present turn is
+   * over. That another probe is stopped, whose connect this one shares, does it no harm.
+   */
+  connect(request: ConnectRequest, signal: AbortSignal): ConnectAnswer | Promise<ConnectAnswer> {
     signal.throwIfAborted();
     const { containerId, host, port, timeoutMs } = request;
     const key = `${containerId} ${timeoutMs} ${port} ${host}`;
     const startedAt = this.#clock.monotonic();
     const other = this.#inProgress.get(key);
     if (other === undefined || startedAt - other.startedAt > JOIN_MS)
-      // Awaited, so that it goes on before those that joined it.
-      return await this.#start(key, { startedAt, request, signal });
+      return this.#start(key, { startedAt, request, signal });
+    return other.answer instanceof Promise ? this.#join(other, request, signal) : other.answer;
+  }
+
+  async #join(
+    other: Connect,
+    request: ConnectRequest,
+    signal: AbortSignal,
+  ): Promise<ConnectAnswer> {
     try {
       return await other.answer;
     } catch (error) {
@@ -56,7 +69,7 @@ export class SharedConnects {
   #start(
     key: string,
     attempt: Pick<Connect, "startedAt" | "signal"> & { readonly request: ConnectRequest },
-  ): Promise<ConnectAnswer> {
+  ): ConnectAnswer | Promise<ConnectAnswer> {
     const { startedAt, signal, request } = attempt;
     const answer = this.#net.tcpConnect(request.host, request.port, request.timeoutMs, signal);
     const connect: Connect = { startedAt, signal, answer };
@@ -64,7 +77,8 @@ export class SharedConnects {
     const end = () => {
       if (this.#inProgress.get(key) === connect) this.#inProgress.delete(key);
     };
-    answer.then(end, end);
+    if (answer instanceof Promise) answer.then(end, end);
+    else void TURN_OVER.then(end);
     return answer;
   }
 }
