@@ -21,7 +21,7 @@ export interface StatusEntry {
   since: number;
   failures: number;
   notBefore: MonotonicMs;
-  /** Until when it waits for more to be written (`JOIN_MS`), unless it is urgent. */
+  /** Until when it waits for more to be written (`joinMsOf`), unless it is urgent. */
   joinUntil: MonotonicMs;
   /** When the status that is not yet written came. */
   changedAt: MonotonicMs;
@@ -44,8 +44,21 @@ export interface JudgedUrgency {
   readonly urgency: number;
 }
 
+/**
+ * A status in which neither the phase has become final nor readiness has changed is written only after this time: changes
+ * that follow within it are written by the same request.
+ */
+const JOIN_MS = 250;
+/** The same for the first status of a pod: it says that the node has taken the pod on, and most pods run before long. */
+const FIRST_JOIN_MS = 1_000;
+
+/** How long the entry waits for more to be written, from when it became dirty; not if it is urgent. */
+export function joinMsOf(entry: StatusEntry): number {
+  return isFirst(entry) ? FIRST_JOIN_MS : JOIN_MS;
+}
+
 /** Whether no status of the pod has been sent yet, by this agent or one before it. */
-export function isFirst({ written, busy, published }: StatusEntry): boolean {
+function isFirst({ written, busy, published }: StatusEntry): boolean {
   return !written && !busy && published?.startTime === undefined;
 }
 

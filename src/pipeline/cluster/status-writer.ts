@@ -26,9 +26,9 @@ import { type QueueMeasures, queueMeasures } from "./queue-measures.ts";
 import {
   dueAt,
   type StatusEntry as Entry,
-  isFirst,
   isMoreUrgent,
   isUnchanged,
+  joinMsOf,
 } from "./status-entry.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
@@ -47,13 +47,6 @@ export interface StatusWriterDeps {
 const PARALLEL = 8;
 const NO_LONGER = 0 as MonotonicMs;
 const RETRY = { initialMs: 200, maxMs: 10_000 };
-/**
- * A status in which neither the phase has become final nor readiness has changed is written only after this time: changes
- * that follow within it are written by the same request.
- */
-const JOIN_MS = 250;
-/** The same for the first status of a pod: it says that the node has taken the pod on, and most pods run before long. */
-const FIRST_JOIN_MS = 1_000;
 /** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
 const FULL_PASS_MS = 10_000;
 
@@ -83,6 +76,8 @@ export class StatusWriter {
   #sequence = 0;
   /** When everything is next compared with the API. */
   #nextPassAt: MonotonicMs;
+  /** What is due later does not end the present wait. Zero without one: whoever is about to wait looks first. */
+  #waitsUntil = 0 as MonotonicMs;
   readonly #wakeup = new Wakeup();
 
   constructor(deps: StatusWriterDeps) {
@@ -111,7 +106,7 @@ export class StatusWriter {
     entry.changedAt = this.#deps.clock.monotonic();
     if (!entry.dirty) {
       this.#notePublished(entry);
-      entry.joinUntil = after(entry.changedAt, isFirst(entry) ? FIRST_JOIN_MS : JOIN_MS);
+      entry.joinUntil = after(entry.changedAt, joinMsOf(entry));
     }
     this.#touch(entry);
   }
@@ -194,7 +189,11 @@ export class StatusWriter {
     }
     entry.dirty = true;
     if (this.#entries.get(entry.uid) === entry) this.#dirty.add(entry);
-    this.#wakeup.wake();
+    this.#wakeFor(entry);
+  }
+
+  #wakeFor(entry: Entry): void {
+    if (entry.dirty && !entry.busy && dueAt(entry) < this.#waitsUntil) this.#wakeup.wake();
   }
 
   #retryAll(): void {
@@ -224,8 +223,10 @@ export class StatusWriter {
     const running = this.#write(entry, signal).finally(() => {
       entry.busy = false;
       this.#queue.done(entry.uid);
+      const wasFull = this.#running.size >= PARALLEL;
       this.#running.delete(running);
-      this.#wakeup.wake();
+      if (wasFull) this.#wakeup.wake();
+      else this.#wakeFor(entry);
     });
     this.#running.add(running);
   }
@@ -334,15 +335,18 @@ export class StatusWriter {
 
   /** Until something is to be done, at the latest until the next full pass. */
   async #pause(signal: AbortSignal): Promise<void> {
-    const ms = this.#dueInMs();
-    if (ms === 0 && this.#running.size < PARALLEL) return;
-    await this.#wakeup.wait({ clock: this.#deps.clock, ms }, signal);
+    const { clock } = this.#deps;
+    const isFull = this.#running.size >= PARALLEL;
+    const ms = isFull ? this.#untilFullPassMs() : this.#dueInMs();
+    if (ms === 0) return;
+    if (!isFull) this.#waitsUntil = after(clock.monotonic(), ms);
+    await this.#wakeup.wait({ clock, ms }, signal);
+    this.#waitsUntil = 0 as MonotonicMs;
   }
 
   #dueInMs(): number {
     const now = this.#deps.clock.monotonic();
     let due = this.#untilFullPassMs();
-    if (this.#running.size >= PARALLEL) return due;
     for (const entry of this.#dirty)
       if (!entry.busy) due = Math.min(due, Math.max(0, dueAt(entry) - now));
     return due;

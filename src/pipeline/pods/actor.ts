@@ -193,7 +193,11 @@ export class PodActor {
     this.#inFlight = undefined;
     if (leave.aborted) return;
     const actuated = this.#deps.ports.resizes.actuated(this.#record.pod);
-    this.post({ kind: "acted", at: this.#deps.clock.monotonic(), results, actuated });
+    const at = this.#deps.clock.monotonic();
+    const acted = { kind: "acted", at, results, actuated } as const;
+    // Taken at once also where it is worth no turn: events of the runtime count again from here on.
+    if (isQuiet(this.#record, acted)) this.#take(acted);
+    else this.post(acted);
     await this.#observe(leave);
   }
 
@@ -205,8 +209,6 @@ export class PodActor {
         return;
       } catch (error) {
         if (leave.aborted) return;
-        // What was done before may wait for the observation.
-        this.post({ kind: "tick" });
         this.#deps.log.warn("failed to observe the pod at the container runtime", {
           error: messageOf(error),
         });
