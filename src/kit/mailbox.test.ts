@@ -6,9 +6,12 @@ async function settle(): Promise<void> {
   await new Promise(setImmediate);
 }
 
-/** A mailbox of words, of which those with the same first letter share a place, and the batches read from it. */
+/** A mailbox of words, of which those with the same first letter share a place but for "x", and the batches read from it. */
 function world() {
-  const mailbox = new Mailbox<string>({ limit: 3, coalesce: (word) => word[0] });
+  const mailbox = new Mailbox<string>({
+    limit: 3,
+    coalesce: (word) => (word[0] === "x" ? undefined : word[0]),
+  });
   const batches: (readonly string[])[] = [];
   const leave = new AbortController();
   const reading = (async () => {
@@ -57,9 +60,23 @@ test("Mailbox hands over a batch that was asked for though a quiet item has take
   await end();
 });
 
-test("Mailbox refuses more than its limit, quiet items included", async () => {
-  const { mailbox, end } = world();
-  for (const word of ["apple", "bean", "cherry"]) mailbox.post(word, { isQuiet: true });
-  assert.throws(() => mailbox.post("date"), /over its limit of 3 items/);
+test("Mailbox keeps the order of items with and without a key", async () => {
+  const { mailbox, batches, end } = world();
+  for (const word of ["x1", "apple", "x2", "bean", "avocado", "x1"]) mailbox.post(word);
+  await settle();
+  assert.deepEqual(batches, [["x1", "x2", "bean", "avocado", "x1"]]);
+  await end();
+});
+
+test("Mailbox refuses more than its limit of items without a key, quiet ones included", async () => {
+  const { mailbox, batches, end } = world();
+  for (const word of ["x1", "x2", "x3"]) mailbox.post(word, { isQuiet: true });
+  assert.throws(() => mailbox.post("x4"), /over its limit of 3 items/);
+  for (const word of ["apple", "bean", "cherry", "date"]) mailbox.post(word);
+  await settle();
+  assert.deepEqual(batches, [["x1", "x2", "x3", "apple", "bean", "cherry", "date"]]);
+  mailbox.post("x4");
+  await settle();
+  assert.deepEqual(batches[1], ["x4"]);
   await end();
 });

@@ -3,9 +3,9 @@ import { Wakeup } from "./loops/wakeup.ts";
 
 /** Bound and sharing rules of a mailbox. */
 export interface MailboxOptions<T> {
-  /** Most items that may wait at once. One more is a broken promise of the sender, not load to shed. */
+  /** Most items without a key that may wait at once. One more is a broken promise of the sender, not load to shed. */
   readonly limit: number;
-  /** Of items with equal keys only one waits; `undefined` never shares. */
+  /** Of items with equal keys only one waits, so that there are no more than keys; `undefined` never shares. */
   readonly coalesce?: (item: T) => string | undefined;
   /** Which of two such items waits on; the one that came later by default. */
   readonly choose?: (waiting: T, incoming: T) => T;
@@ -17,7 +17,9 @@ export interface MailboxOptions<T> {
  */
 export class Mailbox<T> {
   readonly #options: MailboxOptions<T>;
-  #items: T[] = [];
+  /** Items in order, by their key or by a number of their own. */
+  readonly #items = new Map<string | number, T>();
+  #withoutKey = 0;
   /** One of the items asks for a batch. */
   #isDue = false;
   readonly #wakeup = new Wakeup();
@@ -27,23 +29,33 @@ export class Mailbox<T> {
   }
 
   get waiting(): number {
-    return this.#items.length;
+    return this.#items.size;
   }
 
   /** With `isQuiet` the item waits for the next one that is not. */
   post(incoming: T, { isQuiet = false }: { readonly isQuiet?: boolean } = {}): void {
-    const { coalesce, choose } = this.#options;
-    const key = coalesce?.(incoming);
-    const at = key === undefined ? -1 : this.#items.findIndex((other) => coalesce?.(other) === key);
-    const [waiting] = at < 0 ? [] : this.#items.splice(at, 1);
-    const item = waiting === undefined || !choose ? incoming : choose(waiting, incoming);
-    if (this.#items.length >= this.#options.limit) {
-      throw new InvariantError(`mailbox over its limit of ${this.#options.limit} items`);
-    }
-    this.#items.push(item);
+    const key = this.#options.coalesce?.(incoming);
+    if (key === undefined) this.#add(incoming);
+    else this.#replace(key, incoming);
     if (isQuiet) return;
     this.#isDue = true;
     this.#wakeup.wake();
+  }
+
+  #add(incoming: T): void {
+    const { limit } = this.#options;
+    if (this.#withoutKey >= limit) {
+      throw new InvariantError(`mailbox over its limit of ${limit} items`);
+    }
+    this.#items.set(this.#withoutKey, incoming);
+    this.#withoutKey += 1;
+  }
+
+  #replace(key: string, incoming: T): void {
+    const { choose } = this.#options;
+    const waiting = this.#items.get(key);
+    this.#items.delete(key);
+    this.#items.set(key, waiting === undefined || !choose ? incoming : choose(waiting, incoming));
   }
 
   /** Yields batches until `signal` is aborted, then ends without throwing. */
@@ -54,8 +66,9 @@ export class Mailbox<T> {
         continue;
       }
       this.#isDue = false;
-      const batch = this.#items;
-      this.#items = [];
+      const batch = [...this.#items.values()];
+      this.#items.clear();
+      this.#withoutKey = 0;
       yield batch;
     }
   }

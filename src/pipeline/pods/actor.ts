@@ -17,7 +17,7 @@ import { completionSince, deletionSince, exitsSince } from "./run/pod-history.ts
 import { isQuiet, type PodSignal } from "./signals.ts";
 import { transition, withPlan } from "./transition.ts";
 
-/** Signals that may wait for one pod; latest-wins kinds count once. */
+/** Signals that may wait for one pod, beside those of which only the latest waits: there may be three of each container. */
 const MAILBOX_LIMIT = 1000;
 
 /** Pause before the pod is observed again after the runtime failed to report it. */
