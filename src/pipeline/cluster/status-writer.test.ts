@@ -41,6 +41,7 @@ async function world(published: PodStatus) {
   server.objects.patch(PLACE, true, { body: { status: published }, strategic: true });
   const reachable = new Cell(true);
   const writer = new StatusWriter({ client, reachable, api, clock, log: silentLog, metrics });
+  api.subscribe((pod) => writer.apiChanged(pod));
   const loops = [api.follow(sink, ending.signal), writer.run(ending.signal)];
   await clock.advance(1_000);
   const [pod] = found as [IdentifiedPod];
@@ -48,6 +49,7 @@ async function world(published: PodStatus) {
   const patches = () => server.effects.filter((effect) => effect.startsWith("PATCH"));
   return {
     clock,
+    server,
     set: (status: PodStatus) => writer.set(uid, { uid, pod, status, ended: false }),
     /** Requests until now, after so many milliseconds. */
     after: async (ms: number) => {
@@ -108,5 +110,34 @@ test("the readiness of the containers is written at once, for which a readiness 
     conditions: [...(ready ?? []).slice(0, 1), ...(containers ?? []).slice(1)],
   });
   assert.equal(await after(50), 1);
+  await end();
+});
+
+test("a change that is due no sooner than what the writer waits for does not wake it", async () => {
+  const { clock, set, after, end } = await world({ phase: "Pending" });
+  set({ phase: "Pending", startTime: STARTED });
+  await after(100);
+  let alarms = 0;
+  const alarm = clock.alarm.bind(clock);
+  clock.alarm = (...args) => {
+    alarms += 1;
+    return alarm(...args);
+  };
+  set(running("False"));
+  await after(0);
+  assert.equal(alarms, 0, "no other wait has begun");
+  set(running("True"));
+  assert.equal(await after(50), 1, "what is urgent ends the wait");
+  assert.ok(alarms > 0);
+  await end();
+});
+
+test("a status that becomes urgent by what somebody else has written is written at once", async () => {
+  const { server, set, after, end } = await world(running("True"));
+  set(running("True", { podIP: "192.0.2.1" }));
+  assert.equal(await after(10), 0);
+  const foreign = { status: running("False") };
+  server.objects.patch(PLACE, true, { body: foreign, strategic: true });
+  assert.equal(await after(150), 1);
   await end();
 });

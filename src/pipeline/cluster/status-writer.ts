@@ -76,7 +76,7 @@ export class StatusWriter {
   #sequence = 0;
   /** When everything is next compared with the API. */
   #nextPassAt: MonotonicMs;
-  /** What is due later does not end the present wait. Zero without one: whoever is about to wait looks first. */
+  /** Only what is due before ends the present wait; 0 while there is none, since all entries are looked at before the next. */
   #waitsUntil = 0 as MonotonicMs;
   readonly #wakeup = new Wakeup();
 
@@ -125,6 +125,8 @@ export class StatusWriter {
     for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod)) {
       this.#notePublished(entry);
       if (!entry.dirty && this.#step(entry)) this.#touch(entry);
+      // Over what is published now it may be urgent.
+      else this.#wakeFor(entry);
     }
   }
 
