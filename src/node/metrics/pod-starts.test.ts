@@ -52,6 +52,21 @@ const observed = (...containers: readonly ReturnType<typeof anAttempt>[]) => ({
   containers,
 });
 
+test("a pod that is admitted at once is measured from its first turn on, one that was started before is not", async () => {
+  for (const [prerequisites, isMeasured] of [
+    [ABSENT, true],
+    [PRESENT, false],
+  ] as const) {
+    const starts = new Starts();
+    const first = starts.record({ prerequisites });
+    starts.tell(first);
+    await starts.clock.advance(1_000);
+    const containers = observed(anAttempt("a"), anAttempt("b"));
+    starts.tell({ ...first, prerequisites: PRESENT, observed: containers });
+    assert.equal(starts.sum("duration"), isMeasured ? "1" : "0");
+  }
+});
+
 test("a start is measured once all containers run; the objective leaves pulls and init containers out", async () => {
   const starts = new Starts();
   const first = starts.record({ life: { kind: "waiting" }, prerequisites: ABSENT });

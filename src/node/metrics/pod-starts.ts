@@ -47,6 +47,7 @@ export function measureStarts(metrics: MetricsRegistry, { clock, pods }: PodStar
   };
   return pods.subscribe((record) => {
     const { uid, life, prerequisites } = record;
+    // One that is admitted at once is seen running first, with nothing made for it yet.
     const isAlive = life.kind === "waiting" || life.kind === "running";
     if (isAlive && prerequisites.directories === "absent") {
       if (!starting.has(uid) && starting.size < MAX_STARTING)
