@@ -5,7 +5,7 @@ export type ProbeKind = "liveness" | "readiness" | "startup";
 /** The result of a probe; `unknown` only before the first result of a startup probe. */
 export type ProbeResult = "success" | "failure" | "unknown";
 
-/** What counts of an attempt of a container before its first result (prober/worker.go newWorker). */
+/** The result that holds for a container until its first probe has one (prober/worker.go newWorker). */
 export const INITIAL_PROBE_RESULT: Readonly<Record<ProbeKind, ProbeResult>> = {
   readiness: "failure",
   liveness: "success",

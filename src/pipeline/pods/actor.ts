@@ -195,7 +195,7 @@ export class PodActor {
     const actuated = this.#deps.ports.resizes.actuated(this.#record.pod);
     const at = this.#deps.clock.monotonic();
     const acted = { kind: "acted", at, results, actuated } as const;
-    // Taken at once also where it is worth no turn: events of the runtime count again from here on.
+    // Not left to the next turn: from here on the pod is not busy, so that events of the runtime have it observed.
     if (isQuiet(this.#record, acted)) this.#take(acted);
     else this.post(acted);
     await this.#observe(leave);

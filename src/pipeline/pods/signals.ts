@@ -85,8 +85,8 @@ export type PodSignal =
   | { readonly kind: "tick" };
 
 /**
- * Whether a signal is worth no turn of its own, because neither plan nor status would differ. Half of the turns of a pod
- * that starts were for such signals.
+ * Whether a signal needs no turn of its own, because it changes neither plan nor status: the next turn does for it, too. More
+ * than half of the turns of a pod that starts would be for such signals.
  */
 export function isQuiet(record: PodRecord, signal: PodSignal): boolean {
   switch (signal.kind) {

@@ -21,7 +21,7 @@ interface Connect {
  */
 const JOIN_MS = 25;
 
-/** What is added to it runs when the present turn is over. */
+/** Callbacks added to it run as microtasks: when all turns that came together are over. */
 const TURN_OVER = Promise.resolve();
 
 /**
