@@ -126,6 +126,7 @@ async function settled(node: ClusterNode): Promise<ProcessFigures> {
   return least;
 }
 
-function lineOf({ pods, residentMib, anonymousMib, sockets, files }: Sample): string {
-  return `${pods} pods: ${residentMib.toFixed(1)} MiB resident, ${anonymousMib.toFixed(1)} anonymous, ${sockets} sockets, ${files} files`;
+function lineOf({ pods, residentMib, anonymousMib, processes, sockets, files }: Sample): string {
+  const memory = `${residentMib.toFixed(1)} MiB resident, ${anonymousMib.toFixed(1)} anonymous`;
+  return `${pods} pods: ${memory}, ${processes} processes, ${sockets} sockets, ${files} files`;
 }

@@ -10,6 +10,8 @@ const asking = (code: number, more: Partial<Probe> = {}): Probe => ({
   timeoutSeconds: 5,
   ...more,
 });
+/** Ends its container over and over; until the first failure of the next attempt there is time to look at what is told. */
+const failing = asking(1, { failureThreshold: 2, initialDelaySeconds: 5 });
 const limited = { resources: { limits: { memory: "64Mi" } } };
 
 /** The kernel kills the container a few seconds after its start. */
@@ -136,7 +138,7 @@ export const RUNNING_STORIES: readonly Story[] = [
   {
     name: "its liveness probe fails",
     pod: pod({
-      containers: [container(SLEEP, { livenessProbe: asking(1, { failureThreshold: 2 }) })],
+      containers: [container(SLEEP, { livenessProbe: failing })],
     }),
     play: async (node) => {
       node.create();
@@ -146,7 +148,7 @@ export const RUNNING_STORIES: readonly Story[] = [
   {
     name: "its startup probe never succeeds",
     pod: pod({
-      containers: [container(SLEEP, { startupProbe: asking(1, { failureThreshold: 2 }) })],
+      containers: [container(SLEEP, { startupProbe: failing })],
     }),
     play: async (node) => {
       node.create();
