@@ -189,7 +189,7 @@ function acceptDesired(
 
 /** Looks first, then lets the sources speak: nothing is started or ended before both were seen. */
 export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
-  const { pods, statuses, sources, ledger } = pipeline;
+  const { pods, flight, statuses, sources, ledger } = pipeline;
   await statuses.open();
   await ledger.open();
   const found = await listUntilAnswered(deps);
@@ -210,6 +210,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
     });
   }
   sources.start();
+  deps.scope.spawn("flight recorder", "restart", (signal) => flight.forgetOld(signal));
   deps.scope.defer(
     "health of the runtime",
     deps.runtime.watch.health.subscribe(() => pods.replan()),

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
@@ -12,6 +15,17 @@ import { newRecord, transition } from "../transition.ts";
 import { FlightRecorder } from "./flight-recorder.ts";
 
 const context = {} as PlanContext;
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** How many of them are still in memory. */
+async function countAlive(refs: readonly WeakRef<object>[]): Promise<number> {
+  // What was looked at in this turn is kept for its rest.
+  await nextTurn();
+  collectGarbage();
+  return refs.filter((ref) => ref.deref() !== undefined).length;
+}
 
 function recordOf(uid: string): PodRecord {
   const pod: Pod = {
@@ -71,4 +85,23 @@ test("FlightRecorder drops what is older than ten minutes, and all but the last 
     recorder.steps().map(({ uid }) => uid),
     ["late"],
   );
+});
+
+test("FlightRecorder lets go at once of what is too much, and within minutes of what is too old", async () => {
+  const clock = new SimClock();
+  const { recorder, take } = recorderAt(clock);
+  const refs = Array.from({ length: 7_000 }, (_, i) => {
+    const record = recordOf(`p${i}`);
+    take(record, { kind: "admitted" });
+    return new WeakRef(record);
+  });
+  assert.equal(await countAlive(refs), 5_000);
+  const abort = new AbortController();
+  const forgetting = recorder.forgetOld(abort.signal);
+  await clock.advance(9 * 60_000);
+  assert.equal(await countAlive(refs), 5_000);
+  await clock.advance(7 * 60_000);
+  assert.equal(await countAlive(refs), 0);
+  abort.abort(new Error("the agent ends"));
+  await assert.rejects(forgetting, /the agent ends/);
 });

@@ -11,6 +11,8 @@ import { decidedState, type KeptStep } from "./flight.ts";
 const MAX_STEPS = 5_000;
 /** Older steps are dropped. */
 const WINDOW_MS = 10 * 60_000;
+/** How often that is done when no step is added: of a node at rest nothing is held twice as long. */
+const FORGET_EVERY_MS = WINDOW_MS / 2;
 
 /**
  * Keeps the last steps of all pods: what came in, and what was decided. Costs a reference for each value, since
@@ -19,7 +21,8 @@ const WINDOW_MS = 10 * 60_000;
  */
 export class FlightRecorder {
   readonly #clock: Clock;
-  #steps: KeptStep[] = [];
+  /** Those before `#first` were dropped. */
+  #steps: (KeptStep | undefined)[] = [];
   #first = 0;
   #dropped = 0;
   /** Pods whose last step was a plan to do nothing: another one like it says no more. */
@@ -60,7 +63,15 @@ export class FlightRecorder {
   /** The steps that are kept, oldest first. */
   steps(): readonly KeptStep[] {
     this.#drop(this.#clock.wall());
-    return this.#steps.slice(this.#first);
+    return this.#steps.slice(this.#first) as KeptStep[];
+  }
+
+  /** Lets go of steps that have become too old, also when no other is added, until `signal` is aborted; then rejects with its reason. */
+  async forgetOld(signal: AbortSignal): Promise<never> {
+    for (;;) {
+      await this.#clock.coalesced.sleep(FORGET_EVERY_MS, signal);
+      this.#drop(this.#clock.wall());
+    }
   }
 
   #keep(step: KeptStep): void {
@@ -68,11 +79,12 @@ export class FlightRecorder {
     this.#drop(step.atMs);
   }
 
-  /** Drops what is too old or too much; the list is copied once in a while only. */
+  /** Drops what is too old or too much, and what only that holds in memory; the list is copied once in a while only. */
   #drop(now: WallMs): void {
     const isOld = (step: KeptStep | undefined) =>
       step !== undefined && (now - step.atMs > WINDOW_MS || this.#length > MAX_STEPS);
     while (isOld(this.#steps[this.#first])) {
+      this.#steps[this.#first] = undefined;
       this.#first += 1;
       this.#dropped += 1;
     }
