@@ -11,7 +11,7 @@ import { decidedState, type KeptStep } from "./flight.ts";
 const MAX_STEPS = 5_000;
 /** Older steps are dropped. */
 const WINDOW_MS = 10 * 60_000;
-/** How often that is done when no step is added: of a node at rest nothing is held twice as long. */
+/** How often that is done while no step is added. */
 const FORGET_EVERY_MS = WINDOW_MS / 2;
 
 /**
@@ -21,7 +21,7 @@ const FORGET_EVERY_MS = WINDOW_MS / 2;
  */
 export class FlightRecorder {
   readonly #clock: Clock;
-  /** Those before `#first` were dropped. */
+  /** Oldest first; those before `#first` were dropped. */
   #steps: (KeptStep | undefined)[] = [];
   #first = 0;
   #dropped = 0;
@@ -66,7 +66,7 @@ export class FlightRecorder {
     return this.#steps.slice(this.#first) as KeptStep[];
   }
 
-  /** Lets go of steps that have become too old, also when no other is added, until `signal` is aborted; then rejects with its reason. */
+  /** Drops steps that have become too old while no other is added. Rejects with the signal's reason once it is aborted. */
   async forgetOld(signal: AbortSignal): Promise<never> {
     for (;;) {
       await this.#clock.coalesced.sleep(FORGET_EVERY_MS, signal);
@@ -79,7 +79,7 @@ export class FlightRecorder {
     this.#drop(step.atMs);
   }
 
-  /** Drops what is too old or too much, and what only that holds in memory; the list is copied once in a while only. */
+  /** Drops steps that are too old or too many, with all that they refer to; the list is copied once in a while only. */
   #drop(now: WallMs): void {
     const isOld = (step: KeptStep | undefined) =>
       step !== undefined && (now - step.atMs > WINDOW_MS || this.#length > MAX_STEPS);
