@@ -71,6 +71,13 @@ test("FlightRecorder keeps nothing of a pod at rest, however often it is observe
   assert.deepEqual(kinds(), ["admitted", "plan", "terminate", "plan"]);
 });
 
+test("FlightRecorder does not remember a released pod as one at rest", () => {
+  const { recorder, kinds } = recorderAt(new SimClock());
+  const released: PodRecord = { ...recordOf("a"), life: { kind: "released" } };
+  for (let times = 0; times < 2; times += 1) recorder.plan(released, context, NO_PLAN);
+  assert.deepEqual(kinds(), ["plan", "plan"]);
+});
+
 test("FlightRecorder drops what is older than ten minutes, and all but the last 5000 steps", async () => {
   const clock = new SimClock();
   const { recorder, take } = recorderAt(clock);

@@ -54,7 +54,8 @@ export class FlightRecorder {
   plan(before: PodRecord, context: PlanContext, plan: PodPlan): void {
     const isRest = isNothing(plan, before);
     if (isRest && this.#atRest.has(before.uid)) return;
-    if (isRest) this.#atRest.add(before.uid);
+    // After its release no other signal would take the pod out again.
+    if (isRest && before.life.kind !== "released") this.#atRest.add(before.uid);
     else this.#atRest.delete(before.uid);
     const atMs = this.#clock.wall();
     this.#keep({ kind: "plan", uid: before.uid, atMs, before, context, plan });
