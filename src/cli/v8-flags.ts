@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 /**
  * Memory before speed in the first ten seconds of an agent (`--optimize-for-size`, until `OwnProcess.letGarbageGather`). A
  * full collection begins when the heap has grown by 60 % since the last one; V8 by itself lets it double and more while
- * pods come and go. It marks in one go: in steps between other work (V8's incremental marking) it takes four times the CPU,
+ * pods come and go. It marks in one go: in steps between other work (V8's incremental marking) it takes four times as long,
  * and as young objects are not collected for these one to three seconds, the heap grows by 20 MiB. V8's memory reducer,
  * which marks in steps only, does not run either; an agent at rest gives memory back by itself (`RestRelease`).
  * Sparkplug compiles functions after a few calls, as in V8 by itself. Most run too seldom for the cost of an optimizing
