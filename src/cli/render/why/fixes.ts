@@ -79,8 +79,8 @@ const FIXES: readonly Fix[] = [
     text: () => "set securityContext.runAsUser to a user other than 0, or use an image with one",
   },
   {
-    pattern: /non-numeric user/,
-    text: () => "set securityContext.runAsUser to a number",
+    pattern: /image has non-numeric user|image has an invalid user id/,
+    text: () => "set securityContext.runAsUser to a number from 1 to 2147483647",
   },
   {
     pattern: /executable file not found|no such file or directory: unknown|exec: .*no such file/,

@@ -37,7 +37,7 @@ const NON_ROOT: readonly (readonly [
   string,
   PodSpec["securityContext"],
   Container["securityContext"],
-  typeof ROOT | typeof NAMED,
+  { readonly uid: bigint | undefined; readonly username: string },
   string | undefined,
 ])[] = [
   ["not asked for", {}, {}, ROOT, undefined],
@@ -86,6 +86,32 @@ const NON_ROOT: readonly (readonly [
     undefined,
   ],
 ];
+
+/** What a runtime may make of a `USER` that is no id of 31 bits. */
+const ODD_IDS: readonly (readonly [bigint, boolean])[] = [
+  [1n, true],
+  [2_147_483_647n, true],
+  [2_147_483_648n, false],
+  [4_294_967_295n, false],
+  [4_294_967_296n, false],
+  [9_223_372_036_854_775_807n, false],
+  [-1n, false],
+  [-1000n, false],
+];
+for (const [uid, isValid] of ODD_IDS)
+  test(`nonRootViolation: the image's user ${uid} is ${isValid ? "accepted" : "refused"}`, () => {
+    const user = { uid, username: "" };
+    const bound = pod({ securityContext: { runAsNonRoot: true } });
+    assert.equal(
+      nonRootViolation(bound, container(), user),
+      isValid
+        ? undefined
+        : `container has runAsNonRoot and image has an invalid user id (${uid}). (Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive ${WHERE}`,
+    );
+    assert.equal(nonRootViolation(pod(), container(), user), undefined);
+    const named = pod({ securityContext: { runAsNonRoot: true, runAsUser: 7 } });
+    assert.equal(nonRootViolation(named, container(), user), undefined);
+  });
 
 for (const [name, ofPod, ofContainer, user, expected] of NON_ROOT) {
   test(`nonRootViolation: ${name}`, () => {

@@ -41,6 +41,9 @@ const READONLY_PATHS = [
   "/proc/sysrq-trigger",
 ] as const;
 
+/** Largest id of a user (apimachinery validation IsValidUserID). */
+const MAX_USER_ID = 2_147_483_647n;
+
 const APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 
 /** Inputs of a security context beside the pod's spec. */
@@ -99,8 +102,14 @@ export function nonRootViolation(
   if (user.uid === 0n || (user.uid === undefined && user.username === "")) {
     return `container has runAsNonRoot and image will run as root ${where}`;
   }
-  if (user.uid !== undefined) return undefined;
+  if (user.uid !== undefined) return userIdFault(user.uid, where);
   return `container has runAsNonRoot and image has non-numeric user (${user.username}), cannot verify user is non-root ${where}`;
+}
+
+/** Runtimes cut larger ids to 32 bits, and 2^32 is root then (CVE-2024-40635). */
+function userIdFault(uid: bigint, where: string): string | undefined {
+  if (uid > 0n && uid <= MAX_USER_ID) return undefined;
+  return `container has runAsNonRoot and image has an invalid user id (${uid}). (Must be 1-(${MAX_USER_ID})): must be between 0 and ${MAX_USER_ID}, inclusive ${where}`;
 }
 
 /** A local profile that has no name: the Go kubelet once ran such containers unconfined (CVE-2023-2431). */
