@@ -30,8 +30,8 @@ async function afterKill(): Promise<ImageWorld> {
   return await world.open();
 }
 
-async function expectRefused(world: ImageWorld): Promise<void> {
-  const answer = await world.ensure(IMAGE);
+async function expectRefused(world: ImageWorld, image = IMAGE): Promise<void> {
+  const answer = await world.ensure(image);
   assert.equal(answer.kind, "refused");
   assert.equal(answer.kind === "refused" && answer.reason, "ErrImagePull");
 }
@@ -153,4 +153,80 @@ test("the record of an image that is pulled while those of others are removed st
   await pruned;
   assert.equal(records.sizes.pulled, 1);
   assert.match(String(await texts()), /"name": ?"other"/);
+});
+
+/** A record of the Go kubelet: anybody may use the image under the name that a pod wrote. */
+async function withGoRecord(world: ImageWorld, imageRef: string, name: string): Promise<void> {
+  await world.host.files.makeDirectory(`${FOLDER}/pulled`, 0o700);
+  const record = {
+    kind: "ImagePulledRecord",
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    lastUpdatedTime: "2025-10-21T12:26:40Z",
+    imageRef,
+    credentialMapping: { [name]: { nodePodsAccessible: true } },
+  };
+  const path = `${FOLDER}/pulled/sha256-${"0".repeat(64)}`;
+  await world.host.files.writeAtomic(path, JSON.stringify(record), 0o600);
+}
+
+const DIGEST = `sha256:${"a".repeat(64)}`;
+for (const [recorded, image, counts] of [
+  ["team/app", "team/app:1", true],
+  ["team/app", "team/app", true],
+  ["team/app", `team/app:1@${DIGEST}`, true],
+  ["docker.io/team/app", "docker.io/team/app:1", true],
+  ["docker.io/team/app", "team/app:1", false],
+  ["team/app", "docker.io/team/app:1", false],
+  ["docker.io/library/app", "app:1", false],
+  ["app", "app:1", true],
+] as const)
+  test(`a record of ${recorded} ${counts ? "lets" : "does not let"} a pod use ${image}`, async () => {
+    const world = new ImageWorld({ config: VERIFIED });
+    const name = image.includes(":") ? image : `${image}:latest`;
+    world.runtime.store.add(name);
+    await withGoRecord(world, `sha256:${name}`, recorded);
+    world.runtime.store.onPull = () => {
+      throw new OutsideError("denied", "401 Unauthorized");
+    };
+    await world.open();
+    if (counts) return void present(await world.ensure(image));
+    await expectRefused(world, image);
+  });
+
+for (const [pattern, image, isFree] of [
+  ["docker.io/library/*", "docker.io/library/ubuntu:1", true],
+  ["docker.io/library/*", "ubuntu:1", false],
+  ["docker.io/library/ubuntu", "ubuntu:1", false],
+  ["ubuntu", "ubuntu:1", true],
+  ["ubuntu", "docker.io/library/ubuntu:1", false],
+] as const)
+  test(`the allowlist's ${pattern} ${isFree ? "frees" : "does not free"} ${image}`, async () => {
+    const world = new ImageWorld({
+      config: {
+        imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages",
+        preloadedImagesVerificationAllowlist: [pattern],
+      },
+    });
+    world.runtime.store.add(image);
+    world.runtime.store.onPull = () => {
+      throw new OutsideError("denied", "401 Unauthorized");
+    };
+    await world.open();
+    if (isFree) return void present(await world.ensure(image));
+    await expectRefused(world, image);
+  });
+
+test("what is written about a pull names the image as the pod does", async () => {
+  const world = await new ImageWorld({ config: VERIFIED }).open();
+  const written: string[] = [];
+  const { files } = world.host;
+  const write = files.writeAtomic.bind(files);
+  files.writeAtomic = (path, content, mode) => {
+    if (path.startsWith(FOLDER)) written.push(String(content));
+    return write(path, content, mode);
+  };
+  present(await world.ensure("nodelet.test/app"));
+  const [intent, record] = written.map((text) => JSON.parse(text) as Record<string, object>);
+  assert.equal(intent?.["image"], "nodelet.test/app");
+  assert.deepEqual(Object.keys(record?.["credentialMapping"] ?? {}), ["nodelet.test/app"]);
 });

@@ -317,7 +317,12 @@ test("an image that a secret has pulled is only for pods that have the secret", 
   const otherPod = refused(await world.ensure(IMAGE, { pod: podWith("stranger") }));
   assert.deepEqual([otherPod.reason, otherPod.message], ["ErrImagePull", "401 Unauthorized"]);
   const never = refused(await world.ensure(IMAGE, { pod: podWith("stranger"), policy: "Never" }));
-  assert.equal(never.reason, "ErrImageNeverPull");
+  assert.deepEqual(
+    [never.reason, never.message],
+    ["ErrImageNeverPull", `Container image "${IMAGE}" is not present with pull policy of Never`],
+    "whoever has no access does not learn that the image is there",
+  );
+  assert.equal(world.reported.at(-1), `${never.reason} ${never.message}`);
   const before = tried.length;
   await world.open();
   present(await world.ensure(IMAGE, { pod: podWith("owner", "key") }));

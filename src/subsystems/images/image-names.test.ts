@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { normalImageName } from "../../api/text/image-reference.ts";
 import { globMatches } from "./glob.ts";
-import { matchesName, registryOf, repositoryOf } from "./image-names.ts";
+import { matchesName, registryOf, repositoryOf, writtenRepository } from "./image-names.ts";
 import { ImageIndex } from "./image-record.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
@@ -18,6 +18,24 @@ for (const [name, normal, repository, registry] of [
     assert.equal(normalImageName(name), normal);
     assert.equal(repositoryOf(name), repository);
     assert.equal(registryOf(name), registry);
+  });
+
+for (const [name, written] of [
+  ["nginx", "nginx"],
+  ["nginx:1.25", "nginx"],
+  [`nginx@${DIGEST}`, "nginx"],
+  [`nginx:1.25@${DIGEST}`, "nginx"],
+  ["library/nginx:1", "library/nginx"],
+  ["docker.io/library/nginx:1", "docker.io/library/nginx"],
+  ["index.docker.io/library/nginx", "index.docker.io/library/nginx"],
+  ["r.example:5000/x", "r.example:5000/x"],
+  ["r.example:5000/x:5000", "r.example:5000/x"],
+  [`r.example:5000/x:1@${DIGEST}`, "r.example:5000/x"],
+  ["localhost/a/b:v1", "localhost/a/b"],
+  ["Not A Name:1", "Not A Name:1"],
+] as const)
+  test(`\`writtenRepository\` of ${name}`, () => {
+    assert.equal(writtenRepository(name), written);
   });
 
 for (const [pattern, name, matches] of [

@@ -8,6 +8,19 @@ export function repositoryOf(name: string): string | undefined {
   return reference && `${reference.domain}/${reference.path}`;
 }
 
+/**
+ * The name as it is written, without tag and digest: `nginx` and `docker.io/library/nginx` differ. By these names the
+ * Go kubelet keeps its records of pulls and its allowlist (pullmanager trimImageTagDigest). A text that is not a
+ * name is given back as it is.
+ */
+export function writtenRepository(name: string): string {
+  const reference = parseImageReference(name);
+  if (!reference) return name;
+  const { tag, digest } = reference;
+  const tagged = digest === undefined ? name : name.slice(0, -`@${digest}`.length);
+  return tag === undefined ? tagged : tagged.slice(0, -`:${tag}`.length);
+}
+
 /** Registry of a name, e.g. `docker.io`; empty when the text is not a name. */
 export function registryOf(name: string): string {
   return parseImageReference(name)?.domain ?? "";

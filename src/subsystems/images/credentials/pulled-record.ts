@@ -31,7 +31,7 @@ export interface ImageAccess {
   readonly nodePodsAccessible?: boolean;
 }
 
-/** The stored record of one image: by repository who may use it. */
+/** The stored record of one image: who may use it, by its names as pods write them, without tag and digest. */
 export interface PulledRecord {
   readonly lastUpdatedMs: number;
   readonly imageRef: string;
@@ -51,7 +51,7 @@ export type VerificationPolicy =
   | "NeverVerifyAllowlistedImages"
   | "AlwaysVerify";
 
-/** Whether credentials are asked for at all. `repository` has no tag; `pulledByNode` means a record exists. */
+/** Whether credentials are asked for at all. `repository` is the name as the pod writes it, without tag and digest; `pulledByNode` means a record exists. */
 export function needsVerification(
   policy: VerificationPolicy,
   allowlist: readonly string[],

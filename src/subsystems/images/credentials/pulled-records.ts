@@ -4,12 +4,12 @@
  * image of which nothing is known, or whose record cannot be read, counts as one that has to be asked for.
  */
 
-import { normalImageName } from "../../../api/text/image-reference.ts";
+import { isSameImage } from "../../../api/text/image-reference.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { DecodedState, StateFile, StateFiles } from "../../../kit/state/state-files.ts";
 import { sha256Hex } from "../../../outside/digest.ts";
-import { repositoryOf } from "../image-names.ts";
+import { writtenRepository } from "../image-names.ts";
 import type { ListedImage } from "../image-record.ts";
 import { ImageIndex } from "../image-record.ts";
 import {
@@ -148,9 +148,8 @@ export class PulledRecords {
 
   async #check(image: string, imageRef: string, pod: PullingIdentity): Promise<PullCheck> {
     const record = this.#records.get(imageRef);
-    const repository = repositoryOf(image) ?? image;
-    const isNoted = this.#intents.has(image) || this.#inherited.has(image);
-    const pulledByNode = record !== undefined || isNoted;
+    const repository = writtenRepository(image);
+    const pulledByNode = record !== undefined || this.#isNoted(image);
     const { policy, allowlist } = this.#options;
     if (!policy) return "credentialPolicyAllowed";
     if (!needsVerification(policy, allowlist, { repository, pulledByNode }))
@@ -164,6 +163,12 @@ export class PulledRecords {
     const verdict = checkAccess(access, await pod.secrets(), account);
     if (verdict.learn) await this.#put(imageRef, image, { kubernetesSecrets: [verdict.learn] });
     return verdict.allowed ? "credentialRecordFound" : "mustAuthenticate";
+  }
+
+  /** Whether a pull of the image was begun, in whichever spelling: a note says only that it came from a registry. */
+  #isNoted(image: string): boolean {
+    const noted = [...this.#intents.keys(), ...this.#inherited];
+    return noted.some((name) => isSameImage(name, image));
   }
 
   /** Drops records of images that are gone, unless they were written after `beforeMs`. */
@@ -194,7 +199,7 @@ export class PulledRecords {
     const now = this.#deps.clock.wall();
     const before = this.#records.get(imageRef);
     const blank: PulledRecord = { imageRef, lastUpdatedMs: now, access: {} };
-    const merged = withAccess(before ?? blank, repositoryOf(image) ?? image, access, now);
+    const merged = withAccess(before ?? blank, writtenRepository(image), access, now);
     const next = renew ? { ...merged, lastUpdatedMs: now } : merged;
     if (next === before && !this.#unwritten.has(imageRef)) return true;
     this.#records.set(imageRef, next);
@@ -204,10 +209,7 @@ export class PulledRecords {
       this.#unwritten.delete(imageRef);
       return true;
     } catch (error) {
-      this.#deps.log.warn("failed to record who pulled an image", {
-        image: normalImageName(image),
-        error,
-      });
+      this.#deps.log.warn("failed to record who pulled an image", { image, error });
       return false;
     }
   }

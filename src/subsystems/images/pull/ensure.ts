@@ -127,7 +127,7 @@ export class Ensure {
         });
       }
     }
-    const allowed = present !== undefined && (await this.#mayUse(request, image, present, signal));
+    const allowed = present !== undefined && (await this.#mayUse(request, present, signal));
     const verdict = decidePull(request.policy, allowed);
     this.#deps.metrics.asked(request.policy, present !== undefined, verdict === "pull");
     if (verdict === "use" && present) {
@@ -135,9 +135,17 @@ export class Ensure {
       return { kind: "found", ref: present.id, image: present };
     }
     if (verdict === "pull") return await this.#pullUnlessBackedOff(request, image, signal);
-    const message = present
-      ? TEXTS.deniedAndNever(request.image)
-      : TEXTS.absentAndNever(request.image);
+    // Of an image that the pod has no access to it must not learn that it is there; the node's log says so.
+    if (present)
+      this.#deps.log.verbose(
+        2,
+        "an image with pull policy Never is present but not the pod's to use",
+        {
+          pod: podDisplayName(request.pod),
+          image: request.image,
+        },
+      );
+    const message = TEXTS.absentAndNever(request.image);
     return this.#refuse(request, {
       reason: "ErrImageNeverPull",
       event: "ErrImageNeverPull",
@@ -145,12 +153,7 @@ export class Ensure {
     });
   }
 
-  #mayUse(
-    { pod }: ImageRequest,
-    image: string,
-    present: Image,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  #mayUse({ pod, image }: ImageRequest, present: Image, signal: AbortSignal): Promise<boolean> {
     const { records, access } = this.#deps;
     return records.mayUse(image, present.id, {
       secrets: () => access.secretsFor(image, pod, signal),
@@ -193,17 +196,17 @@ export class Ensure {
       const message = TEXTS.secretsMissing(missingSecrets);
       this.#recordEvent(request, "Warning", "FailedToRetrieveImagePullSecret", message);
     }
-    await records.began(image);
+    await records.began(request.image);
     const stop = { progress: () => {} };
     try {
       const spec = { image, annotations: pod.metadata?.annotations ?? {}, credentials };
       const pulled = await puller.pull(spec, signal, (standing) => {
         stop.progress = this.#showProgress(request, standing);
       });
-      await records.pulled(image, pulled.imageRef, accessBy(pulled));
+      await records.pulled(request.image, pulled.imageRef, accessBy(pulled));
       return pulled;
     } catch (error) {
-      await records.failed(image);
+      await records.failed(request.image);
       throw error;
     } finally {
       stop.progress();

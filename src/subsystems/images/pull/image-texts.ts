@@ -15,8 +15,6 @@ export const TEXTS = {
     `Container image ${quoted(image)} already present on machine and can be accessed by the pod`,
   absentAndNever: (image: string) =>
     `Container image ${quoted(image)} is not present with pull policy of Never`,
-  deniedAndNever: (image: string) =>
-    `Container image ${quoted(image)} is present with pull policy of Never but does not have the proper credentials to be used by the pod`,
   backOff: (image: string) => `Back-off pulling image ${quoted(image)}`,
   pulling: (image: string) => `Pulling image ${quoted(image)}`,
   pulled: (
