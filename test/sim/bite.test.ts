@@ -55,6 +55,13 @@ const GUARDS: readonly Guard[] = [
     without: "if (!held?.desired)",
   },
   {
+    name: "a source that has not answered has not been seen",
+    file: "src/pipeline/sources/sources.ts",
+    line: "if (pods) this.#answers.set(kind, pods);",
+    without: "this.#answers.set(kind, pods ?? []);",
+    play: "play-url.ts",
+  },
+  {
     name: "one object that fails for ever is its own pod's matter",
     file: "src/subsystems/runtime/observe.ts",
     line: `return { kind: "failed", uid, asOf, describe, problem: messageOf(error) };`,

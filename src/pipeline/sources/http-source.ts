@@ -2,7 +2,7 @@ import { shownUrl } from "../../api/text/shown-url.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Net } from "../../outside/net/net.ts";
-import type { ReadManifest } from "./manifest.ts";
+import type { ManifestRead, ReadManifest } from "./manifest.ts";
 import type { SourcedPod, SourceProblem } from "./merge.ts";
 
 /** Largest answer that is read. */
@@ -22,36 +22,54 @@ export interface HttpSourceDeps {
   readonly net: Net;
   readonly clock: Clock;
   readonly readManifest: ReadManifest;
-  readonly onChange: (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void;
+  /** Called after each request. `pods` are those of the last usable answer; absent while there was none. */
+  readonly onChange: (
+    pods: readonly SourcedPod[] | undefined,
+    problems: readonly SourceProblem[],
+  ) => void;
   /** Called whenever the URL has answered with something to read, usable or not. */
   readonly onRead: () => void;
 }
 
-/** Asks a URL for a Pod or PodList again and again; run it with policy `restart`. */
+/**
+ * Asks a URL for a Pod or PodList again and again; run it with policy `restart`. An empty body and an empty list mean
+ * that there are no pods. A failure, another status and a body that cannot be used mean nothing: the pods of the last
+ * usable answer stay.
+ */
 export async function followHttp(
   options: HttpSourceOptions,
   deps: HttpSourceDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const origin = shownUrl(options.url);
-  let pods: readonly SourcedPod[] = [];
-  let lastBody: string | undefined;
+  let pods: readonly SourcedPod[] | undefined;
+  let usedBody: string | undefined;
   while (!signal.aborted) {
     const answer = await ask(options, deps, signal);
+    if (signal.aborted) return;
     if (answer.kind === "body") deps.onRead();
-    if (answer.kind === "failed")
-      deps.onChange(pods, [{ origin, message: masked(answer.message) }]);
-    else if (answer.body !== lastBody) {
-      const read = deps.readManifest(answer.body, "http", options.url);
-      if (read.kind === "refused") deps.onChange(pods, [{ origin, message: read.message }]);
+    const problem = (message: string): readonly SourceProblem[] => [{ origin, message }];
+    if (answer.kind === "failed") deps.onChange(pods, problem(masked(answer.message)));
+    else if (answer.body === usedBody) deps.onChange(pods, []);
+    else {
+      const read = podsOf(answer.body, options, deps);
+      if (read.kind === "refused") deps.onChange(pods, problem(read.message));
       else {
         pods = read.pods;
-        lastBody = answer.body;
+        usedBody = answer.body;
         deps.onChange(pods, []);
       }
-    } else deps.onChange(pods, []);
+    }
     await deps.clock.sleep(options.everyMs, signal).catch(() => {});
   }
+}
+
+function podsOf(
+  body: string,
+  { url }: HttpSourceOptions,
+  { readManifest }: HttpSourceDeps,
+): ManifestRead {
+  return body === "" ? { kind: "pods", pods: [] } : readManifest(body, "http", url);
 }
 
 /** The message of a failed request without what its URL may hold; redirects may lead to further ones. */
@@ -85,6 +103,5 @@ async function ask(
   if (answer.body.length > MAX_BODY_BYTES) {
     return { kind: "failed", message: `returned more than ${MAX_BODY_BYTES} bytes` };
   }
-  if (answer.body.trim() === "") return { kind: "failed", message: "returned an empty response" };
   return { kind: "body", body: answer.body };
 }

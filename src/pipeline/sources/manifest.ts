@@ -33,12 +33,14 @@ export function manifestReader(
 ): ReadManifest {
   return (text, source, origin) => {
     try {
-      const pods = parseYaml(text, { maxDocuments: MAX_PODS }).flatMap(({ value }) => {
+      const documents = parseYaml(text, { maxDocuments: MAX_PODS });
+      // An empty list says that there are none; a text without a document says nothing.
+      if (documents.length === 0) return { kind: "refused", message: "contains no pods" };
+      const pods = documents.flatMap(({ value }) => {
         const { pods: decoded, problems } = decodePodDocument(value);
         if (problems.length > 0) throw new UsageError(formatProblems(problems));
         return decoded;
       });
-      if (pods.length === 0) return { kind: "refused", message: "contains no pods" };
       if (pods.length > MAX_PODS)
         return { kind: "refused", message: `contains more than ${MAX_PODS} pods` };
       return {

@@ -158,9 +158,10 @@ export class Sources {
 
   #taker(
     kind: SourceKind,
-  ): (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void {
+  ): (pods: readonly SourcedPod[] | undefined, problems: readonly SourceProblem[]) => void {
     return (pods, problems) => {
-      this.#answers.set(kind, pods);
+      // Without an answer nothing is known of its pods: they may run, and must not be taken for orphans.
+      if (pods) this.#answers.set(kind, pods);
       this.#problemsOf.set(kind, problems);
       this.#merge();
       this.#checkSeen();
