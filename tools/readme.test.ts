@@ -102,7 +102,7 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     done: ["N12", "G12"],
     tests: [["test/agent/shutdown.it.ts", "a reboot waits for pods"]],
   },
-  "Windows nodes": { cells: NO, tests: [["tools/setup.mjs", "nodelet runs on Linux"]] },
+  "Windows nodes": { cells: NO, tests: [["tools/setup/set-up.mjs", "nodelet runs on Linux"]] },
 };
 
 function hasNoEffect(paths: readonly string[]): void {

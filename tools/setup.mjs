@@ -1,54 +1,22 @@
 // Makes a checkout ready and then becomes the program that was asked for:
 //   node tools/setup.mjs run|build|check|test [-- program arguments…]
-// Plain JavaScript without packages, for any Node from 18 on. What is in place already is not done again.
-import { buildStep } from "./setup/build-step.mjs";
-import { withLock } from "./setup/lock.mjs";
-import { nodeBinary, npmStep } from "./setup/npm-step.mjs";
-import { packagesStep } from "./setup/packages-step.mjs";
-import { becomeProgram } from "./setup/program.mjs";
-import { SetupError, say } from "./setup/progress.mjs";
-import { SETUP_LOCK } from "./setup/root.mjs";
+// Written so that a Node of any age can read it: all else is loaded by one that is new enough.
 
-/** What each profile needs. `packages: required` fails when they cannot be had, `wanted` goes on. */
-const PROFILES = {
-  run: { packages: "required", build: true },
-  build: { packages: "none", build: true, types: true },
-  check: { packages: "none", build: false },
-  test: { packages: "wanted", build: true },
-};
+/** What Debian 12 and Ubuntu 24.04 bring; everything but the setup itself runs with the Node of the checkout. */
+const OLDEST_NODE = 18;
 
-const USAGE = `usage: node tools/setup.mjs ${Object.keys(PROFILES).join("|")} [-- program arguments…]`;
-
-async function main(argv) {
-  const [name, separator, ...program] = argv;
-  const profile = PROFILES[name];
-  if (!profile || (separator !== undefined && (separator !== "--" || program.length === 0)))
-    throw new SetupError(USAGE);
-  checkMachine();
-  await withLock(SETUP_LOCK, async () => {
-    await npmStep();
-    await packagesStep(name, profile.packages);
-    if (profile.build) await buildStep({ types: profile.types === true });
-  });
-  if (program.length > 0) becomeProgram(program, nodeBinary());
-}
-
-function checkMachine() {
-  if (process.platform !== "linux")
-    throw new SetupError(
-      `nodelet runs on Linux, this is ${process.platform}`,
-      "use a Linux machine",
-    );
-  if (process.arch !== "x64" && process.arch !== "arm64")
-    throw new SetupError(
-      `there is no Node 26 on npm for ${process.arch}`,
-      "use an x86-64 or arm64 machine",
-    );
-}
-
-main(process.argv.slice(2)).catch((error) => {
-  if (!(error instanceof SetupError)) throw error;
-  say(error.message);
-  if (error.fix) say(`to fix it: ${error.fix}`);
+const { node } = process.versions;
+if (Number(node.split(".")[0]) < OLDEST_NODE) {
+  console.error(
+    `setup: Node ${node} is too old to set nodelet up: install Node ${OLDEST_NODE} or newer and npm ` +
+      "(apt-get install nodejs npm, from Debian 12 or Ubuntu 24.04 on), then run the command again",
+  );
   process.exitCode = 1;
-});
+} else {
+  import("./setup/set-up.mjs")
+    .then(({ setUp }) => setUp(process.argv.slice(2)))
+    .catch((error) => {
+      console.error(error);
+      process.exitCode = 1;
+    });
+}

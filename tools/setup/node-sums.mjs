@@ -1,10 +1,10 @@
 // The Node that runs as root, held against checksums of the tree: what npm delivers is one account's repackaging.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { SetupError } from "./progress.mjs";
 
-const SUMS = join(import.meta.dirname, "node-sums.json");
+const SUMS = fileURLToPath(new URL("node-sums.json", import.meta.url));
 
 /** SHA-256 of `bin/node` of a version for `x64` or `arm64`, in hex. Throws where the tree has none. */
 export function nodeSum(version, processor) {
