@@ -11,6 +11,7 @@ import { withLock } from "./setup/lock.mjs";
 import { SETUP_LOCK } from "./setup/root.mjs";
 import { judgeSkips } from "./testing/accepted-skips.mjs";
 import { batches, simulationBatches } from "./testing/batches.mjs";
+import { leaveOnSignal } from "./testing/end-left.mjs";
 import { ALONE, KINDS, ROOT, testFiles } from "./testing/files.mjs";
 import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
@@ -51,9 +52,7 @@ async function main() {
         (positionals.length === 0 || positionals.some((part) => path.includes(part))),
     ),
   );
-  const leave = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => leave.abort());
-
+  const leave = leaveOnSignal();
   const report = createReport(files.length, { quiet: values.quiet === true });
   const common = { namePattern: values.name, signal: leave.signal, report };
   const cores = availableParallelism();
@@ -83,6 +82,7 @@ async function main() {
   await runAll(eachAlone(real.filter(isAlone)), { ...common, jobs: 1 });
   await simulations;
   await repeatFailed(report, common);
+  if (leave.signal.aborted) await leave.endLeft();
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
 }

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { looksOffline, runQuietly, SetupError, say, tail } from "./progress.mjs";
+import { Interrupted, looksOffline, runQuietly, SetupError, say, tail } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
 
 const PROGRAM_FOLDERS = [
@@ -95,6 +95,7 @@ async function tryInstall({ debian }) {
     if (obstacle) throw new Error(obstacle);
     await install([debian]);
   } catch (error) {
+    if (error instanceof Interrupted) throw error;
     say(
       `${debian} is missing (${tail(error.message)}); going on, the test that needs it will fail`,
     );
@@ -150,13 +151,21 @@ export async function install(names, { lockSeconds = LOCK_SECONDS } = {}) {
   const lock = lockWatch(lockSeconds);
   const attempt = () =>
     lock.retrying(() =>
-      runQuietly(what, [...argv, ...progress, ...names], { env, percent, onLine: lock.onLine }),
+      runQuietly(what, [...argv, ...progress, ...names], {
+        env,
+        percent,
+        onLine: lock.onLine,
+        gently: true,
+      }),
     );
   const before = names.filter((name) => !isInstalled(name));
   let result = hasPackageLists() ? await attempt() : undefined;
   if (result?.code === 0) return noteInstalled(before);
   const lists = await lock.retrying(() =>
-    runQuietly("reading the package lists", ["apt-get", ...wait, "update", "-q"], { env }),
+    runQuietly("reading the package lists", ["apt-get", ...wait, "update", "-q"], {
+      env,
+      gently: true,
+    }),
   );
   result = await attempt();
   if (result.code === 0) return noteInstalled(before);

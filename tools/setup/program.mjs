@@ -1,8 +1,7 @@
 // The last step: the program takes over, as far as one process can stand in for another.
 import { spawn } from "node:child_process";
-import { constants } from "node:os";
 import { resolve } from "node:path";
-import { SetupError, say } from "./progress.mjs";
+import { endBy, SetupError, say } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
 
 /** The terminal sends these to the whole foreground group, our program included. */
@@ -32,10 +31,4 @@ export function becomeProgram([name, ...args], node) {
     if (signal === null) process.exitCode = code;
     else endBy(signal);
   });
-}
-
-/** Ends by the signal that ended the program, so that a shell sees the same; some signals we cannot end by. */
-function endBy(signal) {
-  process.exitCode = 128 + (constants.signals[signal] ?? 0);
-  process.kill(process.pid, signal);
 }

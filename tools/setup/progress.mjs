@@ -1,11 +1,20 @@
 // What setup tells its user, on standard error: a line for each thing done, with a running clock on a terminal.
 import { spawn } from "node:child_process";
+import { constants } from "node:os";
 
 /** Something the user has to act on; `fix` says how. */
 export class SetupError extends Error {
   constructor(message, fix) {
     super(message);
     this.fix = fix;
+  }
+}
+
+/** A signal told us to end while a command was running, which has ended as well. */
+export class Interrupted extends SetupError {
+  constructor(signal) {
+    super(`ended by ${signal}`);
+    this.signal = signal;
   }
 }
 
@@ -16,20 +25,28 @@ export function say(text) {
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const KEPT_OUTPUT_CHARACTERS = 20_000;
+const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
+/** A command that has not ended so long after it was told to is killed. */
+const LAST_WARNING_MS = 10_000;
 
 /**
  * Runs a command whose output is only of interest when it fails. `percent` may read a number from an
- * output line, `onLine` gets each piece of output. Resolves with code and the end of the output.
+ * output line, `onLine` gets each piece of output. Resolves with code and the end of the output. Throws
+ * `Interrupted` when this process was told to end meanwhile; then the command and all of its group have ended first.
+ * `gently` is for package tools, which finish what they have begun.
  */
-export async function runQuietly(what, argv, { cwd, env, percent, onLine } = {}) {
+export async function runQuietly(what, argv, { cwd, env, percent, onLine, gently } = {}) {
   const clock = startClock(what);
   let output = "";
+  let ending;
   const result = await new Promise((resolve) => {
     const child = spawn(argv[0], argv.slice(1), {
       cwd,
       env: env ?? process.env,
       stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
     });
+    ending = endWithUs(child, gently);
     const read = (chunk) => {
       const text = chunk.toString();
       output = (output + text).slice(-KEPT_OUTPUT_CHARACTERS);
@@ -41,8 +58,48 @@ export async function runQuietly(what, argv, { cwd, env, percent, onLine } = {})
     child.on("error", (error) => resolve({ code: 127, output: error.message }));
     child.on("close", (code) => resolve({ code: code ?? 1, output }));
   });
+  const signal = ending.stop();
   clock.stop(result.code === 0);
+  if (signal !== undefined) throw new Interrupted(signal);
   return result;
+}
+
+/**
+ * Hands signals that end this process to the child's group, which nobody else would end: npm and build tools start
+ * processes of their own. `stop` ends that, and what is left of an interrupted group; it gives the signal that came.
+ */
+function endWithUs(child, gently) {
+  let came;
+  let last;
+  const toGroup = (signal) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  };
+  const onSignal = (signal) => {
+    const isFirst = came === undefined;
+    came ??= signal;
+    if (gently) child.kill("SIGINT");
+    else toGroup("SIGTERM");
+    if (isFirst && !gently) last = setTimeout(toGroup, LAST_WARNING_MS, "SIGKILL");
+  };
+  for (const signal of ENDING_SIGNALS) process.on(signal, onSignal);
+  return {
+    stop() {
+      for (const signal of ENDING_SIGNALS) process.off(signal, onSignal);
+      clearTimeout(last);
+      if (came !== undefined && !gently) toGroup("SIGKILL");
+      return came;
+    },
+  };
+}
+
+/** Ends this process by a signal, so that a shell sees the same; by some signals no process can be ended. */
+export function endBy(signal) {
+  process.exitCode = 128 + (constants.signals[signal] ?? 0);
+  process.kill(process.pid, signal);
 }
 
 /** The last lines of a failed command, indented. */

@@ -5,7 +5,7 @@ import { withLock } from "./lock.mjs";
 import { nodeBinary, npmStep } from "./npm-step.mjs";
 import { packagesStep } from "./packages-step.mjs";
 import { becomeProgram } from "./program.mjs";
-import { SetupError, say } from "./progress.mjs";
+import { endBy, Interrupted, SetupError, say } from "./progress.mjs";
 import { SETUP_LOCK } from "./root.mjs";
 
 /** What each profile needs. `packages: required` fails when they cannot be had, `wanted` goes on. */
@@ -26,6 +26,7 @@ export async function setUp(argv) {
     if (!(error instanceof SetupError)) throw error;
     say(error.message);
     if (error.fix) say(`to fix it: ${error.fix}`);
+    if (error instanceof Interrupted) return endBy(error.signal);
     process.exitCode = 1;
   }
 }
