@@ -23,7 +23,7 @@ function leaseOf(
   clock: Pick<Clock, "monotonic">,
 ): Omit<WatchedLease, "hasExpired"> {
   const answeredAt = clients.answeredAt.get();
-  const isRefused = leaseOutcome() === "refused";
+  const isRefused = ["refused", "waiting"].includes(leaseOutcome());
   return answeredAt === undefined
     ? { isRefused }
     : { isRefused, answerAgeMs: clock.monotonic() - answeredAt };

@@ -15,7 +15,7 @@ export interface WatchedAgent {
 /** The node's lease, as far as it shows that the agent is stuck. */
 export interface WatchedLease {
   readonly hasExpired: boolean;
-  /** The API server answered the last renewal with an error. */
+  /** The API server answered the last renewal with an error, or does not have the node that the lease belongs to. */
   readonly isRefused: boolean;
   /** Since the server last answered any other request, in milliseconds; absent when it never did. */
   readonly answerAgeMs?: number;
