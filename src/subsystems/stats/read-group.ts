@@ -29,13 +29,15 @@ export interface ReadOptions {
   readonly detail: Detail;
   /** Sizes of huge pages as the kernel writes them. */
   readonly hugepageSizes: readonly string[];
-  /** Whether the kernel counts swap for groups. */
-  readonly swap: boolean;
+  /** Whether the machine has swap; on one without, groups have the figure 0, as the Go kubelet shows them. */
+  readonly swap: "used" | "none" | "ignored";
   readonly pressure: boolean;
   /** On version 1: the counters of disk operations to read, of `diskCounters`. */
   readonly diskCounters: readonly DiskCounters[];
   /** Holds limits, by path; without it they are read anew. */
   readonly limits?: Held<GroupLimits>;
+  /** The same for limits of swap on a machine that has none. */
+  readonly swapLimits?: Held<number | undefined>;
 }
 
 /** Limits of a group that rarely change. */
@@ -86,7 +88,7 @@ function readGroupV1(
       ? {}
       : { cpu: isAll ? cpuV1(tree, path, usageNanos, more) : { usageNanos } }),
     ...(memory ? { memory: isAll ? { ...memory, ...memoryMoreV1(tree, path) } : memory } : {}),
-    ...optional("swap", options.swap ? swapV1(tree, path, { usageBytes, limit }) : undefined),
+    ...optional("swap", swapOf(tree, path, options, memory)),
     ...optional("tasks", parseNumber(tasks)),
     pressure: {},
     hugepages: hugepages(tree, path, options, (size) => [
@@ -145,6 +147,41 @@ function memoryOf({ usageBytes, limit, stat, prefix }: MemorySource): MemoryFigu
   };
 }
 
+/** The swap of a group with memory; without swap on the machine only limits are read, and those are held. */
+function swapOf(
+  tree: CgroupTree,
+  path: string,
+  { swap, swapLimits }: ReadOptions,
+  memory: MemoryFigures | undefined,
+): SwapFigures | undefined {
+  if (swap === "ignored" || !memory) return undefined;
+  const limit = () => readSwapLimit(tree, path, memory.limitBytes);
+  const limitBytes = swap === "none" && swapLimits ? swapLimits.get(path, limit) : limit();
+  const usageBytes = swap === "none" ? 0 : readSwapUsage(tree, path, memory.usageBytes);
+  return { usageBytes, ...optional("limitBytes", limitBytes) };
+}
+
+/** Swap that a group uses. Version 1 counts memory with swap; the difference is swap. A kernel that does not count it gives 0. */
+function readSwapUsage(tree: CgroupTree, path: string, memoryBytes: number): number {
+  if (tree.version === 2) return parseNumber(tree.readNow(path, ["memory.swap.current"])[0]) ?? 0;
+  const [both] = tree.readNow(path, ["memory.memsw.usage_in_bytes"]);
+  return Math.max(0, (parseNumber(both) ?? 0) - memoryBytes);
+}
+
+/** Swap that a group may use; `undefined` without a limit. A group that the kernel knows no limit of may use none. */
+function readSwapLimit(
+  tree: CgroupTree,
+  path: string,
+  memoryLimitBytes: number | undefined,
+): number | undefined {
+  const file = tree.version === 2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
+  const [text] = tree.readNow(path, [file]);
+  if (text === undefined) return 0;
+  const limitBytes = parseLimit(text);
+  if (tree.version === 2 || limitBytes === undefined) return limitBytes;
+  return memoryLimitBytes === undefined ? undefined : Math.max(0, limitBytes - memoryLimitBytes);
+}
+
 function memoryMoreV1(tree: CgroupTree, path: string): Partial<MemoryFigures> {
   const [kernel, peak, failures] = tree
     .readNow(path, ["memory.kmem.usage_in_bytes", "memory.max_usage_in_bytes", "memory.failcnt"])
@@ -154,22 +191,6 @@ function memoryMoreV1(tree: CgroupTree, path: string): Partial<MemoryFigures> {
     ...optional("peakBytes", peak),
     ...optional("failures", failures),
   };
-}
-
-/** Version 1 counts memory with swap; the difference is swap. */
-function swapV1(
-  tree: CgroupTree,
-  path: string,
-  alone: { readonly usageBytes: number | undefined; readonly limit: string | undefined },
-): SwapFigures | undefined {
-  const files = ["memory.memsw.usage_in_bytes", "memory.memsw.limit_in_bytes"];
-  const [both, limit] = tree.readNow(path, files).map(parseLimit);
-  const memory = alone.usageBytes;
-  const memoryLimit = parseLimit(alone.limit);
-  if (both === undefined || memory === undefined) return undefined;
-  const limitBytes =
-    limit === undefined || memoryLimit === undefined ? undefined : Math.max(0, limit - memoryLimit);
-  return { usageBytes: Math.max(0, both - memory), ...optional("limitBytes", limitBytes) };
 }
 
 /** Where version 1 counts the work of groups on disks, in runc's order (fs/blkio.go): BFQ, CFQ, throttling. */
@@ -263,7 +284,7 @@ function readGroupV2(
     ...(memory
       ? { memory: isAll ? { ...memory, ...memoryMoreV2(tree, path, { stat, events }) } : memory }
       : {}),
-    ...optional("swap", options.swap ? swapV2(tree, path) : undefined),
+    ...optional("swap", swapOf(tree, path, options, memory)),
     ...optional("tasks", parseNumber(tasks)),
     pressure: options.pressure ? pressureV2(tree, path) : {},
     hugepages: hugepages(tree, path, options, (size) => [
@@ -307,13 +328,6 @@ function memoryMoreV2(
     ...optional("peakBytes", parseNumber(peak)),
     ...optional("failures", keyedNumber(events, "max")),
   };
-}
-
-function swapV2(tree: CgroupTree, path: string): SwapFigures | undefined {
-  const [usage, limit] = tree.readNow(path, ["memory.swap.current", "memory.swap.max"]);
-  const usageBytes = parseNumber(usage);
-  if (usageBytes === undefined) return undefined;
-  return { usageBytes, ...optional("limitBytes", parseLimit(limit)) };
 }
 
 function pressureV2(tree: CgroupTree, path: string): PressureFigures {

@@ -19,7 +19,7 @@ export function readNodeGroup(
 ): GroupFigures {
   const { cgroups } = host;
   const meminfo = parseMeminfo(host.readKernel("/proc/meminfo") ?? "");
-  const root = readGroup(cgroups, "/", atMs, { ...options, pressure: false, swap: false });
+  const root = readGroup(cgroups, "/", atMs, { ...options, pressure: false, swap: "ignored" });
   const cpu = root?.cpu ?? cpuV2(cgroups.readNow("/", ["cpu.stat"])[0]);
   const memory = root?.memory ?? machineMemory(host, meminfo);
   const swap = machineSwap(meminfo);
@@ -73,6 +73,15 @@ function machinePressure(host: NodeHost): GroupFigures["pressure"] {
   }
   return pressures;
 }
+
+/** How to read groups whose memory and tasks alone are asked for. */
+export const MEMORY_ONLY: ReadOptions = {
+  detail: "usage",
+  hugepageSizes: [],
+  diskCounters: [],
+  swap: "ignored",
+  pressure: false,
+};
 
 /** How to read groups in this detail: what the machine as a whole has none of is not looked for in any. */
 export function optionsOf(

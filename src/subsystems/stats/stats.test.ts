@@ -32,6 +32,32 @@ for (const version of [1, 2] as const) {
   });
 }
 
+for (const version of [1, 2] as const)
+  test(`v${version}: a machine without swap shows that nobody uses any`, async () => {
+    const { stats, host } = await statsWorld(version);
+    host.kernelFiles.set(
+      "/proc/meminfo",
+      "MemTotal: 8 kB\nMemFree: 7 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB",
+    );
+    // What the agent gives containers that may not use swap.
+    if (version === 2) await host.cgroups.write(`${POD}/${ID}`, "memory.swap.max", "0");
+    else await host.cgroups.write(`${POD}/${ID}`, "memory.limit_in_bytes", `${GI}`);
+    if (version === 1)
+      await host.cgroups.write(`${POD}/${ID}`, "memory.memsw.limit_in_bytes", `${GI}`);
+    const page = await stats.resourcePage();
+    const swap = page.match(/^[a-z]+_swap_[^#]*$/gm)?.map((line) => line.replace(/ \d+$/, ""));
+    const container = '{container="c",namespace="shop",pod="web"}';
+    assert.deepEqual(swap, [
+      `container_swap_limit_bytes${container} 0`,
+      `container_swap_usage_bytes${container} 0`,
+      "node_swap_usage_bytes 0",
+      'pod_swap_usage_bytes{namespace="shop",pod="web"} 0',
+    ]);
+    const { pods } = await stats.summary({ onlyCpuAndMemory: true });
+    const [pod] = pods as readonly Record<string, Record<string, unknown>>[];
+    assert.equal(pod?.["swap"]?.["swapUsageBytes"], 0);
+  });
+
 test("questions close together are answered once; nothing is read while nobody asks", async () => {
   const { stats, host, clock } = await statsWorld(2);
   let reads = 0;
@@ -144,6 +170,7 @@ test("a runtime that does not answer leaves out its part only", async () => {
     "memory",
     "io",
     "logs",
+    "swap",
   ]);
 });
 

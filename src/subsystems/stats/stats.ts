@@ -34,7 +34,7 @@ import {
 import type { MeasuredPod } from "./pods.ts";
 import { CpuRates } from "./rates.ts";
 import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
-import { optionsOf, readNodeGroup } from "./read-node.ts";
+import { MEMORY_ONLY, optionsOf, readNodeGroup } from "./read-node.ts";
 import { type HeldOfProcesses, heldOfProcesses, readProcesses } from "./read-processes.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
@@ -85,7 +85,7 @@ export class Stats {
   readonly #deps: StatsDeps;
   readonly #rates = new CpuRates();
   readonly #disks: Disks;
-  readonly #reading: Pick<ReadOptions, "limits" | "swap" | "pressure">;
+  readonly #reading: Pick<ReadOptions, "limits" | "swap" | "swapLimits" | "pressure">;
   readonly #held: HeldOfProcesses;
   readonly #groups: StatsOptions["groups"];
   readonly #devices = new Map<string, string>();
@@ -97,13 +97,13 @@ export class Stats {
   constructor(options: StatsOptions, deps: StatsDeps) {
     this.#options = options;
     this.#deps = deps;
-    const { rootFolder, volumesMaxAgeMs } = options;
-    this.#disks = new Disks({ rootFolder, volumesMaxAgeMs }, deps);
+    this.#disks = new Disks(options, deps);
     const now = () => deps.clock.monotonic();
     this.#held = heldOfProcesses(LIMITS_MAX_AGE_MS, now);
     this.#reading = {
       limits: new Held(LIMITS_MAX_AGE_MS, now),
-      swap: deps.facts.swapBytes > 0,
+      swapLimits: new Held(LIMITS_MAX_AGE_MS, now),
+      swap: deps.facts.swapBytes > 0 ? "used" : "none",
       pressure: deps.host.readKernel("/proc/pressure/cpu") !== undefined,
     };
     const own = ownCgroup(deps.host.readKernel("/proc/self/cgroup"), "cpu");
@@ -135,12 +135,12 @@ export class Stats {
   machine(): MachineFigures {
     const { host, facts, clock } = this.#deps;
     const atMs = clock.wall();
-    const options = { ...optionsOf("usage", host, facts), swap: false, pressure: false };
     return {
       atMs,
-      group: readNodeGroup(host, facts, atMs, options),
+      group: readNodeGroup(host, facts, atMs, MEMORY_ONLY),
       groups: this.#groups.flatMap(({ name, path }) => {
-        const group = name === "pods" ? readGroup(host.cgroups, path, atMs, options) : undefined;
+        const group =
+          name === "pods" ? readGroup(host.cgroups, path, atMs, MEMORY_ONLY) : undefined;
         return group ? [{ name, path, group }] : [];
       }),
       tasks: parseTasks(host.readKernel("/proc/loadavg")),
@@ -235,8 +235,8 @@ export class Stats {
       for (const { path } of figures.containers) read.add(path);
     }
     this.#rates.keep(read);
-    this.#reading.limits?.keep(read);
-    this.#held.limits.keep(read);
+    const { limits, swapLimits } = this.#reading;
+    for (const held of [limits, swapLimits, this.#held.limits]) held?.keep(read);
     this.#held.openFiles.dropOld();
     return { atMs, node: this.#nodeOf(group, groups), pods };
   }
