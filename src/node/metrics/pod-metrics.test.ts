@@ -88,9 +88,12 @@ test("exposePods counts pods that are desired, active and worked on, with the Go
     ['kubelet_working_pods{config="orphan",lifecycle="terminated",static="true"}', 1],
     ['kubelet_working_pods{config="runtime_only",lifecycle="terminating",static="unknown"}', 1],
     ['kubelet_working_pods{config="runtime_only",lifecycle="terminated",static="unknown"}', 0],
+    ['kubelet_working_pods{config="runtime_only",lifecycle="sync",static="unknown"}', 0],
+    ['kubelet_working_pods{config="orphan",lifecycle="sync",static=""}', 0],
+    ['kubelet_working_pods{config="orphan",lifecycle="sync",static="true"}', 0],
   ] as const)
     assert.ok(page.includes(`${line} ${value}\n`), `${line} ${value}\n${page}`);
-  assert.equal(page.match(/^kubelet_working_pods\{/gm)?.length, 12);
+  assert.equal(page.match(/^kubelet_working_pods\{/gm)?.length, 15);
 });
 
 test("exposePods counts containers once for each pod, and ephemeral ones as they are", () => {

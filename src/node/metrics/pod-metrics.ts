@@ -67,12 +67,17 @@ const isActive = (record: PodRecord): boolean =>
   record.life.kind !== "terminated" &&
   record.life.kind !== "released";
 
-/** Why the agent works on a pod, where that comes from, and in which phases that can be (kubelet_pods.go HandlePodCleanups). */
+/**
+ * Why the agent works on a pod and where that comes from; each with every phase, also with those that cannot be (kubelet_pods.go
+ * HandlePodCleanups).
+ */
 const WORKING = [
-  { config: "desired", statics: ["", "true"], lifecycles: ["sync", "terminating", "terminated"] },
-  { config: "orphan", statics: ["", "true"], lifecycles: ["terminating", "terminated"] },
-  { config: "runtime_only", statics: ["unknown"], lifecycles: ["terminating", "terminated"] },
+  { config: "desired", statics: ["", "true"] },
+  { config: "orphan", statics: ["", "true"] },
+  { config: "runtime_only", statics: ["unknown"] },
 ] as const;
+
+const LIFECYCLES = ["sync", "terminating", "terminated"] as const;
 
 function workOn(record: PodRecord): { config: string; lifecycle: string; static: string } {
   const { life } = record;
@@ -100,8 +105,8 @@ function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list" | "succes
   metrics.collected(METRICS.kubelet_active_pods, () => byOrigin(pods.list().filter(isActive)));
   metrics.collected(METRICS.kubelet_working_pods, () => {
     const works = pods.list().map(workOn);
-    return WORKING.flatMap(({ config, statics, lifecycles }) =>
-      lifecycles.flatMap((lifecycle) =>
+    return WORKING.flatMap(({ config, statics }) =>
+      LIFECYCLES.flatMap((lifecycle) =>
         statics.map((origin) => ({
           labels: { config, lifecycle, static: origin },
           value: works.filter(

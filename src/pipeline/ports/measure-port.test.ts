@@ -16,9 +16,9 @@ const FAILED: ActionOutcome = { kind: "failed", reason: "ErrImagePull", message:
 const decision = makeDecision("killPod", "any", { graceSeconds: 1, reason: "" });
 const SANDBOX: PodAction = { kind: "createSandbox", attempt: 0, decision };
 const RESIZE: PodAction = { kind: "resizePod", containers: [], decision };
-const start = (containerKind: "regular" | "init" | "ephemeral"): PodAction => ({
+const start = (containerKind: "regular" | "init" | "ephemeral", name = "a"): PodAction => ({
   kind: "startContainer",
-  name: "a",
+  name,
   containerKind,
   restartCount: 0,
   sandboxId: undefined,
@@ -45,6 +45,40 @@ test("sandboxes are counted, those with users of their own too", () => {
   has("kubelet_started_pods_errors_total 2");
   has("kubelet_started_user_namespaced_pods_total 1");
   has("kubelet_started_user_namespaced_pods_errors_total 1");
+});
+
+test("a pod with users of its own whose containers cannot be created counts as failed, once for each sandbox", () => {
+  const { acted, has, port } = world();
+  const pod = aPod({ hostUsers: false });
+  const errors = (count: number) =>
+    has(`kubelet_started_user_namespaced_pods_errors_total ${count}`);
+  acted(SANDBOX, DONE, pod);
+  acted(start("regular"), DONE, pod);
+  acted(start("regular", "b"), FAILED, pod);
+  errors(1);
+  acted(start("regular", "b"), FAILED, pod);
+  acted(start("regular", "c"), FAILED, pod);
+  errors(1);
+  acted(SANDBOX, DONE, pod);
+  acted(start("regular"), DONE, pod);
+  acted(start("regular"), FAILED, pod);
+  errors(1);
+  acted(start("init", "b"), FAILED, pod);
+  errors(2);
+  acted(SANDBOX, DONE, pod);
+  const cause = { kind: "deleted" } as const;
+  port.worked(aRecord({ pod }, { life: { kind: "terminated", cause } }), 1);
+  acted(start("regular"), FAILED, pod);
+  acted(SANDBOX, DONE);
+  acted(start("regular"), FAILED);
+  errors(2);
+  has("kubelet_started_user_namespaced_pods_total 3");
+});
+
+test("pods that come back are shown by origin before there are any", () => {
+  const { has } = world();
+  has('kubelet_restarted_pods_total{static=""} 0');
+  has('kubelet_restarted_pods_total{static="true"} 0');
 });
 
 test("containers are counted by kind, failures by the reason of the status", () => {

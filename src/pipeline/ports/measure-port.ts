@@ -31,6 +31,7 @@ export function measurePort({ metrics, clock }: MeasurePortDeps): PodMeasurePort
   const countTakenOver = takenOverCounter(metrics);
   const orphans = metrics.counter(METRICS.kubelet_orphaned_runtime_pods_total);
   const recreated = metrics.counter(METRICS.kubelet_restarted_pods_total);
+  for (const origin of ["", "true"]) recreated.add({ static: origin }, 0);
   return {
     acted: (acted) => {
       if (acted.action.kind === "createSandbox") started.pod(acted);
@@ -39,6 +40,7 @@ export function measurePort({ metrics, clock }: MeasurePortDeps): PodMeasurePort
       else if (acted.action.kind === "mountVolumes") countTakenOver(acted);
     },
     worked: (record, tookMs) => {
+      if (record.life.kind !== "running") started.ended(record);
       const isFirst = isUntouched(record);
       workSeconds.observe(tookMs / 1000, { operation_type: operationOf(record, isFirst) });
       if (isFirst) workStart.observe(Math.max(0, clock.wall() - tookMs - record.startedAt) / 1000);
@@ -64,29 +66,55 @@ function operationOf({ life, resize }: PodRecord, isFirst: boolean): string {
 function startCounters(metrics: MetricsRegistry) {
   const pods = metrics.counter(METRICS.kubelet_started_pods_total);
   const podErrors = metrics.counter(METRICS.kubelet_started_pods_errors_total);
-  const withUsers = metrics.counter(METRICS.kubelet_started_user_namespaced_pods_total);
-  const withUsersErrors = metrics.counter(
-    METRICS.kubelet_started_user_namespaced_pods_errors_total,
-  );
+  const withUsers = userNamespaceCounters(metrics);
   const containers = metrics.counter(METRICS.kubelet_started_containers_total);
   const containerErrors = metrics.counter(METRICS.kubelet_started_containers_errors_total);
   return {
-    pod: ({ record, outcome }: ActedPod) => {
-      const ownUsers = usesUserNamespace(record.pod);
+    pod: (acted: ActedPod) => {
       pods.add();
-      if (ownUsers) withUsers.add();
-      if (outcome.kind !== "failed") return;
-      podErrors.add();
-      if (ownUsers) withUsersErrors.add();
+      if (acted.outcome.kind === "failed") podErrors.add();
+      withUsers.pod(acted);
     },
     container: (
-      { outcome }: ActedPod,
-      { containerKind }: { readonly containerKind: ContainerKind },
+      acted: ActedPod,
+      { name, containerKind }: { readonly name: string; readonly containerKind: ContainerKind },
     ) => {
+      const { outcome } = acted;
       const container_type = CONTAINER_TYPES[containerKind];
       containers.add({ container_type });
       if (outcome.kind === "failed") containerErrors.add({ container_type, code: outcome.reason });
+      withUsers.container(acted, name);
     },
+    ended: withUsers.ended,
+  };
+}
+
+/**
+ * Pods with users of their own, and those of them that could not be started: most of what fails about user namespaces does
+ * so when containers are created. A sandbox counts once, by the first try of each of its containers (kuberuntime_manager.go
+ * SyncPod).
+ */
+function userNamespaceCounters(metrics: MetricsRegistry) {
+  const total = metrics.counter(METRICS.kubelet_started_user_namespaced_pods_total);
+  const errors = metrics.counter(METRICS.kubelet_started_user_namespaced_pods_errors_total);
+  /** Pods whose sandbox is not counted as failed, with the containers tried in it. */
+  const tried = new Map<string, Set<string>>();
+  return {
+    pod: ({ record: { uid, pod }, outcome }: ActedPod) => {
+      if (!usesUserNamespace(pod)) return;
+      total.add();
+      if (outcome.kind === "failed") errors.add();
+      else if (outcome.kind === "done") tried.set(uid, new Set());
+    },
+    container: ({ record: { uid }, outcome }: ActedPod, name: string) => {
+      const names = tried.get(uid);
+      if (!names || names.has(name)) return;
+      names.add(name);
+      if (outcome.kind !== "failed") return;
+      errors.add();
+      tried.delete(uid);
+    },
+    ended: ({ uid }: PodRecord) => void tried.delete(uid),
   };
 }
 

@@ -20,16 +20,20 @@ const STRICT: ReadonlySet<string> = new Set(["restricted", "single-numa-node"]);
 /** Pods that wait for devices and whose request was counted; more are counted again. */
 const MAX_WAITING = 1_000;
 
-/** Registers the metrics. */
+/** Registers the metrics. With a policy both scopes are shown from the beginning (topology_manager.go initializeMetrics). */
 export function alignmentMeasures(
   metrics: MetricsRegistry,
   clock: Pick<Clock, "monotonic">,
+  configured: TopologySettings["policy"],
 ): AlignmentMeasures {
   const requested = metrics.counter(METRICS.kubelet_topology_manager_admission_requests_total);
   const errors = metrics.counter(METRICS.kubelet_topology_manager_admission_errors_total);
   const duration = metrics.histogram(METRICS.kubelet_topology_manager_admission_duration_ms);
   const aligned = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_count);
   const failed = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_failure_count);
+  if (configured !== "none")
+    for (const counter of [aligned, failed])
+      for (const scope of ["container", "pod"]) counter.add({ scope, boundary: "numa_node" }, 0);
   const waiting = new Set<string>();
   return {
     begin: ({ policy, scope }, requests, podUid) => {

@@ -133,7 +133,7 @@ export class Devices {
       ...deps,
       state,
       topology: options.topology,
-      alignment: alignmentMeasures(metrics, clock),
+      alignment: alignmentMeasures(metrics, clock, options.topology.policy),
       settleMs: options.deferMs,
       findPlugin: (resource) => this.#plugins.find(resource),
       unaccounted: (resource) => this.#unaccounted.holderOf(resource),
