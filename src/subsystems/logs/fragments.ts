@@ -57,8 +57,8 @@ function ascii(bytes: Uint8Array): string {
 export class FragmentReader {
   /** The beginning of a line whose end has not come. */
   #rest: Uint8Array = new Uint8Array();
-  /** Head of a line too long to be gathered, while more of it comes. */
-  #long: Head | undefined;
+  /** A line too long to be gathered, while more of it comes; without a head it is none of CRI's. */
+  #long: { readonly head: Head | undefined } | undefined;
   #malformed = 0;
 
   /** Lines that could not be read. */
@@ -74,7 +74,8 @@ export class FragmentReader {
     }
     if (from >= bytes.length) return;
     const rest = bytes.subarray(from);
-    if (this.#rest.length + rest.length > LINE_BYTES) yield* this.#line(rest, false);
+    // What goes on is passed on as it comes: to gather it again would copy it many times over.
+    if (this.#long || this.#rest.length + rest.length > LINE_BYTES) yield* this.#line(rest, false);
     else this.#rest = this.#rest.length === 0 ? rest.slice() : joined(this.#rest, rest);
   }
 
@@ -88,10 +89,10 @@ export class FragmentReader {
     const line = this.#rest.length === 0 ? tail : joined(this.#rest, tail);
     this.#rest = new Uint8Array();
     const continued = this.#long;
-    const head = continued ?? readHead(line);
-    this.#long = complete ? undefined : head;
+    const head = continued ? continued.head : readHead(line);
+    this.#long = complete ? undefined : (continued ?? { head });
     if (!head) {
-      if (line.length > 0) this.#malformed += 1;
+      if (line.length > 0 && !continued) this.#malformed += 1;
       return;
     }
     const { time, stream, partial } = head;

@@ -22,6 +22,8 @@ export interface HeldSegment extends Segment {
 }
 
 const BLOCK_BYTES = 64 * 1024;
+/** Blocks grow up to this towards the beginning: long lines take many of them. */
+const MAX_BLOCK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
 /** Lines of the two streams may stand a little out of order, and clocks of files are coarse. */
 const SLACK_MS = 1_000;
@@ -99,11 +101,12 @@ async function* headsBackwards(
   file: OpenFile,
   size: number,
 ): AsyncGenerator<{ readonly offset: number; readonly head: Uint8Array }, void, void> {
-  let after: Uint8Array = new Uint8Array();
-  for (let until = size; until > 0; ) {
-    const from = Math.max(0, until - BLOCK_BYTES);
-    const block = await file.read(from, until - from);
-    const view = Buffer.concat([block, after]);
+  let blockBytes = BLOCK_BYTES;
+  for (let until = size; until > 0; blockBytes = Math.min(blockBytes * 2, MAX_BLOCK_BYTES)) {
+    const from = Math.max(0, until - blockBytes);
+    // With the head of a line that begins at the end of the block.
+    const view = await file.read(from, Math.min(until + HEAD_BYTES, size) - from);
+    const block = view.subarray(0, until - from);
     for (
       let at = block.lastIndexOf(NEWLINE);
       at >= 0;
@@ -113,7 +116,6 @@ async function* headsBackwards(
       if (offset < size) yield { offset, head: headAt(view, at + 1) };
     }
     if (from === 0) yield { offset: 0, head: headAt(view, 0) };
-    after = view.subarray(0, HEAD_BYTES);
     until = from;
   }
 }

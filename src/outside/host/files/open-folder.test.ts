@@ -94,6 +94,15 @@ describe("openFolderBeneath", () => {
       await assert.rejects(folder.open(name), (error) => isOutside(error, "invalid"), name);
   });
 
+  test("unzips a large file in few portions", async () => {
+    writeFileSync(join(root, "large.gz"), gzipSync(Buffer.alloc(16 * 1024 * 1024)));
+    await using folder = await openFolderBeneath(root, ".");
+    await using file = await folder?.open("large.gz");
+    let portions = 0;
+    for await (const _ of file?.unzipped() ?? []) portions += 1;
+    assert.ok(portions <= 300, `${portions} portions`);
+  });
+
   test("unzips piece by piece, and says when it cannot", async () => {
     const content = "line\n".repeat(500_000);
     writeFileSync(join(root, "pod/c/0.log.1.gz"), gzipSync(content));

@@ -52,6 +52,8 @@ export type OpenFolderBeneath = (
 ) => Promise<OpenFolder | undefined>;
 
 const READ_CHUNK_BYTES = 64 * 1024;
+/** Portions of unzipped content: zlib's own of 16 KiB cost more in turns of the event loop than in work. */
+const UNZIPPED_CHUNK_BYTES = 64 * 1024;
 /** Times a folder whose names change while it is listed is listed again. */
 const LIST_ATTEMPTS = 10;
 /** Files of a folder that are read concurrently. */
@@ -198,7 +200,7 @@ type ReadAt = (offset: number, maxBytes: number) => Promise<Uint8Array>;
 
 /** The content of the gzip file that `read` reads, piece by piece; see `OpenFile.unzipped`. */
 export async function* unzipChunks(read: ReadAt, shown: string): AsyncGenerator<Uint8Array> {
-  const unzip = createGunzip();
+  const unzip = createGunzip({ chunkSize: UNZIPPED_CHUNK_BYTES });
   const source = Readable.from(chunksOf(read), { objectMode: false });
   source.on("error", (error) => unzip.destroy(error));
   source.pipe(unzip);
