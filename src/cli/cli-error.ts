@@ -1,5 +1,6 @@
 // pure
 import { EXIT_FAILURE } from "./exit-codes.ts";
+import { withoutControls } from "./render/text.ts";
 
 /** Details of an error beside what failed. */
 export interface CliErrorOptions {
@@ -25,6 +26,10 @@ export class CliError extends Error {
 
 /** The error as it is printed, with a newline: `nodelet: what failed` and indented what to do. */
 export function formatCliError(error: CliError): string {
-  const fix = (error.fix ?? "").split("\n").filter((line) => line !== "");
-  return [`nodelet: ${error.message}`, ...fix.map((line) => `  ${line}`)].join("\n").concat("\n");
+  const fix = withoutControls(error.fix ?? "")
+    .split("\n")
+    .filter((line) => line !== "");
+  return [`nodelet: ${withoutControls(error.message)}`, ...fix.map((line) => `  ${line}`)]
+    .join("\n")
+    .concat("\n");
 }

@@ -8,6 +8,8 @@ import { CliError } from "../cli-error.ts";
 import { connectError } from "../client/agent-client.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import type { OutputStream } from "../io.ts";
+import { VisibleControls } from "../render/visible-controls.ts";
 import {
   type ContainerOptions,
   chooseContainer,
@@ -24,6 +26,7 @@ interface LogOptions extends ContainerOptions {
   readonly since?: number;
   readonly sinceTime?: string;
   readonly limitBytes?: number;
+  readonly raw?: boolean;
 }
 
 /** `nodelet logs`. */
@@ -49,6 +52,10 @@ export function addLogsCommand(program: Command, context: CliContext): void {
     .option("--since-time <time>", "only lines after this time (RFC 3339)")
     .addOption(
       new Option("--limit-bytes <bytes>", "maximum number of bytes to print").argParser(readCount),
+    )
+    .option(
+      "--raw",
+      "pass control characters on to a terminal, colours among them; without it they are shown, as ^[",
     );
   withPodOptions(command).action(
     async (reference: string, container: string | undefined, options: LogOptions) => {
@@ -67,7 +74,8 @@ async function logs(reference: string, options: LogOptions, context: CliContext)
   const path = `/containerLogs/${containerUrlPath(pod, name)}?${logQuery(options)}`;
   const response = await client.open(path, NEVER_ABORTED);
   try {
-    await pipeWhole(response, io.stdout);
+    if (options.raw !== true && io.stdout.isTTY === true) await showWhole(response, io.stdout);
+    else await pipeWhole(response, io.stdout);
   } catch (thrown) {
     throw connectError(thrown as NodeJS.ErrnoException, client.socketPath);
   }
@@ -104,6 +112,14 @@ export function logQuery(options: Omit<LogOptions, "namespace">): URLSearchParam
 async function pipeWhole(from: Readable, to: Writable): Promise<void> {
   for await (const chunk of from as AsyncIterable<Buffer>)
     if (!to.write(chunk)) await once(to, "drain");
+}
+
+/** Like `pipeWhole` for a terminal, which the container must not steer. */
+async function showWhole(from: Readable, to: OutputStream): Promise<void> {
+  const output = new VisibleControls();
+  for await (const chunk of from as AsyncIterable<Buffer>)
+    if (!to.write(output.push(chunk))) await once(to, "drain");
+  to.write(output.end());
 }
 
 /** All lines. */
