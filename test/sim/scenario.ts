@@ -1,4 +1,5 @@
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { surplusOf } from "./dead-checks.ts";
 import { CALM } from "./fake-runtime-objects.ts";
 import { type Fate, manifest, TEMPLATES } from "./pod-templates.ts";
 import { faultOfMounts } from "./pod-volumes.ts";
@@ -181,6 +182,8 @@ function checkConverged(world: World, desiredPods: ReadonlyMap<string, DesiredPo
       );
       if (desiredPod.becomes === "running" && !isReady)
         world.fail(`pod ${desiredPod.name} is not Ready`);
+      const surplus = desiredPod.becomes === "looping" ? undefined : surplusOf(world, pod.uid);
+      if (surplus !== undefined) world.fail(`pod ${desiredPod.name}: ${surplus}`);
     }
   }
   for (const { id, config } of world.runtime.sandboxes.values()) {

@@ -12,7 +12,6 @@ import { lastEnd } from "../lost-containers.ts";
 import { attemptIn, lastMade, latestAttempt } from "../observed.ts";
 import type { PodRecord } from "../record.ts";
 import { removalOf, type StopRequest } from "./actions.ts";
-import { planCleanup } from "./plan-cleanup.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { RESIZE_RESTART } from "./plan-resize.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
@@ -53,7 +52,6 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
   const turn: ContainerPlanning = { record, spec, parts };
   const { name } = spec.container;
   const latest = latestAttempt(record.observed, name);
-  removeSurplus(record, name, parts);
   const here =
     sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
   if (!latest) {
@@ -281,16 +279,4 @@ function waitsForItself({ record, spec }: ContainerPlanning, previous: ObservedC
 function crashLoopMessage(record: PodRecord, name: string, delayMs: number): string {
   const { name: podName, namespace } = record.pod.metadata ?? {};
   return `back-off ${formatDuration(delayMs)} restarting failed container=${name} pod=${podName}_${namespace}(${record.uid})`;
-}
-
-/** Of the ended attempts of a container the newest are kept (the log of one is what `--previous` shows). */
-function removeSurplus(record: PodRecord, name: string, parts: PlanParts): void {
-  const { context, draft } = parts;
-  const { perContainer, minAgeMs } = context.keptDead;
-  const ended = record.observed.containers.filter((c) => c.name === name && c.state === "exited");
-  for (const attempt of ended.slice(perContainer)) {
-    const leftMs = minAgeMs === 0 ? 0 : attempt.createdAtMs + minAgeMs - context.wallNow;
-    if (leftMs > 0) draft.wake(after(context.now, leftMs));
-    else planCleanup(record, removalOf(attempt), parts);
-  }
 }

@@ -7,7 +7,6 @@ import { lastEnd } from "../lost-containers.ts";
 import { livingContainers, newestSandbox } from "../observed.ts";
 import { hasRegularAttempt } from "../phase.ts";
 import type { PodRecord } from "../record.ts";
-import { planCleanup } from "./plan-cleanup.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { decideRestart, regularContainers } from "./restart.ts";
 import { inTurn } from "./stop-order.ts";
@@ -33,7 +32,6 @@ export function planSandbox(
   if (fault === undefined && current) {
     if (current.hostNetwork === isHostNetwork(record)) {
       prepare(record, draft);
-      removeOldSandboxes(record, current, { context, draft });
       return { kind: "use", sandbox: current };
     }
   }
@@ -130,18 +128,4 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
   }
   for (const { id, stopped } of record.observed.sandboxes)
     if (!stopped) draft.actions.push({ kind: "stopSandbox", id });
-}
-
-/** Dead sandboxes are stopped, so that address and namespace are free, and go as soon as no kept container lives in them. */
-function removeOldSandboxes(
-  record: PodRecord,
-  current: ObservedSandbox,
-  parts: { readonly context: PlanContext; readonly draft: PlanDraft },
-): void {
-  for (const sandbox of record.observed.sandboxes) {
-    if (sandbox.id === current.id || sandbox.ready) continue;
-    if (!sandbox.stopped) planCleanup(record, { kind: "stopSandbox", id: sandbox.id }, parts);
-    const inUse = record.observed.containers.some(({ sandboxId }) => sandboxId === sandbox.id);
-    if (!inUse) planCleanup(record, { kind: "removeSandbox", id: sandbox.id }, parts);
-  }
 }

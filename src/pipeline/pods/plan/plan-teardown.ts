@@ -3,8 +3,9 @@
 import { makeDecision } from "../../../api/decisions.ts";
 import { livingContainers } from "../observed.ts";
 import type { PodLife, PodRecord, TerminationCause } from "../record.ts";
-import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
-import type { PlanContext } from "./plan-draft.ts";
+import { NO_PLAN, type PodPlan, removalOf } from "./actions.ts";
+import { planCleanup } from "./plan-cleanup.ts";
+import { type PlanContext, PlanDraft } from "./plan-draft.ts";
 import { inTurn } from "./stop-order.ts";
 
 type Terminating = Extract<PodLife, { kind: "terminating" }>;
@@ -56,14 +57,15 @@ function wordOf(cause: TerminationCause): string {
 /**
  * After the last container has ended: sandbox, volumes and cgroup go; when the source dropped the pod,
  * everything goes. Of one that was evicted, or is to be cleared, the runtime keeps nothing: the room it takes is
- * what it went for. Its folders stay.
+ * what it went for. Its folders stay. Of any other it keeps what it keeps of a pod that runs.
  */
-export function planTeardown(record: PodRecord): PodPlan {
+export function planTeardown(record: PodRecord, context: PlanContext): PodPlan {
   const { observed, prerequisites, life } = record;
   const { removed } = record.desired;
   const isCleared = life.kind === "terminated" && life.cleared === true;
   const clears = removed || isCleared || wasEvicted(record);
-  const actions: PodAction[] = [];
+  const draft = new PlanDraft();
+  const { actions } = draft;
   for (const { id, stopped } of observed.sandboxes)
     if (!stopped) actions.push({ kind: "stopSandbox", id });
   if (prerequisites.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
@@ -74,9 +76,9 @@ export function planTeardown(record: PodRecord): PodPlan {
     const files = removesFolders ? "with pod" : "own";
     for (const container of observed.containers) actions.push({ ...removalOf(container), files });
     for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
-  }
+  } else planCleanup(record, { context, draft });
   if (removesFolders) actions.push({ kind: "removeDirectories" });
-  return { ...NO_PLAN, actions };
+  return draft.finish();
 }
 
 function wasEvicted({ life }: PodRecord): boolean {

@@ -2,6 +2,7 @@
 
 import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "../record.ts";
 import { NO_PLAN, type PodPlan } from "./actions.ts";
+import { planCleanup } from "./plan-cleanup.ts";
 import { planContainers } from "./plan-containers.ts";
 import { planDeadline } from "./plan-deadline.ts";
 import { type PlanContext, PlanDraft } from "./plan-draft.ts";
@@ -27,7 +28,7 @@ export function planPod(record: PodRecord, context: PlanContext): PodPlan {
         planTermination(record, life, context),
       );
     case "terminated":
-      return retryable(record, context, STEP_TEARDOWN, () => planTeardown(record));
+      return retryable(record, context, STEP_TEARDOWN, () => planTeardown(record, context));
     default:
       return life satisfies never;
   }
@@ -58,6 +59,7 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
     }
   }
   const sandbox = planSandbox(record, context, draft);
+  planCleanup(record, { context, draft });
   if (sandbox.kind === "none") return draft.finish();
   if (sandbox.kind === "use" && planRoundEnd(record, draft)) return draft.finish();
   planResize(record, sandbox, context, draft);
