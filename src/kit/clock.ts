@@ -1,4 +1,5 @@
 import type { Branded } from "./brand.ts";
+import { LONGEST_TIMER_MS, timerMs } from "./limits/bounded-durations.ts";
 import { AlarmCoalescer } from "./loops/alarm-coalescer.ts";
 import { onAbort } from "./on-abort.ts";
 
@@ -56,14 +57,18 @@ export function sleepWith(
   });
 }
 
-/** Node's timers cannot hold more than this; longer waits are taken in pieces. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** An alarm that needs more than one timer. */
-function longAlarm(delayMs: number, fire: () => void): () => void {
+/**
+ * Calls `fire` once after `delayMs`, however long that is; the result cancels it. Waits that are longer than Node's
+ * timers can hold are taken in pieces.
+ */
+export function startTimer(delayMs: number, fire: () => void): () => void {
+  if (!(delayMs > LONGEST_TIMER_MS)) {
+    const timer = setTimeout(fire, timerMs(delayMs));
+    return () => clearTimeout(timer);
+  }
   let timer: NodeJS.Timeout;
   const arm = (leftMs: number) => {
-    const piece = Math.min(leftMs, LONGEST_TIMER_MS);
+    const piece = timerMs(leftMs);
     timer = setTimeout(() => {
       if (leftMs > piece) arm(leftMs - piece);
       else fire();
@@ -86,22 +91,15 @@ function monotonicMs(): MonotonicMs {
 
 /** The clock of the machine. `phaseMs`: by how much the moments of its coalesced alarms differ from those of other processes. */
 export function createSystemClock({ phaseMs = 0 } = {}): Clock {
-  const alarm = (delayMs: number, fire: () => void): (() => void) => {
-    // Node cuts off fractions: it would fire up to a millisecond too early, and be asked again.
-    const wholeMs = Math.max(Math.ceil(delayMs), 0);
-    if (wholeMs > LONGEST_TIMER_MS) return longAlarm(wholeMs, fire);
-    const timer = setTimeout(fire, wholeMs);
-    return () => clearTimeout(timer);
-  };
   const coalescer = new AlarmCoalescer({
     monotonic: monotonicMs,
-    alarm,
+    alarm: startTimer,
     phaseMs: Math.floor(phaseMs),
   });
   const clock: Clock = {
     monotonic: monotonicMs,
     wall: () => Date.now() as WallMs,
-    alarm,
+    alarm: startTimer,
     sleep: (ms, signal) => sleepWith(clock, ms, signal),
     coalesced: {
       delayMs: (ms) => coalescer.delayMs(ms),

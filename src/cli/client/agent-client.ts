@@ -1,6 +1,7 @@
 /** The agent's socket from the side of the command line. */
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
+import { timerMs } from "../../kit/limits/bounded-durations.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND } from "../exit-codes.ts";
 
@@ -37,7 +38,7 @@ export class AgentClient {
 
   /** The whole answer of a route. */
   async text(path: string, method: Method = "GET", timeoutMs = REQUEST_MS): Promise<string> {
-    const signal = AbortSignal.timeout(timeoutMs);
+    const signal = AbortSignal.timeout(timerMs(timeoutMs));
     const response = await this.open(path, signal, method);
     const chunks: Buffer[] = [];
     let bytes = 0;

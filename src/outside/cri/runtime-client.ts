@@ -1,5 +1,6 @@
 import { wallFromNanos } from "../../api/text/timestamps.ts";
 import { OutsideError } from "../../kit/errors.ts";
+import { wireSeconds } from "../../kit/limits/bounded-durations.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
 import { type CallTerms, type CriCaller, criCaller } from "./call.ts";
 import { containerdEvents } from "./containerd-events.ts";
@@ -122,7 +123,7 @@ function containerCalls(cri: CriCaller, channel: GrpcChannel, timeoutMs: number)
       await cri.call(METHODS.startContainer, { containerId }, signal);
     },
     stopContainer: async (containerId, graceSeconds, signal) => {
-      const request = { containerId, timeout: BigInt(graceSeconds) };
+      const request = { containerId, timeout: wireSeconds(graceSeconds) };
       await cri.call(METHODS.stopContainer, request, signal, timeoutMs + graceSeconds * 1000);
     },
     removeContainer: async (containerId, signal) => {
@@ -139,7 +140,7 @@ function containerCalls(cri: CriCaller, channel: GrpcChannel, timeoutMs: number)
       await cri.call(METHODS.updateContainerResources, request, signal);
     },
     execSync: async (containerId, command, timeoutSeconds, signal) => {
-      const request = { containerId, cmd: [...command], timeout: BigInt(timeoutSeconds) };
+      const request = { containerId, cmd: [...command], timeout: wireSeconds(timeoutSeconds) };
       const deadline = timeoutSeconds === 0 ? "none" : timeoutMs + timeoutSeconds * 1000;
       const { stdout, stderr, exitCode } = await cri.call(
         METHODS.execSync,

@@ -68,6 +68,16 @@ function reply(stream: ServerHttp2Stream, texts: readonly string[], status = "0"
   stream.end(Buffer.concat(texts.map((text) => frameMessage(Buffer.from(text), MAX))));
 }
 
+test("a timeout of any length reaches the server in at most eight digits", async () => {
+  const seen: unknown[] = [];
+  server.on("stream", (_, headers) => seen.push(headers["grpc-timeout"]));
+  answer = (stream) => reply(stream, ["yes"]);
+  for (const seconds of [30, 1e8, 1e10, 2 ** 53, 1e300]) {
+    assert.equal(await ask("?", seconds * 1000), "yes");
+    assert.match(String(seen.at(-1)), /^[0-9]{1,8}[mSMH]$/);
+  }
+});
+
 test("answers that are none have the status that gRPC gives them", async () => {
   const cases: readonly [string, (stream: ServerHttp2Stream) => void, string, RegExp][] = [
     ["no gRPC", (s) => s.respond({ ":status": 404 }, { endStream: true }), "unimplemented", /404/],

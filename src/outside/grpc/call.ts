@@ -1,3 +1,5 @@
+import { startTimer } from "../../kit/clock.ts";
+import { grpcTimeout } from "../../kit/limits/bounded-durations.ts";
 import { onAbort } from "../../kit/on-abort.ts";
 import { CODE } from "../http2/frames.ts";
 import type { Http2Reply } from "../http2/stream.ts";
@@ -24,10 +26,6 @@ export interface GrpcCallReceiver {
 
 /** As the Go kubelet's CRI client; gRPC's default of 4 MiB is too small for a full node. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** `grpc-timeout` has at most eight digits. */
-const MAX_TIMEOUT_DIGITS = 99_999_999;
-/** Node's timers cannot hold more than this. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const CANCELED = 1;
 const DEADLINE_EXCEEDED = 4;
@@ -53,7 +51,7 @@ export class GrpcCall implements CallReceiver {
   readonly #receiver: GrpcCallReceiver;
   readonly #reader = new MessageReader(MAX_MESSAGE_BYTES);
   readonly #endsAtMs: number | undefined;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #cancelTimer: () => void;
   readonly #forgetSignal: () => void;
   #leaveQueue: () => void = ignore;
   #opened: OpenedStream | undefined;
@@ -67,11 +65,10 @@ export class GrpcCall implements CallReceiver {
     const { signal, timeoutMs } = request;
     if (timeoutMs !== undefined) {
       this.#endsAtMs = performance.now() + timeoutMs;
-      this.#timer = setTimeout(
-        () => this.#finish(new GrpcError(DEADLINE_EXCEEDED, "context deadline exceeded")),
-        Math.min(timeoutMs, LONGEST_TIMER_MS),
+      this.#cancelTimer = startTimer(timeoutMs, () =>
+        this.#finish(new GrpcError(DEADLINE_EXCEEDED, "context deadline exceeded")),
       );
-    }
+    } else this.#cancelTimer = ignore;
     this.#forgetSignal = onAbort(signal, () => this.#finish(signal.reason as Error));
     this.#leaveQueue = connection.whenReady(
       () => this.#start(),
@@ -126,7 +123,7 @@ export class GrpcCall implements CallReceiver {
     if (this.#isOver) return;
     const { path, headers: fields, message } = this.#request;
     const timeout =
-      this.#endsAtMs === undefined ? undefined : timeoutText(this.#endsAtMs - performance.now());
+      this.#endsAtMs === undefined ? undefined : grpcTimeout(this.#endsAtMs - performance.now());
     try {
       const body = frameMessage(message, MAX_MESSAGE_BYTES);
       this.#opened = this.#connection.open({ head: { path, timeout, fields }, body }, this);
@@ -144,14 +141,9 @@ export class GrpcCall implements CallReceiver {
 
   /** Gives back what the call holds, and resets a stream on which something is still to come or to go. */
   #letGo(): void {
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
     this.#forgetSignal();
     this.#leaveQueue();
     this.#opened?.cancel();
   }
-}
-
-function timeoutText(ms: number): string {
-  const whole = Math.max(1, Math.ceil(ms));
-  return whole <= MAX_TIMEOUT_DIGITS ? `${whole}m` : `${Math.ceil(whole / 1000)}S`;
 }

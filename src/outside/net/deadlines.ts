@@ -1,11 +1,10 @@
+import { timerMs } from "../../kit/limits/bounded-durations.ts";
+
 /** One that has not come yet. */
 interface Deadline {
   readonly at: number;
   readonly onOver: () => void;
 }
-
-/** Node's timers cannot hold more than this. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Deadlines of one length, nearly all of which are taken back long before they come: hundreds a second
@@ -41,7 +40,7 @@ class DeadlineQueue {
     this.#isSet = true;
     // When the agent itself is late, data that has arrived is read before a timeout counts.
     const onTime = () => setImmediate(() => this.#check());
-    setTimeout(onTime, Math.min(Math.ceil(ms), LONGEST_TIMER_MS)).unref();
+    setTimeout(onTime, timerMs(ms)).unref();
   }
 
   #check(): void {

@@ -1,4 +1,5 @@
 /** The view of `up`: shows the node until the user leaves, and meanwhile keeps agent and runtime going. */
+import { startTimer } from "../../../kit/clock.ts";
 import { AgentClient } from "../../client/agent-client.ts";
 import { followNode } from "../../client/follow-node.ts";
 import type { NodePicture } from "../../client/node-picture.ts";
@@ -43,7 +44,7 @@ export async function viewNode(
   };
   const interrupt = context.onInterrupt();
   interrupt.addEventListener("abort", () => end("interrupted"), { once: true });
-  const late = untilReady ? setTimeout(() => end("late"), timeoutMs) : undefined;
+  const late = untilReady ? startTimer(timeoutMs, () => end("late")) : undefined;
   const viewer = createViewer(io, [footerOf(part)]);
   let last = UNKNOWN_NODE;
   let demoShown = false;
@@ -71,7 +72,7 @@ export async function viewNode(
     await Promise.all(work);
   } finally {
     leave.abort();
-    clearTimeout(late);
+    late?.();
     await Promise.allSettled(work);
     viewer.close();
   }

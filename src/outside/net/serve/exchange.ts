@@ -4,6 +4,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { InvariantError, OutsideError } from "../../../kit/errors.ts";
+import { timerMs } from "../../../kit/limits/bounded-durations.ts";
 import type { CommandStreams } from "../streams/remote-command.ts";
 import {
   endThenDestroy,
@@ -238,7 +239,7 @@ export class NodeExchange implements Exchange {
     const { socket } = switching;
     if (socket instanceof Socket) {
       socket.setNoDelay(true);
-      if (idleMs > 0) socket.setTimeout(idleMs, () => socket.destroy());
+      if (idleMs > 0) socket.setTimeout(timerMs(idleMs), () => socket.destroy());
     }
     return accepted.webSocket;
   }

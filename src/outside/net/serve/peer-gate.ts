@@ -1,3 +1,4 @@
+import { timerMs } from "../../../kit/limits/bounded-durations.ts";
 import {
   decidePlaces,
   type KnownPeer,
@@ -148,7 +149,7 @@ export class PeerGate {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (recheckAtMs === undefined) return;
-    this.#timer = setTimeout(() => this.decide(), Math.max(1, Math.ceil(recheckAtMs - nowMs)));
+    this.#timer = setTimeout(() => this.decide(), Math.max(1, timerMs(recheckAtMs - nowMs)));
     this.#timer.unref();
   }
 

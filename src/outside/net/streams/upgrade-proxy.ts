@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { isIPv4, isIPv6 } from "../../../api/text/ip.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import { timerMs } from "../../../kit/limits/bounded-durations.ts";
 import { shortText } from "../serve/forward.ts";
 
 /** Headers that matter to the runtime's streaming server; credentials are not forwarded. */
@@ -194,7 +195,7 @@ export function joinSockets(
     far.on("error", cut);
     near.pipe(far);
     far.pipe(near);
-    if (bounds.idleMs > 0 && near instanceof Socket) near.setTimeout(bounds.idleMs, cut);
+    if (bounds.idleMs > 0 && near instanceof Socket) near.setTimeout(timerMs(bounds.idleMs), cut);
     bounds.signal.addEventListener("abort", cut, { once: true });
     if (bounds.signal.aborted) cut();
   });

@@ -73,6 +73,14 @@ test("quota of a period, at least a millisecond, 0 for none", () => {
   assert.equal(quotaToMilliCpu(-1, 100_000), 0);
 });
 
+test("a quota of any limit is one that the kernel takes, also under systemd", () => {
+  for (const period of [1_000, 100_000, 1_000_000]) {
+    const quota = milliCpuToQuota(Number.MAX_SAFE_INTEGER, period);
+    assert.ok(quota < 2 ** 44 && Number.isInteger(quota), String(quota));
+    assert.ok(systemdQuota(quota, period).quotaUs < 2 ** 44);
+  }
+});
+
 test("systemdQuota rounds up to whole percents", () => {
   for (const [quota, perSecondUs, kept] of [
     [33_300, 340_000, 34_000],

@@ -1,4 +1,5 @@
 // pure
+import { quotaMicros } from "../../../kit/limits/bounded-durations.ts";
 
 /** Least shares the kernel takes; what a container without any CPU request gets. */
 export const MIN_SHARES = 2;
@@ -32,7 +33,7 @@ export function milliCpuToShares(milliCpu: number): number {
  */
 export function milliCpuToQuota(milliCpu: number, periodUs: number): number {
   if (milliCpu === 0) return 0;
-  return Math.max(Math.floor((milliCpu * periodUs) / MILLI_PER_CPU), MIN_QUOTA_US);
+  return Math.max(quotaMicros((milliCpu * periodUs) / MILLI_PER_CPU), MIN_QUOTA_US);
 }
 
 /**
