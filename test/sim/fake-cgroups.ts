@@ -27,6 +27,8 @@ export class FakeCgroups implements CgroupTree {
   readonly #groups = new Map<string, Group>();
   /** Processes that no signal ends, as in uninterruptible sleep. */
   readonly unkillable = new Set<number>();
+  /** Groups that something has frozen. */
+  readonly frozen = new Set<string>();
 
   constructor(options: FakeCgroupsOptions) {
     this.#options = options;
@@ -131,6 +133,11 @@ export class FakeCgroups implements CgroupTree {
     return this.#beneath(path)
       .flatMap((group) => [...(this.#groups.get(group)?.pids ?? [])])
       .sort((a, b) => a - b);
+  }
+
+  async thaw(path: string): Promise<void> {
+    this.#begin("thaw", path);
+    for (const group of this.#beneath(path)) this.frozen.delete(group);
   }
 
   async destroy(path: string): Promise<void> {

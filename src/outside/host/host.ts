@@ -204,6 +204,11 @@ export interface CgroupTree {
   children(path: string): Promise<readonly string[]>;
   /** Processes of the group and of all beneath it, each once. */
   processes(path: string): Promise<readonly number[]>;
+  /**
+   * Thaws the group and all beneath it, whoever froze them: on v1 a frozen process takes no signal at all, on v2 only
+   * SIGKILL. Nothing where the group or the freezer is missing.
+   */
+  thaw(path: string): Promise<void>;
   /** Kills what still runs in the group and beneath, then removes all of it. Idempotent. */
   destroy(path: string): Promise<void>;
 }

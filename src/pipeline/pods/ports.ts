@@ -117,6 +117,8 @@ export interface PodPrerequisitesPort {
   /** Resolves with whether it was missing. */
   createCgroup(pod: IdentifiedPod): Promise<boolean>;
   removeCgroup(pod: IdentifiedPod): Promise<void>;
+  /** Thaws what a container has frozen: it could not be ended. */
+  thawCgroup(pod: IdentifiedPod): Promise<void>;
   mountVolumes(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
   unmountVolumes(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
 }

@@ -64,6 +64,7 @@ export function prerequisitesPort(
       await deps.cgroups.removePod(uidOf(pod), qosClassOf(pod));
       await deps.runtime.releaseIds(uidOf(pod));
     },
+    thawCgroup: (pod) => deps.cgroups.thawPod(uidOf(pod), qosClassOf(pod)),
     mountVolumes: async (pod, signal) => {
       deps.environments.follow(pod);
       await deps.volumes.mount(pod, signal);

@@ -6,7 +6,6 @@
  * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
  */
 
-import type { EventText } from "../../api/event-text.ts";
 import type { Container, EphemeralContainer } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { allContainers } from "../../api/pod/pod.ts";
@@ -29,6 +28,7 @@ import {
 } from "./apply.ts";
 import { containerDemand } from "./container-demand.ts";
 import { podDemand } from "./demand-cache.ts";
+import type { NodeEnforcement } from "./enforcement.ts";
 import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
@@ -54,6 +54,7 @@ import {
   unenforceableReservation,
 } from "./start.ts";
 
+export { enforcementEvent, type NodeEnforcement } from "./enforcement.ts";
 export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";
 export type { GroupPlace } from "./locate.ts";
 export type { CgroupDriver } from "./names.ts";
@@ -79,21 +80,6 @@ export interface CgroupDeps {
   readonly metrics?: MetricsRegistry;
 }
 
-/** Outcome of limiting the group of all pods; `failed` is retried and recorded as an event. */
-export type NodeEnforcement =
-  | { readonly kind: "enforced" }
-  | { readonly kind: "failed"; readonly message: string };
-
-/** The event about the node after an attempt, with the Go kubelet's text. */
-export function enforcementEvent(enforcement: NodeEnforcement): EventText {
-  if (enforcement.kind === "enforced") {
-    const message = "Updated Node Allocatable limit across pods";
-    return { type: "Normal", reason: "NodeAllocatableEnforced", message };
-  }
-  const message = `Failed to update Node Allocatable Limits ${enforcement.message}`;
-  return { type: "Warning", reason: "FailedNodeAllocatableEnforcement", message };
-}
-
 /** Interface of the module. Every method that waits may throw `OutsideError`. */
 export interface Cgroups {
   /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */
@@ -114,6 +100,8 @@ export interface Cgroups {
    * killed as it started a container forgets the process that was to become it.
    */
   clearRemoved(pod: IdentifiedPod, uid: string, id: string): Promise<void>;
+  /** Lets go on what something in the pod's group has frozen, so that it can be ended. Idempotent. */
+  thawPod(uid: string, qos: QosClass): Promise<void>;
   /** Leaves a group that cannot go yet hardly any CPU time. */
   squeezePod(uid: string, qos: QosClass): Promise<void>;
   /** Path of the pod's group in the tree. */
@@ -252,6 +240,10 @@ class CgroupRoom implements Cgroups {
     if (!this.#options.cgroupsPerQos) return;
     for (const path of await clearRemoved(this.#access, this.podPath(pod, uid), id))
       this.#deps.log.warn("cgroup of a removed container is left", { path });
+  }
+
+  async thawPod(uid: string, qos: QosClass): Promise<void> {
+    if (this.#options.cgroupsPerQos) await this.#deps.tree.thaw(this.#podGroupPath(uid, qos));
   }
 
   async squeezePod(uid: string, qos: QosClass): Promise<void> {

@@ -156,7 +156,7 @@ const FIXES: readonly Fix[] = [
     text: ([, condition]) => `free resources on the node: nodelet why --node tells of ${condition}`,
   },
   {
-    pattern: /DeadlineExceeded/,
+    pattern: /^DeadlineExceeded: /,
     text: () => "raise activeDeadlineSeconds",
   },
   {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fixFor } from "./fixes.ts";
 import { problemText } from "./pod-problem.ts";
 
 /** The problem of a pod whose container ended like this and waits for its restart. */
@@ -37,3 +38,11 @@ test("what the runtime says of a failed start names the fix", () =>
     afterEnd("StartError", "exec: no: executable file not found in $PATH"),
     /; fix: correct the container's command, or use an image that has it$/,
   ));
+
+test("a runtime that does not answer in time is no deadline of the pod", () => {
+  const pod = { namespace: "default", name: "web" };
+  const message = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
+  assert.doesNotMatch(fixFor("FailedKillPod", message, pod) ?? "", /activeDeadlineSeconds/);
+  const over = "Pod was active on the node longer than the specified deadline";
+  assert.equal(fixFor("DeadlineExceeded", over, pod), "raise activeDeadlineSeconds");
+});

@@ -140,6 +140,25 @@ export function processesIn(folders: readonly string[]): readonly number[] {
   return [...pids].sort((a, b) => a - b);
 }
 
+/** Where cgroups of version 2 say that they are frozen. */
+export const FREEZER_V2 = { file: "cgroup.freeze", thawed: "0" } as const;
+
+/** Thaws the groups at and beneath `folder`, parents first: beneath a frozen one nothing thaws. */
+export function thawFolders(
+  folder: string,
+  { file, thawed }: { readonly file: string; readonly thawed: string },
+): void {
+  for (const current of subtreeOf(folder)) {
+    const state = `${current}/${file}`;
+    try {
+      const value = readControl(state);
+      if (value !== undefined && value !== thawed) writeControl(state, thawed);
+    } catch (thrown) {
+      if (!isGone(thrown)) throw hostError("thaw cgroup", current, thrown);
+    }
+  }
+}
+
 /** Ends everything in the folders and beneath by SIGKILL; ids are read and used without a pause between. */
 export function killAll(path: string, folders: readonly string[]): void {
   for (const pid of processesIn(folders)) {

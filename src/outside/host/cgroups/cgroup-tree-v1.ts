@@ -7,6 +7,7 @@ import { hostError } from "../host-errors.ts";
 import {
   checkFileName,
   destroyGroups,
+  FREEZER_V2,
   groupParts,
   isGone,
   killAll,
@@ -14,11 +15,14 @@ import {
   processesIn,
   readControl,
   subgroupsOf,
-  subtreeOf,
+  thawFolders,
   writeControl,
 } from "./cgroup-folders.ts";
 import type { CgroupHierarchy } from "./cgroup-mounts.ts";
 import { watchMemoryFiles } from "./memory-notification.ts";
+
+/** Where it says that a group is frozen. */
+const FREEZER = { file: "freezer.state", thawed: "THAWED" } as const;
 
 /** Hierarchies, as far as they are mounted, in which a group must be to count as existing. */
 const REQUIRED: ReadonlySet<string> = new Set([
@@ -132,6 +136,12 @@ class CgroupTreeV1 implements CgroupTree {
     }
   }
 
+  async thaw(path: string): Promise<void> {
+    const freezer = this.#byController.get("freezer");
+    if (freezer) thawFolders(folderIn(freezer, path), FREEZER);
+    for (const folder of this.#hybridFolder(path)) thawFolders(folder, FREEZER_V2);
+  }
+
   async destroy(path: string): Promise<void> {
     if (groupParts(path).length === 0) {
       throw new OutsideError("invalid", "destroy cgroup /: the root stays");
@@ -140,7 +150,7 @@ class CgroupTreeV1 implements CgroupTree {
     const freezer = this.#byController.get("freezer");
     const kill = () => {
       killAll(path, folders);
-      if (freezer) thaw(folderIn(freezer, path));
+      if (freezer) thawFolders(folderIn(freezer, path), FREEZER);
     };
     await destroyGroups({ clock: this.#clock, path, folders, kill });
   }
@@ -200,17 +210,4 @@ function inheritCpuset(parent: string, folder: string): boolean {
     else isComplete = false;
   }
   return isComplete;
-}
-
-/** A frozen process takes its signals only when thawed. */
-function thaw(folder: string): void {
-  for (const current of subtreeOf(folder)) {
-    const file = `${current}/freezer.state`;
-    try {
-      const state = readControl(file);
-      if (state !== undefined && state !== "THAWED") writeControl(file, "THAWED");
-    } catch (thrown) {
-      if (!isGone(thrown)) throw hostError("thaw cgroup", current, thrown);
-    }
-  }
 }

@@ -6,6 +6,7 @@ import { errnoOf, hostError } from "../host-errors.ts";
 import {
   checkFileName,
   destroyGroups,
+  FREEZER_V2,
   groupParts,
   isGone,
   killAll,
@@ -13,6 +14,7 @@ import {
   processesIn,
   readControl,
   subgroupsOf,
+  thawFolders,
   writeControl,
 } from "./cgroup-folders.ts";
 import { watchMemoryFiles } from "./memory-notification.ts";
@@ -81,6 +83,10 @@ class CgroupTreeV2 implements CgroupTree {
 
   processes(path: string): Promise<readonly number[]> {
     return named("list processes of cgroup", path, () => processesIn([this.#folderOf(path)]));
+  }
+
+  async thaw(path: string): Promise<void> {
+    thawFolders(this.#folderOf(path), FREEZER_V2);
   }
 
   async destroy(path: string): Promise<void> {

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { after, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { isOutside } from "../../../kit/errors.ts";
 import { parseMountinfo } from "../mounts/parse-mountinfo.ts";
@@ -22,6 +23,14 @@ async function startProcess(): Promise<string> {
   children.push(child);
   await once(child, "spawn");
   return String(child.pid);
+}
+
+/** Waits for what the kernel does in its own time. */
+async function settled(check: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; !(await check()); i += 1) {
+    assert.ok(i < 200, "the kernel did not get there within 10 s");
+    await sleep(50);
+  }
 }
 
 after(() => {
@@ -48,6 +57,21 @@ describe("v1", { skip: notRoot || (mounts?.version !== 1 && "this machine runs v
     assert.deepEqual(await tree.children(root), ["a", "partial"]);
     await tree.create(`${root}/partial`);
     assert.equal(await tree.exists(`${root}/partial`), true);
+  });
+
+  test("thaw lets signals reach what was frozen beneath the group", async () => {
+    await tree.create(`${root}/thawed/inner`);
+    const pid = await startProcess();
+    await tree.write(`${root}/thawed/inner`, "cgroup.procs", pid);
+    await tree.write(`${root}/thawed/inner`, "freezer.state", "FROZEN");
+    const state = () => tree.read(`${root}/thawed/inner`, "freezer.state");
+    await settled(async () => (await state()) === "FROZEN");
+    process.kill(Number(pid), "SIGKILL");
+    await sleep(200);
+    assert.deepEqual(await tree.processes(`${root}/thawed`), [Number(pid)]);
+    await tree.thaw(`${root}/thawed`);
+    await settled(async () => (await tree.processes(`${root}/thawed`)).length === 0);
+    await tree.thaw(`${root}/missing`);
   });
 
   test("destroy thaws what is frozen, which no signal ends otherwise", async () => {
@@ -87,6 +111,14 @@ describe("v2", { skip: notRoot || noUnified }, () => {
     const own = await tree.read(`${root}/a/b`, "cgroup.controllers");
     assert.equal(own, [...tree.controllers].join(" "));
     assert.equal(await tree.read(`${root}/a/b`, "cgroup.subtree_control"), "");
+  });
+
+  test("thaw undoes the freezing of all beneath the group", async () => {
+    await tree.create(`${root}/thawed/inner`);
+    await tree.write(`${root}/thawed/inner`, "cgroup.freeze", "1");
+    await tree.thaw(`${root}/thawed`);
+    assert.equal(await tree.read(`${root}/thawed/inner`, "cgroup.freeze"), "0");
+    await tree.thaw(`${root}/missing`);
   });
 
   test("create beneath a group with processes names the file that refused", async () => {

@@ -32,7 +32,15 @@ async function turn(
   const events: PodPorts["events"] = { record: () => {} };
   const hooks: Partial<PodPorts["hooks"]> = { preStop: async () => 0 };
   const measures: Partial<PodPorts["measures"]> = { acted: () => {} };
-  const ports = { runtime, decisions, events, hooks, measures } as unknown as PodPorts;
+  const prerequisites = { thawCgroup: async () => {} };
+  const ports = {
+    prerequisites,
+    runtime,
+    decisions,
+    events,
+    hooks,
+    measures,
+  } as unknown as PodPorts;
   const attempts = new Attempts(decisions, clock);
   const deps = { clock, random: createSeededRandom(1), log: silentLog, ports, attempts };
   const { actions } = planPod(record, aContext({ now: at(nowMs) }));

@@ -19,6 +19,7 @@ import { failure, type Run } from "./run.ts";
 import { actionSpan, decisionsOf, syncSpan } from "./spans.ts";
 import { startContainer } from "./start-container.ts";
 import { stopContainers } from "./stop-containers.ts";
+import { stopThawed } from "./thaw.ts";
 
 /** Pause after a step that failed because the runtime did not answer. */
 const RUNTIME_AWAY_MS = 1_000;
@@ -136,7 +137,7 @@ const EXECUTORS: Executors = {
   stopSandbox: ({ id, cleanup }, run) =>
     remove(run, cleanup, async () => {
       try {
-        await run.deps.ports.runtime.stopSandbox(id, run.signal);
+        await stopThawed(run, 0, () => run.deps.ports.runtime.stopSandbox(id, run.signal));
       } catch (error) {
         if (!cleanup && !run.signal.aborted && !isOutside(error, "notFound"))
           recordNotKilled(run, [killFault("KillPodSandbox", run.record.uid, messageOf(error))]);

@@ -64,7 +64,8 @@ function aRun(
     record: (_, { reason, message }) => void did.push(`${reason}: ${message}`),
   };
   const resizes = { starting: async () => {} };
-  const ports = { images, runtime, hooks, events, resizes } as unknown as PodPorts;
+  const prerequisites = { thawCgroup: async () => {} };
+  const ports = { prerequisites, images, runtime, hooks, events, resizes } as unknown as PodPorts;
   const old = aSandbox({ id: "sb-0", ready: false, ips: ["10.1.0.1"] });
   const record = aRecord({ pod, sandboxes: [old] });
   const clock = new SimClock();

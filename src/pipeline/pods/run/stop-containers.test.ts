@@ -23,6 +23,10 @@ interface World {
   readonly ends?: Readonly<Record<string, number>>;
   /** Containers that cannot be stopped. */
   readonly fails?: readonly string[];
+  /** Containers that are killed, and take three seconds more to end. */
+  readonly slow?: readonly string[];
+  /** Thawing of the pod is told, and may fail. */
+  readonly thaws?: "works" | "fails";
 }
 
 /** Runs the stop and returns its calls by second: `5 stop a(25)`. */
@@ -50,11 +54,18 @@ async function play(
       note(`stop ${name}(${grace})`);
       if (world.fails?.includes(name)) throw new Error("no answer");
       await wait(Math.min(world.ends?.[name] ?? 0, grace));
+      if (world.slow?.includes(name)) await wait(3);
       note(`end ${name}`);
     },
   };
   const events: PodPorts["events"] = { record: () => {} };
-  const ports = { events, hooks, runtime } as PodPorts;
+  const thawCgroup = async () => {
+    if (world.thaws === undefined) return;
+    note("thaw");
+    if (world.thaws === "fails") throw new Error("EIO");
+  };
+  const prerequisites = { thawCgroup } as unknown as PodPorts["prerequisites"];
+  const ports = { events, hooks, runtime, prerequisites } as PodPorts;
   const record = aRecord({ pod, containers: NAMES.map((name) => anAttempt(name)) });
   const deps = { clock, random: createSeededRandom(1), log: silentLog, ports };
   const run: Run = { record, deps, signal, sandboxId: "sb-0" };
@@ -68,6 +79,14 @@ async function play(
 }
 
 describe("stopContainers", () => {
+  for (const thaws of ["works", "fails"] as const)
+    test(`what is frozen is thawed before the stop, and when the grace is over: thawing ${thaws}`, async () => {
+      const { lines } = await play({ thaws, ends: { a: 5 }, slow: ["a"] }, 5);
+      const others = / s[12]|^[157] /;
+      const ofFirst = lines.filter((line) => !others.test(line));
+      assert.deepEqual(ofFirst, ["0 thaw", "0 stop a(5)", "6 thaw", "8 end a"]);
+    });
+
   test("hooks run at once, also of sidecars, which then wait for their turn", async () => {
     const { lines } = await play({ hooks: { a: 2, s1: 3 }, ends: { a: 5, s2: 4, s1: 1 } });
     assert.deepEqual(lines, [

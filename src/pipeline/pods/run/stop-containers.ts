@@ -3,6 +3,7 @@ import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import { withTimeout } from "../../../kit/within.ts";
 import type { StopRequest } from "../plan/actions.ts";
 import type { Run } from "./run.ts";
+import { stopThawed } from "./thaw.ts";
 
 /** The runtime is never given less to stop a container (kuberuntime minimumGracePeriodInSeconds). */
 const MINIMUM_STOP_SECONDS = 2;
@@ -66,8 +67,9 @@ export async function stopContainer(
   if (before.length > 0 && leftSeconds > 0)
     leftSeconds -= await awaitTurn(before, leftSeconds, run);
   run.signal.throwIfAborted();
+  const seconds = Math.max(leftSeconds, MINIMUM_STOP_SECONDS);
   try {
-    await runtime.stopContainer(stop.id, Math.max(leftSeconds, MINIMUM_STOP_SECONDS), run.signal);
+    await stopThawed(run, seconds, () => runtime.stopContainer(stop.id, seconds, run.signal));
   } catch (error) {
     if (!isOutside(error, "notFound")) throw error;
   }
