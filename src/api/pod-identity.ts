@@ -17,6 +17,20 @@ export interface IdentifiedPod extends Pod {
   readonly metadata: ObjectMeta & PodIdentity;
 }
 
+const UID = /^[A-Za-z0-9](?:[-.A-Za-z0-9]{0,126}[A-Za-z0-9])?$/;
+
+/** What a UID must look like, for messages. */
+export const POD_UID_RULE =
+  "must be 1 to 128 letters, digits, '-' and '.', beginning and ending with a letter or digit";
+
+/**
+ * The text as the UID of a pod. It becomes the name of folders, logs and cgroups: `undefined` where it cannot, which
+ * no UID that an API server or an agent makes up is.
+ */
+export function asPodUid(text: string | undefined): PodUid | undefined {
+  return text !== undefined && UID.test(text) ? (text as PodUid) : undefined;
+}
+
 /** The pod with its identity; what it lacks of that is empty. The same object where it lacks nothing. */
 export function identifyPod(pod: Pod): IdentifiedPod {
   if (isIdentified(pod)) return pod;

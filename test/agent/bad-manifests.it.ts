@@ -1,6 +1,6 @@
 // Manifests that cannot be used: one clear error each, and no other pod minds.
 import assert from "node:assert/strict";
-import { symlinkSync } from "node:fs";
+import { existsSync, readdirSync, symlinkSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withBox } from "../box/box.ts";
@@ -18,6 +18,12 @@ const BAD: Readonly<Record<string, string>> = {
   }),
   "large.yaml": `# ${"x".repeat(10 * 1024 * 1024)}\n${JSON.stringify(GOOD)}`,
   "bomb.yaml": `a: &a [x,x,x,x,x,x,x,x,x]\n${[..."bcdefghi"].map((name, i) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[i]}`).join(",")}]`).join("\n")}\n`,
+  // Nobody may choose where the agent makes folders.
+  "escaping-uid.yaml": JSON.stringify({
+    ...GOOD,
+    metadata: { name: "escaping", uid: "../../../../tmp/nodelet-escaped" },
+  }),
+  "absolute-uid.yaml": JSON.stringify({ ...GOOD, metadata: { name: "absolute", uid: "/etc/x" } }),
   "deployment.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n",
 };
 
@@ -47,6 +53,9 @@ test("bad manifests give one clear error each and disturb nothing else", () =>
       );
     }
     assert.equal(agent.statuses().size, 1);
+    assert.match(errorsOf("escaping-uid.yaml")[0] ?? "", /metadata\.uid: Invalid value/);
+    assert.equal(existsSync("/tmp/nodelet-escaped"), false);
+    assert.equal(readdirSync(box.path("/var/lib/kubelet/pods")).length, 1);
     assert.equal(conditionOf(agent.status(), "Ready"), "True");
     assert.equal(agent.status()?.containerStatuses?.[0]?.containerID, id);
     assert.equal(agent.status()?.containerStatuses?.[0]?.restartCount, 0);

@@ -5,7 +5,9 @@ import type { Pod } from "../../api/generated/types.ts";
 import { SYSTEM_CRITICAL_PRIORITY } from "../../api/pod/pod.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { staticPodUid } from "../../api/pod/pod-keys.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import { parseYaml } from "../../api/text/yaml.ts";
+import { podUidProblems } from "../../api/validation/pod-names.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import { UsageError } from "../../kit/errors.ts";
 
@@ -59,7 +61,7 @@ function completePod(decoded: Pod, path: string, nodeName: string): Pod {
       ? { spec: { ...spec, priority: critical } }
       : {}),
   };
-  const problems = validatePod(pod);
+  const problems = [...podUidProblems(identifyPod(pod)), ...validatePod(pod)];
   if (problems.length > 0) throw new UsageError(formatProblems(problems));
   return pod;
 }

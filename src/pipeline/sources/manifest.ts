@@ -6,6 +6,7 @@ import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { bindStaticPod } from "../../api/pod/static-pod.ts";
 import { shownUrl } from "../../api/text/shown-url.ts";
 import { parseYaml } from "../../api/text/yaml.ts";
+import { podUidProblems } from "../../api/validation/pod-names.ts";
 import { staticPodProblems } from "../../api/validation/static-pod-references.ts";
 import { type PodValidationOptions, validatePod } from "../../api/validation/validation.ts";
 import { UsageError } from "../../kit/errors.ts";
@@ -68,7 +69,7 @@ function staticPod(decoded: Pod, { nodeName, source, origin, seen, rules }: Bind
       ? ({ kind: "file", path: origin } as const)
       : ({ kind: "url", url: origin } as const);
   const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
-  const problems = [...validatePod(pod, rules), ...staticPodProblems(pod)];
+  const problems = [...podUidProblems(pod), ...validatePod(pod, rules), ...staticPodProblems(pod)];
   if (problems.length > 0) throw new UsageError(formatProblems(problems));
   const shown = source === "file" ? origin : shownUrl(origin);
   return { uid: pod.metadata.uid, pod, source, origin: shown };

@@ -3,11 +3,13 @@
  * longer wanted, and problems. Invariants: one bad manifest harms no other; a broken edit does not end
  * what runs; `seen` turns true when every source has answered once, and stays so.
  */
+import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import { seenFromApi } from "../../api/pod/static-pod.ts";
 import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/text/timestamps.ts";
+import { podNameProblems } from "../../api/validation/pod-names.ts";
 import type { PodValidationOptions } from "../../api/validation/validation.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -177,6 +179,14 @@ export class Sources {
           throw new UsageError(
             `pod ${podDisplayName(pod)} of ${source.name}: metadata.uid: Required value`,
           );
+        const problems = podNameProblems(pod);
+        if (problems.length > 0) {
+          const error = `pod ${podDisplayName(pod)} of ${source.name}: ${formatProblems(problems)}`;
+          if (!source.mayBeLater) throw new UsageError(error);
+          // One that an API server has let through holds up none of its others.
+          this.#deps.log.error("refused a pod whose names cannot be part of a path", { error });
+          return;
+        }
         const seen = this.#seenAt.get(uid) ?? this.#now();
         this.#seenAt.set(uid, seen);
         const known = source.mayBeLater ? this.#ignoreUnknown(uid, pod) : pod;

@@ -1,5 +1,6 @@
 // pure
 import type { QosClass } from "../../api/pod/qos.ts";
+import { isFileName } from "../../api/text/path-names.ts";
 import { UsageError } from "../../kit/errors.ts";
 
 /** Cgroup driver, which determines how groups are named. */
@@ -31,7 +32,7 @@ export const QOS_CLASSES = ["Guaranteed", "Burstable", "BestEffort"] as const;
 export function parseCgroupRoot(root: string, driver: CgroupDriver): CgroupName {
   const parts = root.split("/").filter((part) => part !== "");
   for (const part of parts) {
-    if (part === "." || part === ".." || part.includes("\0")) {
+    if (!isFileName(part)) {
       throw new UsageError(`cgroupRoot ${JSON.stringify(root)}: a part cannot be "${part}"`);
     }
     if (driver === "systemd" && part.includes("_")) {

@@ -1,6 +1,7 @@
 import { podFullName } from "../../api/pod/pod.ts";
 import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { isFileName } from "../../api/text/path-names.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { FileFacts, PodFiles } from "../../outside/host/host.ts";
@@ -49,6 +50,8 @@ export class ContainerLinks {
 
   /** A container was made; it is linked when it has started. */
   created(containerId: string, container: LinkedContainer): void {
+    // The runtime makes it up, and it becomes part of a file's name.
+    if (!isFileName(containerId)) return;
     this.#created.set(containerId, container);
     // One that never starts is mostly reported by `removed`, but not when its sandbox is removed with it.
     for (const oldest of this.#created.keys()) {
@@ -80,6 +83,7 @@ export class ContainerLinks {
 
   /** The container is gone, and its link with it. */
   async removed(containerId: string, container: LinkedContainer): Promise<void> {
+    if (!isFileName(containerId)) return;
     this.#created.delete(containerId);
     const name = linkName(container, containerId);
     // A name that was cut may be another container's, too: `sweep` removes it when it leads nowhere.

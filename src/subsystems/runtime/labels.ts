@@ -2,7 +2,8 @@
 
 import type { Container, ContainerPort } from "../../api/generated/types.ts";
 import { containerHash } from "../../api/pod/container-hash.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { asPodUid, type IdentifiedPod, type PodUid } from "../../api/pod-identity.ts";
+import { isFileName } from "../../api/text/path-names.ts";
 
 /** Labels and annotations by which any kubelet recognises its sandboxes and containers (kuberuntime/labels.go). */
 export const POD_NAME = "io.kubernetes.pod.name";
@@ -32,6 +33,22 @@ export const POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod";
 export const CONTAINER_DEVICES = "io.nodelet.devices";
 /** Our own: how often all containers of the pod had been restarted when this one was made; decimal, above 0. */
 export const CONTAINER_ROUND = "io.nodelet.round";
+
+/** Something listed by the runtime. */
+interface Labelled {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly metadata?: { readonly name?: string } | undefined;
+}
+
+/**
+ * The pod that a sandbox or container belongs to by its labels; `undefined` for what no kubelet has made. Other clients of the
+ * runtime may set any labels: what cannot be the name of a folder, as all names of pods are, is none of ours.
+ */
+export function podOfLabels({ labels, metadata }: Labelled): PodUid | undefined {
+  const names = [labels[POD_NAMESPACE], labels[POD_NAME], metadata?.name];
+  const safe = names.every((name) => name === undefined || name === "" || isFileName(name));
+  return safe ? asPodUid(labels[POD_UID]) : undefined;
+}
 
 /** The pod's own labels and those that name it. */
 export function sandboxLabels(pod: IdentifiedPod): Record<string, string> {

@@ -19,7 +19,7 @@ import type {
   RuntimeService,
 } from "../../outside/cri/cri.ts";
 import type { FailedObservation } from "./degraded-pods.ts";
-import { POD_UID } from "./labels.ts";
+import { POD_UID, podOfLabels } from "./labels.ts";
 import { newestContainerFirst, newestSandboxFirst } from "./newest-first.ts";
 import { podFromLabels, readContainer, readSandbox } from "./read-observation.ts";
 import { type ReadTail, terminationMessage } from "./termination-message.ts";
@@ -218,7 +218,8 @@ export class Observer {
       this.#deps.runtime.listSandboxes(filter, signal),
       this.#deps.runtime.listContainers(filter, signal),
     ]);
-    return { asOf, sandboxes, containers };
+    const isOwned = (listed: PodSandbox | Container) => podOfLabels(listed) !== undefined;
+    return { asOf, sandboxes: sandboxes.filter(isOwned), containers: containers.filter(isOwned) };
   }
 
   async #observation(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<Observation> {
@@ -332,8 +333,8 @@ function groupByPod(lists: Lists): Map<PodUid, Lists> {
     PodUid,
     { asOf: MonotonicMs; sandboxes: PodSandbox[]; containers: Container[] }
   >();
-  const groupOf = (labels: Readonly<Record<string, string>>) => {
-    const uid = labels[POD_UID] as PodUid | undefined;
+  const groupOf = (listed: PodSandbox | Container) => {
+    const uid = podOfLabels(listed);
     if (uid === undefined) return undefined;
     let group = groups.get(uid);
     if (!group) {
@@ -342,8 +343,8 @@ function groupByPod(lists: Lists): Map<PodUid, Lists> {
     }
     return group;
   };
-  for (const sandbox of lists.sandboxes) groupOf(sandbox.labels)?.sandboxes.push(sandbox);
-  for (const container of lists.containers) groupOf(container.labels)?.containers.push(container);
+  for (const sandbox of lists.sandboxes) groupOf(sandbox)?.sandboxes.push(sandbox);
+  for (const container of lists.containers) groupOf(container)?.containers.push(container);
   return groups;
 }
 

@@ -1,7 +1,7 @@
 // pure
 import type { Container } from "../../api/generated/types.ts";
 import type { ObservedContainer, ObservedSandbox } from "../../api/observation.ts";
-import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
+import { asPodUid, type IdentifiedPod, type PodUid } from "../../api/pod-identity.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type {
   ContainerStatus,
@@ -144,7 +144,7 @@ export function podFromLabels(
     metadata: {
       name: labels[POD_NAME] ?? "",
       namespace: labels[POD_NAMESPACE] ?? "",
-      uid: (labels[POD_UID] ?? "") as PodUid,
+      uid: asPodUid(labels[POD_UID]) ?? ("" as PodUid),
       annotations: { ...sandboxes[0]?.annotations },
     },
     spec: {

@@ -2,6 +2,7 @@ import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { NodeFeatures, NodeRuntimeHandler } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
+import { asPodUid } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -315,8 +316,7 @@ export class RuntimeWatch {
   }
 
   #onEvent(event: RuntimeEvent): void {
-    const uid =
-      this.#deps.observer.podOf(event.containerId) ?? (event.podUid as PodUid | undefined);
+    const uid = this.#deps.observer.podOf(event.containerId) ?? asPodUid(event.podUid);
     if (uid === undefined) {
       this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#checkUnknown(event));
       return;

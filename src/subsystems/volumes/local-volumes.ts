@@ -1,4 +1,5 @@
 import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
+import { isFileName } from "../../api/text/path-names.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/limits/turns.ts";
 import type { GroupOwnership, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
@@ -209,8 +210,7 @@ export class LocalVolumes {
 
 /** The API allows no such names; what is made of them must never lie elsewhere. */
 function checkNames({ name, path }: LocalVolume): void {
-  if (name === "" || name === "." || name === ".." || name.includes("/"))
-    throw wrong(`"${name}" is not a name of a volume`);
+  if (!isFileName(name)) throw wrong(`"${name}" is not a name of a volume`);
   if (path.split("/").includes("..")) throw wrong(`invalid path: ${path} must not contain '..'`);
   if (!path.startsWith("/")) throw wrong(`invalid path: ${path} must be absolute`);
 }

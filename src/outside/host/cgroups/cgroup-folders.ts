@@ -9,6 +9,7 @@ import {
   rmdirSync,
   writeSync,
 } from "node:fs";
+import { isFileName } from "../../../api/text/path-names.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
@@ -34,8 +35,7 @@ export function isGone(thrown: unknown): boolean {
 export function groupParts(path: string): readonly string[] {
   if (path === "/") return [];
   const [first, ...parts] = path.split("/");
-  const odd = parts.some((part) => part === "" || part === "." || part === "..");
-  if (first !== "" || parts.length === 0 || odd || path.includes("\0")) {
+  if (first !== "" || parts.length === 0 || !parts.every(isFileName)) {
     throw new OutsideError(
       "invalid",
       `${JSON.stringify(path)} is not an absolute path of a cgroup`,

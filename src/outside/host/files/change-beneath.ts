@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { rename, unlink } from "node:fs/promises";
+import { isFileName } from "../../../api/text/path-names.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { FolderChange, SizedEntry } from "../host.ts";
 import { hostError, isMissing } from "../host-errors.ts";
@@ -68,7 +69,7 @@ async function removeFile(path: string): Promise<void> {
 }
 
 function plainName(name: string, shown: string): string {
-  if (name === "" || name === "." || name === ".." || /[/\0]/.test(name))
+  if (!isFileName(name))
     throw new OutsideError("invalid", `change ${shown}: ${JSON.stringify(name)} is no file name`);
   return name;
 }

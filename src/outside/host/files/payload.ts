@@ -12,6 +12,7 @@ import {
   symlink,
   unlink,
 } from "node:fs/promises";
+import { isFileName } from "../../../api/text/path-names.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
@@ -62,8 +63,8 @@ type PlannedFile = PayloadFile & { readonly parts: readonly string[] };
 
 function partsOf(path: string): readonly string[] {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  const bad = parts.length === 0 || parts.includes("..") || path.startsWith("/");
-  if (bad || parts[0]?.startsWith("..") || path.includes("\0")) {
+  const bad = parts.length === 0 || !parts.every(isFileName) || path.startsWith("/");
+  if (bad || parts[0]?.startsWith("..")) {
     throw new OutsideError(
       "invalid",
       `${JSON.stringify(path)} is not a name for a file of a volume`,

@@ -1,7 +1,8 @@
 /** Registration of device plugins: the gRPC service on the socket whose path they have built in. */
+import { isPathBelow } from "../../../api/text/path-names.ts";
 import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
-import { messageOf } from "../../../kit/errors.ts";
+import { messageOf, UsageError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { Wakeup } from "../../../kit/loops/wakeup.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
@@ -74,6 +75,10 @@ export class RegistrationService {
       DEVICE_REGISTRATION.fullName,
       DEVICE_REGISTRATION.methods.register,
       async ({ version, resourceName, endpoint }) => {
+        if (!isPathBelow(endpoint))
+          throw new UsageError(
+            `endpoint ${JSON.stringify(endpoint)} must be the path of a socket below ${this.#folder}`,
+          );
         const socketPath = `${this.#folder}/${endpoint}`;
         log.verbose(2, "device plugin requested registration", { resourceName, endpoint, version });
         await registry.register({ version, resource: resourceName, socketPath });

@@ -2,6 +2,7 @@
 /** The file of `--image-credential-provider-config`: which programs give credentials for which images. */
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { cutToBytes } from "../../../api/text/names.ts";
+import { isFileName } from "../../../api/text/path-names.ts";
 import { parseDuration } from "../../../config/duration.ts";
 import { asFields, type Fields } from "../fields.ts";
 import { matchesImage } from "./keyring.ts";
@@ -75,7 +76,7 @@ function readProvider(
 ): CredentialProvider {
   const text = (key: string) => (typeof entry[key] === "string" ? (entry[key] as string) : "");
   const name = text("name");
-  if (name === "" || name.includes("/") || name.includes(" ") || name === "." || name === "..")
+  if (!isFileName(name) || name.includes(" "))
     fault(
       "name",
       `Invalid value: ${JSON.stringify(name)}: must be the name of a file without path`,
