@@ -47,7 +47,7 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
     ...(cluster ? { mirrors: () => cluster.pods.mirrors().length } : {}),
   });
   scope.defer("start times", measureStarts(metrics, { ...pipeline, clock: outside.clock }));
-  health.add(...pipeline.sources.healthChecks);
+  for (const check of pipeline.sources.healthChecks) health.add(check);
   if (cluster) startClusterPods(base, pipeline, cluster);
   await startPipeline(pipeline, deps);
   subsystems.runtime.followPods();

@@ -22,7 +22,7 @@ export type NamingSettings = Pick<LoadedConfig, "config" | "flags" | "files">;
 /** The files of this node. Links are followed: what they lead to is what counts. */
 export async function readNodeFiles(settings: NamingSettings): Promise<NodeFiles> {
   const { flags, config, files } = settings;
-  const found = async (...paths: readonly string[]): Promise<readonly NodeFile[]> => {
+  const found = async (paths: readonly string[]): Promise<readonly NodeFile[]> => {
     const files: NodeFile[] = [];
     for (const path of paths) {
       const file = path === "" ? undefined : await factsOf(path);
@@ -30,15 +30,15 @@ export async function readNodeFiles(settings: NamingSettings): Promise<NodeFiles
     }
     return files;
   };
-  const service = await found(...SERVICE_FILES);
+  const service = await found(SERVICE_FILES);
   let serviceText = "";
   for (const { path } of service) serviceText += await readFile(path, "utf8").catch(() => "");
   return {
     service,
-    proxyKubeconfig: await found(...PROXY_KUBECONFIGS),
-    kubeconfig: await found(flags.kubeconfig, flags.bootstrapKubeconfig),
-    clientAuthorities: await found(config.authentication.x509.clientCAFile),
-    config: await found(...files),
+    proxyKubeconfig: await found(PROXY_KUBECONFIGS),
+    kubeconfig: await found([flags.kubeconfig, flags.bootstrapKubeconfig]),
+    clientAuthorities: await found([config.authentication.x509.clientCAFile]),
+    config: await found(files),
     serviceText,
   };
 }

@@ -2,6 +2,7 @@
 
 import type { JsonValue } from "../api/generated/types.ts";
 import { isTree, mergePatch } from "../kit/json.ts";
+import { appendAll } from "../kit/limits/lists.ts";
 import { adviseOnConfig } from "./advice.ts";
 import {
   LEGACY_DEFAULTS_WARNING,
@@ -104,9 +105,10 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
   const ownFlags = withAbsolutePaths(flags.flags, cwd);
   const origins = book.origins();
   const found = [...resolved.problems, ...validateConfig(config, resolved.gates)];
-  problems.push(
-    ...validateFlags(ownFlags),
-    ...found.map((problem) => withPlace(problem, locateProblem(origins, problem.path))),
+  appendAll(problems, validateFlags(ownFlags));
+  appendAll(
+    problems,
+    found.map((problem) => withPlace(problem, locateProblem(origins, problem.path))),
   );
   return {
     config,
@@ -153,7 +155,7 @@ function decodeBase(
 ): JsonObject {
   if (base === undefined) return withDefaults({});
   const decoded = decodeConfigText(base, false);
-  problems.push(...decoded.problems);
+  appendAll(problems, decoded.problems);
   book.addFile(decoded.fields, { kind: "file", path: base.path, lineOf: decoded.lineOf });
   return withDefaults(withPaths(decoded.fields, FILE_PATHS, folderOf(base.path)));
 }
@@ -167,7 +169,7 @@ function mergeDropIns(
   let merged = base;
   for (const file of dropIns) {
     const decoded = decodeConfigText(file, true);
-    problems.push(...decoded.problems);
+    appendAll(problems, decoded.problems);
     book.addFile(decoded.fields, { kind: "dropIn", path: file.path, lineOf: decoded.lineOf });
     merged = mergePatch(merged, decoded.fields) as JsonObject;
   }

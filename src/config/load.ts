@@ -1,4 +1,5 @@
 import { messageOf } from "../kit/errors.ts";
+import { appendAll } from "../kit/limits/lists.ts";
 import { assembleConfig, type LoadedConfig } from "./assemble.ts";
 import { type ConfigText, MAX_CONFIG_BYTES } from "./file/config-text.ts";
 import { parseFlags } from "./flags/flags.ts";
@@ -99,7 +100,7 @@ async function listDropIns(
   const paths: string[] = [];
   for (const { name, kind } of entries.toSorted((a, b) => compareBytes(a.name, b.name))) {
     const path = `${folder === "/" ? "" : folder}/${name}`;
-    if (kind === "directory") paths.push(...(await listDropIns(files, path, depth + 1, fail)));
+    if (kind === "directory") appendAll(paths, await listDropIns(files, path, depth + 1, fail));
     else if (name.endsWith(DROP_IN_SUFFIX)) paths.push(path);
     if (paths.length > MAX_DROP_INS) break;
   }

@@ -19,6 +19,7 @@ import { checkOwnCode } from "./own-code.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
 import { checkSizes } from "./sizes.ts";
 import { readSource, type SourceFile } from "./source.ts";
+import { checkSpreads } from "./spreads.ts";
 import { checkTwice } from "./twice.ts";
 import type { Violation } from "./violation.ts";
 import { checkWiring } from "./wiring.ts";
@@ -44,7 +45,7 @@ export function findViolations(tree: Tree): Violation[] {
     for (const each of file.imports) found.push(...checkImport(file, each, tree));
     found.push(...checkPurity(file, purityLookup(file.path, sources, tree.moduleRules)));
     if (isGenerated(file.path)) continue;
-    found.push(...checkSizes(file), ...checkNames(file));
+    found.push(...checkSizes(file), ...checkNames(file), ...checkSpreads(file));
     found.push(...checkBlocking(file, tree.moduleRules), ...checkParallel(file, tree.moduleRules));
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));

@@ -9,6 +9,7 @@ export interface Violation {
     | "pure"
     | "blocking"
     | "parallel"
+    | "spreads"
     | "size"
     | "names"
     | "twice"

@@ -1,4 +1,5 @@
 // pure
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { HTTPHeader } from "../generated/types.ts";
 
 /** Schemes and authorities that a path may bring along; those of the action take their place. */
@@ -63,7 +64,7 @@ function unescapePath(path: string): Uint8Array {
   const encoder = new TextEncoder();
   for (const [piece, hex] of path.matchAll(/%([0-9a-f]{2})|[^%]+/gi)) {
     if (hex !== undefined) bytes.push(Number.parseInt(hex, 16));
-    else bytes.push(...encoder.encode(piece));
+    else appendAll(bytes, encoder.encode(piece));
   }
   return Uint8Array.from(bytes);
 }

@@ -113,5 +113,7 @@ function changed<K extends keyof Volume>(volume: Volume, key: K): Partial<Volume
 export function defaultVolume(volume: Volume): Volume {
   const kinds = Object.keys(volume).filter((key) => key !== "name") as (keyof Volume)[];
   if (kinds.every((key) => volume[key] === undefined)) return { ...volume, emptyDir: {} };
-  return Object.assign({ ...volume }, ...kinds.map((key) => changed(volume, key))) as Volume;
+  const whole = { ...volume };
+  for (const key of kinds) Object.assign(whole, changed(volume, key));
+  return whole;
 }

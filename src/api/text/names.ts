@@ -1,4 +1,5 @@
 // pure
+import { appendAll } from "../../kit/limits/lists.ts";
 
 /** Validation errors of a text, in Kubernetes' wording; empty when it is valid. */
 export type Faults = readonly string[];
@@ -142,7 +143,10 @@ export function qualifiedNameFaults(text: string): Faults {
   const prefix = parts.length === 2 ? parts[0] : undefined;
   if (prefix === "") faults.push(`prefix part ${EMPTY}`);
   else if (prefix !== undefined)
-    faults.push(...dns1123SubdomainFaults(prefix).map((fault) => `prefix part ${fault}`));
+    appendAll(
+      faults,
+      dns1123SubdomainFaults(prefix).map((fault) => `prefix part ${fault}`),
+    );
   if (name === "") faults.push(`name part ${EMPTY}`);
   else if (byteLength(name) > LABEL_MAX) faults.push(`name part ${tooManyBytes(LABEL_MAX)}`);
   if (!KEY_RE.test(name)) faults.push(`name part ${mismatch(KEY_MESSAGE, KEY, ...KEY_EXAMPLES)}`);

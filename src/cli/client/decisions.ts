@@ -1,6 +1,8 @@
 /** Decisions about pods: from the agent, or from the journal on disk when none runs. */
+
 import { existsSync } from "node:fs";
 import type { Decision, DecisionRecord } from "../../api/decisions.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { silentLog } from "../../kit/log.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
@@ -57,7 +59,7 @@ export async function readDecisions(
   const found: DecisionRecord[] = [];
   for (const folder of rootFolders.map(journalFolder)) {
     if (!existsSync(folder)) continue;
-    found.push(...(await new Journal({ folder, ...KEPT }, { state, clock }).read({})));
+    appendAll(found, await new Journal({ folder, ...KEPT }, { state, clock }).read({}));
   }
   return found.toSorted((a, b) => a.atMs - b.atMs || a.sequence - b.sequence).slice(-limit);
 }

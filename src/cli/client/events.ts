@@ -1,8 +1,10 @@
 /** Events of the node: from the agent, or from the history on disk when none runs. */
+
 import { type EventChoice, isChosen } from "../../api/event-choice.ts";
 import type { CoreEvent, CoreEventList } from "../../api/generated/types.ts";
 import { rfc3339Micro } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { silentLog } from "../../kit/log.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
@@ -52,7 +54,7 @@ export async function readEvents(
   const state = new StateFiles({ files: host.files, clock, log: silentLog });
   const found: CoreEvent[] = [];
   for (const folder of rootFolders.map(eventFolder))
-    found.push(...(await readEventHistory(folder, query, { state, clock })));
+    appendAll(found, await readEventHistory(folder, query, { state, clock }));
   const sorted =
     rootFolders.length > 1 ? found.toSorted((a, b) => eventTime(a) - eventTime(b)) : found;
   return sorted.slice(-limit);

@@ -1,7 +1,9 @@
 /** `nodelet down`: ends the pods, each with its own grace, then takes away what `up` has made. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../kit/errors.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
@@ -85,7 +87,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   await endPods(ledger?.runtime, parts);
   if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_HOST_LEDGER, parts);
   if (removal.left.length === 0) await clean(ledger ?? EMPTY_HOST_LEDGER, parts);
-  removal.kept.push(...packagesOfSetup());
+  appendAll(removal.kept, packagesOfSetup());
   report(removal, io);
   return removal.left.length === 0 ? EXIT_OK : EXIT_FAILURE;
 }
@@ -134,7 +136,10 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
     print: (text) => print(`  ${text}`),
     interrupt: context.onInterrupt(),
   });
-  removal.left.push(...left.map((name) => `${name}: did not stop`));
+  appendAll(
+    removal.left,
+    left.map((name) => `${name}: did not stop`),
+  );
 }
 
 /** Makes sure that the runtime can be asked; resolves with whether there is anything to ask it. */
@@ -171,16 +176,17 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
   if (runtime === undefined) return;
   if (runtime.kind === "found") {
     const kept = all ? [] : ledger.userImages;
-    removal.kept.push(
-      ...kept.map((image) => `image ${image} (you loaded or pulled it; down --images removes it)`),
+    appendAll(
+      removal.kept,
+      kept.map((image) => `image ${image} (you loaded or pulled it; down --images removes it)`),
     );
     const images = [...ledger.images, ...(all ? ledger.userImages : [])];
     if (images.length === 0) return;
     const { removed, left } = await withRuntime(runtime.socket, (cri, signal) =>
       removeImages(cri.images, images, signal),
     );
-    removal.removed.push(...removed);
-    removal.left.push(...left);
+    appendAll(removal.removed, removed);
+    appendAll(removal.left, left);
     return;
   }
   const shims = shimsOf(runtime.socket);
@@ -192,7 +198,7 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
   }
   if (runtime.process === undefined || !isRunning(runtime.process)) return;
   if (keepsImages(parts))
-    removal.left.push(...(await keepUserImages(runtime.socket, ledger.userImages)));
+    appendAll(removal.left, await keepUserImages(runtime.socket, ledger.userImages));
   print("Stopping containerd");
   if (!(await endContainerd(runtime.process)))
     removal.left.push(`containerd: process ${runtime.process.pid} did not exit`);
@@ -216,8 +222,8 @@ async function clean(ledger: HostLedger, { request, host, removal }: Parts): Pro
   await removeMounts(paths, host, removal);
   await removeCgroups(ledger, host, removal);
   const { restored, kept } = restoreKernel(ledger.sysctls, host);
-  removal.removed.push(...restored);
-  removal.kept.push(...kept);
+  appendAll(removal.removed, restored);
+  appendAll(removal.kept, kept);
   const ownRuntime = ledger.runtime?.kind === "own";
   if (ownRuntime) await removeBridge(BRIDGE);
   await removeChains(ledger.chainsBefore, ownRuntime ? "agent and CNI plugins" : "agent");

@@ -1,9 +1,11 @@
 /** Takes away what `up` has made, and nothing else. */
+
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { counted, lastLine } from "../render/text.ts";
@@ -47,7 +49,10 @@ export async function removeMounts(
   const own = [paths.containerd.root, paths.containerd.state, paths.agentRoot];
   const found: string[] = [];
   for (const folder of own)
-    found.push(...(await host.volumes.mountsWithin(folder)).map(({ path }) => path));
+    appendAll(
+      found,
+      (await host.volumes.mountsWithin(folder)).map(({ path }) => path),
+    );
   const deadline = performance.now() + BUSY_MS;
   // Deeper mounts keep those above them busy.
   for (const path of found.toSorted((a, b) => b.length - a.length)) {

@@ -1,4 +1,5 @@
 // pure
+import { largest } from "../../kit/limits/lists.ts";
 import type { PlannedGroup, PlannedValue } from "../../subsystems/cgroups/cgroups.ts";
 import { humanBytes } from "../render/amounts.ts";
 import { oneLine, type Paint, padText } from "../render/text.ts";
@@ -35,7 +36,10 @@ function cpus(milli: number): string {
 }
 
 function podLines({ pods }: NodePlan, paint: Paint): readonly string[] {
-  const width = Math.max(0, ...pods.map((pod) => label(pod).length));
+  const width = largest(
+    pods.map((pod) => label(pod).length),
+    0,
+  );
   return [
     paint("bold", "Pods"),
     ...pods.map((pod) => {
@@ -59,7 +63,10 @@ function treeLines({ groups }: NodePlan, paint: Paint): readonly string[] {
     const indent = "  ".repeat(depth + 1);
     lines.push(`${indent}${paint("cyan", nameOf(group, depth))}${aboutOf(group)}`);
     const rows = valueRows(group.values);
-    const width = Math.max(0, ...rows.map(([file]) => file.length));
+    const width = largest(
+      rows.map(([file]) => file.length),
+      0,
+    );
     for (const [file, text, note] of rows) {
       const about = note === "" ? "" : `  ${paint("dim", `(${note})`)}`;
       lines.push(`${indent}  ${padText(file, width)}  ${text}${about}`);

@@ -1,4 +1,5 @@
 // pure
+import { appendAll, largest } from "../../kit/limits/lists.ts";
 import type {
   CgroupsReport,
   ReportedGroup,
@@ -28,7 +29,7 @@ export function renderCgroups(report: CgroupsReport, view: CgroupView): readonly
     ({ path, file, found, wanted }) =>
       `${paint("green", "set")} ${oneLine(path)} ${file}: ${found ?? "(missing)"} -> ${wanted}`,
   );
-  for (const group of report.groups) lines.push(...groupLines(group, paint));
+  for (const group of report.groups) appendAll(lines, groupLines(group, paint));
   if (!onlyDifferences) {
     const weights = report.runtimeWeights
       ? `, the runtime's weights are ${report.runtimeWeights}`
@@ -47,7 +48,10 @@ export function renderCgroups(report: CgroupsReport, view: CgroupView): readonly
 }
 
 function groupLines(group: ReportedGroup, paint: Paint): readonly string[] {
-  const width = Math.max(0, ...group.values.map(({ file }) => file.length));
+  const width = largest(
+    group.values.map(({ file }) => file.length),
+    0,
+  );
   return [
     `${paint("cyan", oneLine(group.path))}${aboutOf(group)}`,
     ...group.values.map((value) => `  ${padText(value.file, width)}  ${textOf(value, paint)}`),

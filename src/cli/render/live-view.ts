@@ -1,6 +1,8 @@
 // pure
 /** The screen of `nodelet up`: node, pods and events in as many lines as the terminal has. */
+
 import { humanDuration } from "../../api/text/human-duration.ts";
+import { largest } from "../../kit/limits/lists.ts";
 import { humanBytes } from "./amounts.ts";
 import type { EventRow } from "./tables/event-row.ts";
 import { eventStyle } from "./tables/event-row.ts";
@@ -138,7 +140,7 @@ function sortedByNeed(rows: readonly PodRow[]): readonly PodRow[] {
 
 function renderEvents(rows: readonly EventRow[], columns: number, paint: Paint): readonly string[] {
   if (rows.length === 0) return [];
-  const ageWidth = Math.max(...rows.map(({ lastSeen }) => textWidth(lastSeen)));
+  const ageWidth = largest(rows.map(({ lastSeen }) => textWidth(lastSeen)));
   const lines = rows.map(({ lastSeen, type, reason, object, message }) => {
     const style = eventStyle(type);
     const age = padText(lastSeen, ageWidth, "right");

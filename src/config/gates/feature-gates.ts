@@ -1,6 +1,8 @@
 // pure
+
 import { didYouMean } from "../../api/text/nearest.ts";
 import { invariant } from "../../kit/errors.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { ConfigProblem } from "../problem.ts";
 import { forbiddenField, invalidValue, plain } from "../problem.ts";
 import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate, GATE_NEEDS } from "./feature-gate-table.ts";
@@ -49,13 +51,13 @@ export function resolveGates(settings: GateSettings): ResolvedGates {
       problems.push(lockedGate(gate, value));
     } else {
       chosen.set(name, value);
-      warnings.push(...warningsOf(gate, value));
+      appendAll(warnings, warningsOf(gate, value));
     }
   }
   const enabled = new Map(
     FEATURE_GATES.map((gate) => [gate.name, stateOf(gate, chosen, settings)]),
   );
-  problems.push(...missingNeeds(enabled));
+  appendAll(problems, missingNeeds(enabled));
   return { gates: gatesOf(enabled), problems, warnings };
 }
 

@@ -1,5 +1,7 @@
 // pure
+
 import { quoted } from "../../api/decode/field-problem.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
@@ -45,7 +47,7 @@ export function validateAllocatable(config: KubeletConfig): ConfigProblem[] {
       return;
     }
     seen.add(name);
-    problems.push(...enforcementProblems(config, name, path));
+    appendAll(problems, enforcementProblems(config, name, path));
   });
   return problems;
 }

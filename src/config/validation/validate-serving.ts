@@ -3,6 +3,7 @@
 import { quoted } from "../../api/decode/field-problem.ts";
 import { isIP } from "../../api/text/ip.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {
@@ -144,7 +145,7 @@ function validateLogging(config: KubeletConfig, gates: FeatureGates): ConfigProb
     }
   });
   for (const kind of ["text", "json"] as const) {
-    problems.push(...validateStream(`logging.options.${kind}`, options[kind], gates));
+    appendAll(problems, validateStream(`logging.options.${kind}`, options[kind], gates));
   }
   return problems;
 }

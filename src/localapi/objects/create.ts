@@ -1,5 +1,6 @@
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { type ApiObject, keyOf, type ObjectDraft } from "../api-object.ts";
 import { NAMESPACE_KIND } from "../kinds/catalog.ts";
 import { afterUpdate, type Writer } from "../patch/managed-fields.ts";
@@ -52,7 +53,7 @@ export function beginObject(
   const problems = [...sharedProblems(kind, admitted), ...(validate?.(admitted) ?? [])];
   if (problems.length > 0)
     throw invalidObject(kind, admitted.metadata.name, withoutRepetition(problems));
-  request.warnings.push(...(kind.rules.warn?.(admitted) ?? []));
+  appendAll(request.warnings, kind.rules.warn?.(admitted) ?? []);
   const made = { ...admitted, metadata: { ...admitted.metadata, ...birth(core) } };
   const writer = writerOf(core, request);
   return afterUpdate(undefined, made, writer, structShape(typeOf(request)));

@@ -5,6 +5,7 @@ import { type FieldProblem, formatProblem } from "../../api/decode/field-problem
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Tree } from "../../kit/json.ts";
 import { isTree } from "../../kit/json.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { ApiObject, ObjectDraft } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";
@@ -58,5 +59,5 @@ function report(problems: readonly FieldProblem[], request: ObjectRequest): void
   if (unknown.length === 0) return;
   if (fieldValidation === "Strict")
     throw badRequest(`${lead}strict decoding error: ${unknown.join(", ")}`);
-  if (fieldValidation === "Warn") warnings.push(...unknown);
+  if (fieldValidation === "Warn") appendAll(warnings, unknown);
 }

@@ -67,7 +67,7 @@ function ownersOf({ managedFields }: ObjectMeta): readonly Owner[] {
   return (managedFields ?? []).map((entry) => ({ entry, fields: fromFieldsV1(entry.fieldsV1) }));
 }
 
-function minus(set: FieldSet, ...others: readonly FieldSet[]): FieldSet {
+function minus(set: FieldSet, others: readonly FieldSet[]): FieldSet {
   return new Map([...set].filter(([text]) => !others.some((other) => other.has(text))));
 }
 
@@ -135,8 +135,8 @@ export function afterUpdate(
   const own = owners.find(({ entry }) => isEntryOf(entry, writer, "Update"));
   const others = owners
     .filter((owner) => owner !== own)
-    .map(({ entry, fields }) => ({ entry, fields: minus(fields, changed, removed) }));
-  const fields = minus(union(own?.fields ?? new Map(), changed), removed);
+    .map(({ entry, fields }) => ({ entry, fields: minus(fields, [changed, removed]) }));
+  const fields = minus(union(own?.fields ?? new Map(), changed), [removed]);
   return withOwners(now, [...others, entryOf(writer, "Update", fields)]);
 }
 
@@ -181,9 +181,9 @@ export function applyConfiguration(
   if (conflicts.length > 0 && !force) return { kind: "conflicts", conflicts };
   const left = others.map(({ entry, fields }) => ({
     entry,
-    fields: minus(fields, disputed(fields)),
+    fields: minus(fields, [disputed(fields)]),
   }));
-  const dropped = minus(own?.fields ?? new Map(), wanted, ...left.map(({ fields }) => fields));
+  const dropped = minus(own?.fields ?? new Map(), [wanted, ...left.map(({ fields }) => fields)]);
   let merged: unknown = mergeApplied(live, configuration, shape);
   for (const path of dropped.values()) merged = removeAt(merged, path, shape) ?? {};
   return {

@@ -3,6 +3,7 @@
  * Whether the agent has so little memory left that it is better started again, in order, before the kernel or the engine
  * ends it in the middle of its work.
  */
+import { smallest } from "../../kit/limits/lists.ts";
 import type { OwnMemory } from "../../outside/serving.ts";
 
 /** Part of the memory limit of the agent's cgroup that the agent itself may take; file workers are in that cgroup, too. */
@@ -55,5 +56,5 @@ export function lowestLimit(values: readonly (string | undefined)[]): number | u
     .filter((value) => /^\d+$/.test(value ?? ""))
     .map(Number)
     .filter((limit) => limit < MAX_LIMIT_BYTES);
-  return limits.length === 0 ? undefined : Math.min(...limits);
+  return limits.length === 0 ? undefined : smallest(limits);
 }

@@ -5,6 +5,7 @@
  * nghttp2 resets such a stream without a word. This reads what a client sends, decodes every header block,
  * puts `localhost` where the authority cannot stand, and says the block again without compression.
  */
+import { appendAll } from "../../kit/limits/lists.ts";
 import {
   ascii,
   encodeHeaders,
@@ -113,7 +114,7 @@ export class RequestRepair {
     const streamId = readStreamId(frame);
     if (type === HEADERS) this.#openBlock(frame, flags, streamId);
     else this.#extendBlock(frame.subarray(FRAME_HEADER_BYTES), streamId);
-    if (flags & FLAG_END_HEADERS) out.push(...this.#closeBlock());
+    if (flags & FLAG_END_HEADERS) appendAll(out, this.#closeBlock());
     return true;
   }
 
@@ -212,5 +213,5 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 function latin1(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes);
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
 }

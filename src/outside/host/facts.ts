@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, networkInterfaces, hostname as nodeHostname } from "node:os";
+import { smallest } from "../../kit/limits/lists.ts";
 import { parseMeminfo } from "../../kit/proc/meminfo.ts";
 import { type InterfaceAddress, rankAddresses } from "./default-route.ts";
 import type { HostFacts } from "./host.ts";
@@ -118,7 +119,7 @@ function readTopology(
 
 function smallestPositive(texts: readonly string[]): number {
   const values = texts.map(Number).filter((value) => Number.isSafeInteger(value) && value > 0);
-  return values.length === 0 ? 0 : Math.min(...values);
+  return values.length === 0 ? 0 : smallest(values);
 }
 
 function readHugepages(folder: string): HostFacts["hugepages"] {

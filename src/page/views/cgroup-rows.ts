@@ -1,8 +1,10 @@
 // pure
 /** The cgroup tree as rows: what each group uses, what its pods request, what the kernel allows. */
+
 import type { Pod } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { podResources, resourceAmounts } from "../../api/pod/pod-resources.ts";
+import { smallest } from "../../kit/limits/lists.ts";
 import type { CgroupsReport, ReportedGroup } from "../../subsystems/cgroups/cgroups.ts";
 import type { GroupUse } from "../../subsystems/stats/stats.ts";
 
@@ -43,7 +45,7 @@ export function cgroupRows(
   pods: readonly Pod[],
 ): readonly CgroupRow[] {
   const requests = requestsByPath(groups, pods);
-  const top = Math.min(...groups.map(({ path }) => depthOf(path)));
+  const top = smallest(groups.map(({ path }) => depthOf(path)));
   return groups.map((group) => ({
     group,
     level: depthOf(group.path) - top,

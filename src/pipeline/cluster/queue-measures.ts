@@ -1,5 +1,6 @@
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { largest } from "../../kit/limits/lists.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 
 /** Metrics of a work queue, under the names of client-go's. Items are identified by their key. */
@@ -40,7 +41,7 @@ export function queueMeasures(
   show(METRICS.workqueue_unfinished_work_seconds, () =>
     since(running).reduce((sum, seconds) => sum + seconds, 0),
   );
-  show(METRICS.workqueue_longest_running_processor_seconds, () => Math.max(0, ...since(running)));
+  show(METRICS.workqueue_longest_running_processor_seconds, () => largest(since(running), 0));
   retries.add(labels, 0);
   return {
     added: (key) => {

@@ -1,4 +1,5 @@
 // pure
+
 import {
   type FieldProblem,
   formatProblems,
@@ -8,6 +9,7 @@ import {
 } from "../../api/decode/field-problem.ts";
 import { parseTimestamp, rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { HttpProblem } from "../http-problem.ts";
 
 /** Options of a query of service logs (nodeLogQuery of kubelet_server_journal.go). */
@@ -124,7 +126,7 @@ function problemsOf({ files, services, options }: Parsed): readonly FieldProblem
     problems.push(
       invalid("tailLines", tailLines, `must be between 0 and ${MAX_TAIL_LINES}, inclusive`),
     );
-  if (pattern !== undefined) problems.push(...patternProblems(pattern));
+  if (pattern !== undefined) appendAll(problems, patternProblems(pattern));
   return problems;
 }
 

@@ -1,6 +1,7 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { OwnProcess } from "../../outside/serving.ts";
 import type { Call } from "../call.ts";
@@ -123,10 +124,10 @@ export class ChangeFeed {
   /** Lines for what changed since the last call; a keep-alive when nothing was sent for long. */
   take(): readonly string[] {
     const lines: string[] = [];
-    for (const record of this.#pods.values()) lines.push(...this.#podLines(record));
+    for (const record of this.#pods.values()) appendAll(lines, this.#podLines(record));
     this.#pods.clear();
     if (this.#missed > 0) lines.push(JSON.stringify({ kind: "eventsMissed", count: this.#missed }));
-    lines.push(...this.#events.map(eventLine));
+    appendAll(lines, this.#events.map(eventLine));
     this.#events = [];
     this.#missed = 0;
     if (this.#overviewDue && this.#overviewLeftMs() <= 0) {

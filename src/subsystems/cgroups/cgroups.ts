@@ -13,6 +13,7 @@ import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
@@ -315,9 +316,8 @@ class CgroupRoom implements Cgroups {
 
   async drift(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]> {
     const differences: CgroupDifference[] = [];
-    for (const plan of this.planTree(pods)) {
-      differences.push(...(await comparePlan(this.#deps.tree, plan)));
-    }
+    for (const plan of this.planTree(pods))
+      appendAll(differences, await comparePlan(this.#deps.tree, plan));
     return differences;
   }
 
@@ -342,7 +342,7 @@ class CgroupRoom implements Cgroups {
       const report = await this.#timed("update", () =>
         applyCgroupPlan(this.#access, plan, { repair: true }),
       );
-      written.push(...report.written);
+      appendAll(written, report.written);
       if (report.failed[0]) throw report.failed[0].error;
     }
     return written;

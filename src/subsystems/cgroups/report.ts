@@ -1,5 +1,6 @@
 import type { ContainerStatus } from "../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import type { CgroupDifference } from "./apply.ts";
 import { comparePlan } from "./apply.ts";
@@ -67,7 +68,7 @@ export async function reportCgroups(inputs: CgroupReportInputs): Promise<Cgroups
   for (const plan of planTree(settings, pods.map(podDemand))) {
     const pod = byPath.get(plan.path);
     groups.push(await reportPlan(tree, plan, pod));
-    if (pod) groups.push(...(await reportContainers(inputs, pod, weights)));
+    if (pod) appendAll(groups, await reportContainers(inputs, pod, weights));
   }
   for (const path of present.filter((one) => !byPath.has(one))) {
     groups.push({ path, kind: "unknown", exists: true, values: [] });

@@ -2,11 +2,13 @@
  * Whether a pod may have its devices now, later or never. A pod whose plugin is known but not there waits
  * for it for a bounded time; a slow plugin delays only the pod.
  */
+
 import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
+import { largest } from "../../kit/limits/lists.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { GrantResult, Grants } from "./grants.ts";
 import type { ResourceRecord } from "./inventory.ts";
@@ -165,7 +167,7 @@ export class DeviceAdmission {
       late.set(resource, (late.get(resource) ?? 0) + 1);
     }
     // After the last answer the checkpoint is written, for everybody on the same disk.
-    const most = Math.max(...[undefined, ...asked].map((resource) => late.get(resource) ?? 0));
+    const most = largest([undefined, ...asked].map((resource) => late.get(resource) ?? 0));
     return Math.floor(PATIENCE_MS / 2 ** most);
   }
 

@@ -4,6 +4,7 @@
  * those close to the wanted NUMA nodes (the plugin's preference first), then the others. Within a class the
  * lower id comes first. Source: device manager `devicesToAllocate`.
  */
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { Device } from "./inventory.ts";
 import { compareText } from "./requests.ts";
 import { maskOf, type NodeMask, type TopologySettings } from "./topology.ts";
@@ -54,7 +55,7 @@ export function chooseDevices(choices: Choices, preferred: readonly string[]): C
   if (available.size < needed) return { kind: "short", free: available.size };
   const { aligned, unaligned, placeless } = splitByPlace(choices);
   const narrow = needed < aligned.length;
-  if (!narrow) chosen.push(...aligned);
+  if (!narrow) appendAll(chosen, aligned);
   const pool = narrow ? aligned : [...unaligned, ...placeless];
   const inPool = new Set(pool);
   const liked = [...new Set(preferred)].filter((id) => inPool.has(id));

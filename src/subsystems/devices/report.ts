@@ -4,6 +4,7 @@
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
+import { smallest } from "../../kit/limits/lists.ts";
 import type { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { canGive, type Device, type Inventory, type ResourceRecord } from "./inventory.ts";
 import { allHoldings, type Holding, type Ledger, ownerOf } from "./ledger/ledger.ts";
@@ -180,7 +181,7 @@ function reportOwner(
     namespace: pod?.metadata?.namespace ?? "",
     name: pod?.metadata?.name ?? "",
     containers: claims.map(({ container }) => container),
-    sinceMs: times.length === 0 ? undefined : Math.min(...times),
+    sinceMs: times.length === 0 ? undefined : smallest(times),
     answer: first.answer && shownAnswer(decode(first.answer)),
   };
 }

@@ -4,6 +4,7 @@
  * machine's nodes) from which a request can be met; a policy merges the hints of all resources into one
  * set, or refuses. Source: topology manager, device manager `topology_hints.go`.
  */
+import { largest, smallest } from "../../kit/limits/lists.ts";
 import type { Device } from "./inventory.ts";
 
 /** A set of NUMA nodes; bit i is the i-th node of the machine. */
@@ -158,7 +159,7 @@ function merge(lists: readonly (readonly Hint[])[], everywhere: NodeMask): Merge
       }
     combined = [...next.values()];
   }
-  const wanted = Math.max(0, ...lists.map(smallestCount));
+  const wanted = largest(lists.map(smallestCount), 0);
   let best: Merged | undefined;
   for (const { mask, named, preferred } of combined) {
     if (mask === 0) continue;
@@ -177,7 +178,7 @@ function extend(partial: Partial, { mask, preferred }: Hint): Partial {
 
 function smallestCount(list: readonly Hint[]): number {
   const counts = list.flatMap(({ mask }) => (mask === undefined ? [] : [bitCount(mask)]));
-  return counts.length === 0 ? 0 : Math.min(...counts);
+  return counts.length === 0 ? 0 : smallest(counts);
 }
 
 /**

@@ -24,6 +24,7 @@ import { allContainers, isStaticPod } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import {
   CONFIG_MAPS,
   type KubeObject,
@@ -102,7 +103,7 @@ export class Environments {
       const services = this.#services(request.pod);
       const from: (readonly [string, string])[] = [];
       for (const source of request.container.envFrom ?? [])
-        from.push(...(await this.#envFrom(source, request.pod, signal)));
+        appendAll(from, await this.#envFrom(source, request.pod, signal));
       const values = new Map<number, EnvValue>();
       for (const [index, { value = "", valueFrom }] of (request.container.env ?? []).entries())
         if (value === "" && valueFrom)

@@ -3,6 +3,7 @@ import { withMarks } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Lane } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
@@ -128,7 +129,7 @@ export class History {
     ];
     const lines: HistoryLine[] = [];
     for (const [at, text] of texts.entries()) {
-      lines.push(...parseHistoryLine(text));
+      appendAll(lines, parseHistoryLine(text));
       if (at % SLICE === SLICE - 1) await this.#breathe();
     }
     lines.sort((a, b) => a.s - b.s);

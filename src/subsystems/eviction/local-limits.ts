@@ -1,4 +1,5 @@
 // pure
+
 import type { Pod } from "../../api/generated/types.ts";
 import { isCriticalPod } from "../../api/pod/pod.ts";
 import { aggregateContainerLimits } from "../../api/pod/pod-resources.ts";
@@ -11,6 +12,7 @@ import {
 } from "../../api/text/quantity.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
+import { appendAll, smallest } from "../../kit/limits/lists.ts";
 import type { DiskLayout } from "./signals.ts";
 import { containerStorageText, emptyDirText, podStorageText } from "./texts.ts";
 import {
@@ -129,7 +131,10 @@ export function localHeadroom(
   }
   if (podBytes !== undefined) {
     left.push(podBytes - ephemeralStorageOf(usage));
-    uses.push(...usage.volumes.filter(({ ephemeral }) => ephemeral));
+    appendAll(
+      uses,
+      usage.volumes.filter(({ ephemeral }) => ephemeral),
+    );
     if (usage.managedFiles) uses.push(usage.managedFiles);
     // A limit of a container is one of its pod, too.
     for (const container of usage.containers) {
@@ -141,7 +146,7 @@ export function localHeadroom(
   const times = uses.map((use) => use?.atMs);
   if (left.length === 0 || times.length === 0 || !times.every((at) => at !== undefined))
     return undefined;
-  return { bytes: Math.min(...left), atMs: Math.min(...times) as WallMs };
+  return { bytes: smallest(left), atMs: smallest(times) as WallMs };
 }
 
 type Excess = Omit<LocalExcess, "candidate">;

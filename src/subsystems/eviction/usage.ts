@@ -1,7 +1,9 @@
 // pure
+
 import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
 import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { WallMs } from "../../kit/clock.ts";
+import { largest } from "../../kit/limits/lists.ts";
 import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
 
 /** Usage of a file system; values not measured are missing. */
@@ -84,5 +86,5 @@ export function lastLayerAt(usages: ReadonlyMap<string, PodUsage>): WallMs | und
   const times = [...usages.values()].flatMap(({ containers }) =>
     containers.flatMap(({ rootfs }) => rootfs?.atMs ?? []),
   );
-  return times.length === 0 ? undefined : (Math.max(...times) as WallMs);
+  return times.length === 0 ? undefined : (largest(times) as WallMs);
 }

@@ -1,5 +1,7 @@
 // pure
+
 import type { WallMs } from "../../kit/clock.ts";
+import { largest } from "../../kit/limits/lists.ts";
 
 /** Steps of rotating the files of one log, in this order. */
 export interface RotationPlan {
@@ -51,7 +53,7 @@ const SECOND_MS = 1_000;
  * second, and files are read and removed in the order of their names.
  */
 function nextSuffix(localNow: WallMs, present: readonly string[]): string {
-  const latest = Math.max(0, ...present.map(timeOf));
+  const latest = largest(present.map(timeOf), 0);
   return timeSuffix(Math.max(localNow, latest + SECOND_MS));
 }
 

@@ -3,6 +3,7 @@ import { podDisplayName } from "../../api/pod/pod.ts";
 import { type BackoffPolicy, retryAt } from "../../kit/backoff.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { withoutFigures } from "../../kit/errors.ts";
+import { smallest } from "../../kit/limits/lists.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 
@@ -75,7 +76,7 @@ export class DegradedPods {
 
   /** Until the next try of any; `Infinity` when none fails. */
   untilDueMs(): number {
-    const next = Math.min(...[...this.#failing.values()].map((failing) => failing.retryAt));
+    const next = smallest([...this.#failing.values()].map((failing) => failing.retryAt));
     return Math.max(0, next - this.#deps.clock.monotonic());
   }
 

@@ -2,6 +2,7 @@ import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
+import { appendAll, smallest } from "../../kit/limits/lists.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerLayer, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
@@ -194,7 +195,7 @@ export class Disks {
     const sizes = managedFiles.flatMap((path) => this.#sizes.get(path) ?? []);
     if (sizes.length === 0) return undefined;
     const sum = (of: "usedBytes" | "inodesUsed") => sizes.reduce((all, size) => all + size[of], 0);
-    const atMs = Math.min(...sizes.map((size) => size.atMs)) as WallMs;
+    const atMs = smallest(sizes.map((size) => size.atMs)) as WallMs;
     return { ...this.node, atMs, usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
   }
 
@@ -281,7 +282,7 @@ export class Disks {
     const alone: string[] = [];
     for (const paths of groupByTime(due, (path) => this.#sizes.get(path)?.tookMs)) {
       const isMeasured = paths.length > 1 && (await this.#measure(paths));
-      if (!isMeasured) alone.push(...paths);
+      if (!isMeasured) appendAll(alone, paths);
     }
     allValues(await inParallel(alone, ALONE_AT_A_TIME, (path) => this.#measure([path])));
   }

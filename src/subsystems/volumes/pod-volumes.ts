@@ -4,6 +4,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import type { MountedClaim } from "./claim-stats.ts";
 import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "./kind.ts";
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
@@ -175,7 +176,7 @@ export class PodVolumes {
       if (stop) this.#stops.push(stop);
     }
     const kept = entry.kind?.keeps?.(request, this.#deps, () => this.#refresh(entry)) ?? [];
-    this.#stops.push(...kept);
+    appendAll(this.#stops, kept);
   }
 
   /** Brings a volume up to date; several changes at once make for one more run. */

@@ -4,6 +4,7 @@
  * changes nothing; files of a volume change all at once; nothing in a volume is reached through a link
  * that leaves it; clearing follows no link and crosses no mount point.
  */
+
 import type { Allocatable } from "../../api/env/downward.ts";
 import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container } from "../../api/generated/types.ts";
@@ -13,6 +14,7 @@ import type { LabelSet } from "../../api/text/labels.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
@@ -251,7 +253,10 @@ export class Volumes {
       terminationLogFor(attempt, terminationMessagePath, this.#options),
     ].filter((each) => each !== undefined);
     if (own.length > 0) await this.#deps.volumes.overwrite(own.map(({ file }) => file));
-    mounts.push(...own.map(({ mount }) => mount));
+    appendAll(
+      mounts,
+      own.map(({ mount }) => mount),
+    );
     const groups = [...made.values()].flatMap(({ groupId }) =>
       groupId === undefined ? [] : [groupId],
     );

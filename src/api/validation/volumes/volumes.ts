@@ -1,4 +1,5 @@
 // pure
+import { appendAll } from "../../../kit/limits/lists.ts";
 import {
   duplicate,
   type FieldProblem,
@@ -143,7 +144,7 @@ export function checkVolumes(pod: Pod): {
     const own = [...volumeProblems(volume, path, podName)];
     if (usable.has(volume.name)) own.push(duplicate(child(path, "name"), volume.name));
     if (own.length === 0) usable.set(volume.name, volume);
-    problems.push(...own);
+    appendAll(problems, own);
     const claim = volume.persistentVolumeClaim?.claimName;
     if (claim !== undefined && created.has(claim))
       problems.push(

@@ -1,5 +1,6 @@
 // pure
 /** Labelled values below each other, as `kubectl describe` shows them. */
+import { largest } from "../../../kit/limits/lists.ts";
 import { padText, textWidth, withoutControls } from "../text.ts";
 
 /** A label with a text, several texts below each other, or further fields. */
@@ -18,7 +19,7 @@ export function renderFields(fields: readonly ShownField[], indent = ""): readon
   const widths = fields
     .filter(({ value }) => !isNested(value))
     .map(({ label }) => textWidth(label));
-  const column = Math.max(0, ...widths) + 3;
+  const column = largest(widths, 0) + 3;
   return fields.flatMap(({ label, value }) => {
     const name = `${withoutControls(label)}:`;
     if (isNested(value)) return [`${indent}${name}`, ...renderFields(value, `${indent}  `)];

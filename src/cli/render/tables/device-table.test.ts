@@ -55,6 +55,19 @@ test("renderDevices: a line for each plugin, each device with its owner, what di
   ]);
 });
 
+test("renderDevices: more devices than a call may have arguments", () => {
+  const [resource] = REPORT.resources;
+  assert.ok(resource);
+  const devices = Array.from({ length: 300_000 }, (_, i) => ({
+    id: `g${i}`,
+    health: "healthy" as const,
+    numaNodes: [],
+    owner: undefined,
+  }));
+  const lines = renderDevices({ ...REPORT, resources: [{ ...resource, devices }] }, SHOWN);
+  assert.ok(lines.length > devices.length);
+});
+
 test("renderDevices -o wide shows what the plugin answered; without plugins it says so", () => {
   const wide = renderDevices(REPORT, { ...SHOWN, wide: true });
   assert.match(

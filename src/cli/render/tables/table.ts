@@ -1,4 +1,5 @@
 // pure
+import { largest } from "../../../kit/limits/lists.ts";
 import {
   cutText,
   oneLine,
@@ -41,7 +42,10 @@ export function renderTable<T>(
   const shown = columns.filter((column) => wide || column.wide !== true);
   const cells = rows.map((row) => shown.map(({ value }) => oneLine(value(row)) || "-"));
   const widths = shown.map(({ title }, i) =>
-    Math.max(headers ? textWidth(title) : 0, ...cells.map((line) => textWidth(line[i] ?? ""))),
+    largest(
+      cells.map((line) => textWidth(line[i] ?? "")),
+      headers ? textWidth(title) : 0,
+    ),
   );
   const fitted = fit(widths, options.columns);
   const line = (texts: readonly string[], styleOf: (i: number) => Style | undefined): string => {
@@ -82,7 +86,7 @@ function fit(widths: readonly number[], columns: number | undefined): readonly n
   const last = fitted.length - 1;
   shrink(last, Math.max(0, Math.min(excess, (fitted[last] ?? 0) - MIN_LAST_WIDTH)));
   while (excess > 0) {
-    const widest = Math.max(...fitted);
+    const widest = largest(fitted);
     if (widest <= MIN_WIDTH) break;
     shrink(fitted.indexOf(widest), 1);
   }

@@ -1,7 +1,9 @@
 // pure
+
 import type { CoreEvent, Pod } from "../../../api/generated/types.ts";
 import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
+import { largest } from "../../../kit/limits/lists.ts";
 import { eventTime } from "../tables/event-row.ts";
 import { podRow } from "../tables/pod-row.ts";
 import { oneLine, type Paint, padText, textWidth, wrapText } from "../text.ts";
@@ -36,7 +38,10 @@ export function renderHistory(
 ): readonly string[] {
   const { paint, columns } = view;
   const lines = linesOf(history);
-  const width = Math.max(0, ...lines.map(({ title }) => textWidth(title)));
+  const width = largest(
+    lines.map(({ title }) => textWidth(title)),
+    0,
+  );
   const indent = " ".repeat("hh:mm:ss".length + width + 4);
   const textColumns = Math.max(MIN_TEXT_COLUMNS, columns - indent.length);
   let day = "";

@@ -1,7 +1,9 @@
 // pure
+
 import type { DecisionKind, DecisionRecord } from "../../../api/decisions.ts";
 import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
+import { largest } from "../../../kit/limits/lists.ts";
 import type { Overview, StateProblem } from "../../client/shapes.ts";
 import { counted, oneLine, type Paint, wrapText } from "../text.ts";
 import { type HistoryStep, storyOf } from "./why.ts";
@@ -72,7 +74,7 @@ export function renderNodeHistory(
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
   if (steps.length === 0) return [];
-  const width = Math.max(...steps.map(({ title }) => title.length));
+  const width = largest(steps.map(({ title }) => title.length));
   const indent = " ".repeat(INDENT.length + STAMP.length + width + 4);
   const lines = steps.flatMap(({ atMs, title, text }) => {
     const stamp = `${rfc3339(atMs as WallMs)

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { derivedOnce } from "../../../kit/derived-once.ts";
 import { OutsideError } from "../../../kit/errors.ts";
+import { largest } from "../../../kit/limits/lists.ts";
 import type { MeasuredTree, TreeSize } from "../host.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
 import { type MountEntry, mountPointsWithin } from "../mounts/parse-mountinfo.ts";
@@ -115,7 +116,10 @@ async function measureTree(
   const walk: Walk = {
     device: dev,
     mounts,
-    longestMount: Math.max(0, ...[...mounts].map(({ length }) => length)),
+    longestMount: largest(
+      [...mounts].map(({ length }) => length),
+      0,
+    ),
     counted: new Set(),
     usedBytes: blocks * BLOCK_BYTES,
     inodes: 1,

@@ -14,6 +14,7 @@ import {
 } from "node:fs/promises";
 import { isFileName } from "../../../api/text/path-names.ts";
 import { OutsideError } from "../../../kit/errors.ts";
+import { appendAll } from "../../../kit/limits/lists.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
 import { randomHex } from "./random-name.ts";
@@ -111,7 +112,7 @@ async function filesIn(folder: FileHandle, prefix: string): Promise<readonly str
     if (!entry.isDirectory()) found.push(prefix + entry.name);
     else {
       await using below = await openFolderIn(folder, entry.name);
-      found.push(...(await filesIn(below, `${prefix}${entry.name}/`)));
+      appendAll(found, await filesIn(below, `${prefix}${entry.name}/`));
     }
   }
   return found;

@@ -1,4 +1,5 @@
 // pure
+import { smallest } from "../../../kit/limits/lists.ts";
 
 /**
  * Limits the memory for peers that have not authenticated, and chooses those to drop. Each connection is
@@ -209,7 +210,7 @@ class Table {
     return {
       admit: this.#admit,
       close: this.#close,
-      recheckAtMs: moments.length > 0 ? Math.min(...moments) : undefined,
+      recheckAtMs: moments.length > 0 ? smallest(moments) : undefined,
     };
   }
 

@@ -4,9 +4,11 @@
  * attempt carries the round it was made in; one that ended by such a rule ends its round. The round is read
  * from what the runtime has, so that an agent that dies half way goes on where it was.
  */
+
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import { mayRestartAll, restartVerdict } from "../../../api/pod/pod.ts";
+import { largest } from "../../../kit/limits/lists.ts";
 import { type SpecContainer, specContainers } from "./restart.ts";
 
 /** Whether this end has all containers of the pod restarted. */
@@ -28,7 +30,7 @@ export function currentRound(pod: Pod, { containers }: Observation): number {
     if (!spec) return [];
     return [(attempt.round ?? 0) + (restartsAll(pod, spec, attempt) ? 1 : 0)];
   });
-  return Math.max(0, ...rounds);
+  return largest(rounds, 0);
 }
 
 /** The observation with the attempts marked that belong to a round that is over. */

@@ -1,4 +1,5 @@
 // pure
+import { smallest } from "../../../kit/limits/lists.ts";
 import type { ContainerDemand, PodDemand } from "./demand.ts";
 
 /** Of the agent itself. */
@@ -35,7 +36,7 @@ function leastRegularRequest(pod: PodDemand): number {
   const requests = pod.containers
     .filter(({ kind }) => kind === "regular")
     .map(({ requests }) => requests.memoryBytes ?? 0);
-  return requests.length === 0 ? 0 : Math.min(...requests);
+  return requests.length === 0 ? 0 : smallest(requests);
 }
 
 /** The pod's own request that no container claims, divided equally among all containers. */

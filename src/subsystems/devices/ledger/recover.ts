@@ -3,7 +3,9 @@
  * Recovers the ledger after a start: the checkpoint, corrected by the containers that run. These
  * carry a note of their devices (`container-parts.ts`), which takes precedence over the checkpoint.
  */
+
 import type { PodUid } from "../../../api/observation.ts";
+import { appendAll } from "../../../kit/limits/lists.ts";
 import { readNote } from "./container-parts.ts";
 import {
   allHoldings,
@@ -61,7 +63,7 @@ export function reconcileRunning(written: Ledger, running: readonly RunningConta
       if (known && sameIds(known.devices, devices)) continue;
       const freed = freeFrom({ ledger, podUid, resource, devices, alive });
       ledger = freed.ledger;
-      differences.push(...freed.differences);
+      appendAll(differences, freed.differences);
       if (freed.left.length === 0) continue;
       differences.push(
         `pod ${podUid} runs ${container} with ${resource} ${idsOf(freed.left)}, which is not in the checkpoint`,

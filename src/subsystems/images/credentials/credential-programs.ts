@@ -3,6 +3,7 @@
  * asked once for callers that want the same image at the same time; a program that fails costs its
  * credentials only; neither answers nor tokens are ever logged.
  */
+
 import { LRUCache } from "lru-cache";
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
@@ -11,6 +12,7 @@ import { parseYamlDocument } from "../../../api/text/yaml.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, UsageError } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
+import { appendAll } from "../../../kit/limits/lists.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Counter, Histogram } from "../../../kit/metrics.ts";
 import { sha256Hex } from "../../../outside/digest.ts";
@@ -97,7 +99,7 @@ export class CredentialPrograms {
       hashed = sha256Hex(`${hashed}${text ?? ""}`);
       const read = readProviderConfig(decode(text ?? "", path));
       if (read.kind === "faults") throw new UsageError(`${path}: ${read.faults.join("; ")}`);
-      providers.push(...read.providers);
+      appendAll(providers, read.providers);
     }
     for (const { name } of providers) {
       const path = `${options.binFolder}/${name}`;

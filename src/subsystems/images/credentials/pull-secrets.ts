@@ -3,6 +3,7 @@
 import type { Secret } from "../../../api/generated/types.ts";
 import { base64ToBytes } from "../../../kit/base64.ts";
 import { isOutside } from "../../../kit/errors.ts";
+import { appendAll } from "../../../kit/limits/lists.ts";
 import type { Log } from "../../../kit/log.ts";
 import { type ObjectSource, SECRETS } from "../../../outside/kube/kube.ts";
 import type { PullSecret, PullSecretPort } from "./registry-access.ts";
@@ -22,7 +23,7 @@ export function pullSecretsFrom(objects: ObjectSource | undefined, log: Log): Pu
     for (const name of new Set(names)) {
       const secret = await secretOf({ namespace, name }, objects, log, signal);
       if (!secret) missing.push(name);
-      else secrets.push(...readSecret(secret, namespace, name));
+      else appendAll(secrets, readSecret(secret, namespace, name));
     }
     return { secrets, missing };
   };
