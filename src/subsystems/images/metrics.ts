@@ -15,7 +15,11 @@ export interface ImageMetrics {
   readonly providerErrors: Counter<"plugin_name">;
   readonly providerConfig: Gauge<"hash">;
   readonly mustPull: Counter<"result">;
-  readonly asked: (policy: string, present: boolean, pulls: boolean) => void;
+  /** A container asked for an image: whether it is there and whether it has to be pulled, as far as that was found out. */
+  readonly asked: (
+    policy: string,
+    found?: { readonly present?: boolean; readonly pulls?: boolean },
+  ) => void;
   readonly pulled: (bytes: number, tookMs: number) => void;
 }
 
@@ -54,11 +58,11 @@ export function imageMetrics(metrics: MetricsRegistry): ImageMetrics {
     providerErrors: metrics.counter(METRICS.kubelet_credential_provider_plugin_errors_total),
     providerConfig: metrics.gauge(METRICS.kubelet_credential_provider_config_info),
     mustPull: metrics.counter(METRICS.kubelet_imagemanager_image_mustpull_checks_total),
-    asked: (policy, present, pulls) =>
+    asked: (policy, { present, pulls } = {}) =>
       asked.add({
         pull_policy: policy.toLowerCase(),
-        present_locally: policy === "Always" ? "unknown" : String(present),
-        pull_required: String(pulls),
+        present_locally: String(present ?? "unknown"),
+        pull_required: String(pulls ?? "unknown"),
       }),
     pulled: (bytes, tookMs) =>
       duration.observe(tookMs / 1000, { image_size_in_bytes: sizeBucket(bytes) }),

@@ -5,8 +5,11 @@ import { pullDuration, pullFailure, withDefaultTag } from "../pull/pull-policy.t
 import { aggregateErrors, deletionsFailed, referenceSize } from "./gc-texts.ts";
 
 for (const [bytes, text] of [
-  [0, "0.0 B"],
-  [1023, "1023.0 B"],
+  [0, "0 B"],
+  [512, "512 B"],
+  [1023, "1023 B"],
+  [1024, "1.0 KiB"],
+  [2048 * 2 ** 40, "2048.0 TiB"],
   [100 * 2 ** 30, "100.0 GiB"],
   [1.5 * 2 ** 20, "1.5 MiB"],
 ] as const)

@@ -1,9 +1,9 @@
 // pure
 import type { GcPlan, ImageDisk } from "./plan-gc.ts";
 
-const GO_UNITS = ["", "Ki", "Mi", "Gi", "Ti", "Pi"] as const;
+const GO_UNITS = ["", "Ki", "Mi", "Gi", "Ti"] as const;
 
-/** A size as the Go kubelet writes it in its messages: one digit after the point, binary units. */
+/** A size as the Go kubelet writes it in its messages: binary units, whole bytes or one digit after the point (formatSize). */
 export function referenceSize(bytes: number): string {
   let amount = bytes;
   let unit = 0;
@@ -11,7 +11,7 @@ export function referenceSize(bytes: number): string {
     amount /= 1024;
     unit += 1;
   }
-  return `${amount.toFixed(1)} ${GO_UNITS[unit]}B`;
+  return unit === 0 ? `${Math.trunc(bytes)} B` : `${amount.toFixed(1)} ${GO_UNITS[unit]}B`;
 }
 
 /** Message of `FreeDiskSpaceFailed`, and of the error of the pass. */

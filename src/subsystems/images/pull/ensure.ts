@@ -75,6 +75,7 @@ export class Ensure {
   async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageOutcome> {
     const image = withDefaultTag(request.image);
     if (image === undefined) {
+      this.#deps.metrics.asked(request.policy);
       const message = TEXTS.badName(request.image);
       this.#recordEvent(request, "Warning", "InspectFailed", message);
       return { kind: "refused", reason: "InvalidImageName", message, retryInMs: HOPELESS_RETRY_MS };
@@ -119,6 +120,7 @@ export class Ensure {
         present = await this.#deps.images.imageStatus(image, signal);
       } catch (error) {
         if (signal.aborted) throw error;
+        this.#deps.metrics.asked(request.policy);
         const message = TEXTS.inspectFailed(request.image, messageOf(error));
         return this.#refuse(request, {
           reason: "ImageInspectError",
@@ -129,7 +131,7 @@ export class Ensure {
     }
     const allowed = present !== undefined && (await this.#mayUse(request, present, signal));
     const verdict = decidePull(request.policy, allowed);
-    this.#deps.metrics.asked(request.policy, present !== undefined, verdict === "pull");
+    this.#deps.metrics.asked(request.policy, askedFor(request.policy, present, allowed));
     if (verdict === "use" && present) {
       this.#recordEvent(request, "Normal", "Pulled", TEXTS.present(request.image));
       return { kind: "found", ref: present.id, image: present };
@@ -284,6 +286,13 @@ export class Ensure {
   ): void {
     this.#deps.recordEvent(pod, container, { type, reason, message });
   }
+}
+
+/** What was found out of an image: with Always nobody looks, and with Never nobody pulls what is absent (EnsureImageExists). */
+function askedFor(policy: string, image: Image | undefined, usable: boolean) {
+  if (policy === "Always") return { pulls: true };
+  if (policy === "Never" && !image) return { present: false };
+  return { present: image !== undefined, pulls: !usable };
 }
 
 /** Pods that may use the pulled image: any, or those with the secret or service account. */
