@@ -13,7 +13,7 @@ export interface Sample {
 }
 
 /** How far a metric can be relied on (component-base): as Kubernetes' own metrics say it in front of their help. */
-export type Stability = "ALPHA" | "BETA" | "STABLE";
+export type Stability = "INTERNAL" | "ALPHA" | "BETA" | "STABLE";
 
 /** Name and meaning of a metric, as the page shows them. */
 export interface MetricOptions<L extends string = string> {

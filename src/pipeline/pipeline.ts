@@ -139,6 +139,7 @@ function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
     {
       state: deps.state,
       clock: deps.outside.clock,
+      metrics: deps.metrics,
       runtimeName: deps.runtimeName,
       hostIps: deps.hostIps,
       onHostFamily: (pod, message) =>

@@ -58,7 +58,7 @@ export const WORKLOAD_METRICS = named({
   ),
   kubelet_started_user_namespaced_pods_errors_total: counterOf(
     "ALPHA",
-    "Sandboxes of pods with users of their own that could not be made.",
+    "Sandboxes of pods with users of their own that could not be made, or whose containers could not be started.",
   ),
   kubelet_started_containers_total: counterOf("ALPHA", "Attempts to start a container.", [
     "container_type",
@@ -67,6 +67,11 @@ export const WORKLOAD_METRICS = named({
     "ALPHA",
     "Containers that could not be started, by the reason that their status shows.",
     ["container_type", "code"],
+  ),
+  kubelet_terminated_containers_total: counterOf(
+    "ALPHA",
+    "Containers that have ended, by exit code and reason as their status shows them.",
+    ["container_type", "exit_code", "reason"],
   ),
   kubelet_pod_start_duration_seconds: histogramOf(
     "ALPHA",
@@ -83,6 +88,10 @@ export const WORKLOAD_METRICS = named({
     "Duration in seconds from a pod's creation until all its containers run.",
     START_SECONDS,
   ),
+  kubelet_first_network_pod_start_sli_duration_seconds: gaugeOf(
+    "INTERNAL",
+    "Duration in seconds until all containers of the first pod with a network of its own ran, without pulling images and running init containers.",
+  ),
   kubelet_pod_worker_start_duration_seconds: histogramOf(
     "ALPHA",
     "Duration in seconds from when the agent sees a pod until it begins to work on it.",
@@ -93,6 +102,10 @@ export const WORKLOAD_METRICS = named({
     "Duration in seconds to sync a pod once, by operation type.",
     DEFAULT_SECONDS,
     OPERATION,
+  ),
+  kubelet_pod_watch_events_dropped_total: counterOf(
+    "ALPHA",
+    "Changes of pods that were dropped since a client of the pods API did not take them.",
   ),
   kubelet_pod_status_sync_duration_seconds: histogramOf(
     "ALPHA",
@@ -183,6 +196,11 @@ export const WORKLOAD_METRICS = named({
   kubelet_pleg_relist_duration_seconds: histogramOf(
     "ALPHA",
     "Duration in seconds of listing all pods of the container runtime.",
+    DEFAULT_SECONDS,
+  ),
+  kubelet_pleg_pod_relist_duration_seconds: histogramOf(
+    "ALPHA",
+    "Duration in seconds of observing one pod of the container runtime.",
     DEFAULT_SECONDS,
   ),
   kubelet_pleg_relist_interval_seconds: histogramOf(

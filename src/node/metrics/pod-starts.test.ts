@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { aContainer, anAttempt, aPod, aRecord, at } from "../../../test/support/pods.ts";
+import type { PodUid } from "../../api/observation.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
 import type { PodRecord } from "../../pipeline/pods/record.ts";
 import { measureStarts } from "./pod-starts.ts";
@@ -101,6 +102,28 @@ test("a start is measured once all containers run; the objective leaves pulls an
   assert.equal(starts.sum("sli_duration"), "3.5", "without four of pulling and three of init");
 });
 
+test("the first pod with a network of its own is shown, and no later one", async () => {
+  const starts = new Starts();
+  const shown = () =>
+    /^kubelet_first_network_pod_start_sli_duration_seconds (.+)$/m.exec(
+      starts.metrics.expose(),
+    )?.[1];
+  assert.equal(shown(), "0");
+  const all = observed(anAttempt("a"), anAttempt("b"));
+  for (const [uid, hostNetwork, expected] of [
+    ["host", true, "0"],
+    ["first", false, "4"],
+    ["second", false, "4"],
+  ] as const) {
+    const pod = { ...starts.pod, spec: { ...starts.pod.spec, hostNetwork } } as typeof starts.pod;
+    const seen = starts.record({ uid: uid as PodUid, pod, prerequisites: ABSENT });
+    starts.tell(seen);
+    await starts.clock.advance(1_000);
+    starts.tell({ ...seen, prerequisites: PRESENT, observed: all });
+    assert.equal(shown(), expected, uid);
+  }
+});
+
 test("what ran before the agent, ends before it runs, or is static is not in all of them", async () => {
   const known = new Starts();
   const all = observed(anAttempt("a"), anAttempt("b"));
@@ -123,6 +146,8 @@ test("what ran before the agent, ends before it runs, or is static is not in all
 for (const [volume, stateless] of [
   [{ name: "v", emptyDir: {} }, true],
   [{ name: "v", configMap: { name: "c" } }, true],
+  [{ name: "v", hostPath: { path: "/" } }, false],
+  [{ name: "v", image: { reference: "i" } }, false],
   [{ name: "v", persistentVolumeClaim: { claimName: "c" } }, false],
 ] as const)
   test(`isStateless: ${Object.keys(volume)[1]}`, () =>

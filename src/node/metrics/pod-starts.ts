@@ -34,6 +34,8 @@ export function measureStarts(metrics: MetricsRegistry, { clock, pods }: PodStar
   const sinceSeen = metrics.histogram(METRICS.kubelet_pod_start_duration_seconds);
   const objective = metrics.histogram(METRICS.kubelet_pod_start_sli_duration_seconds);
   const total = metrics.histogram(METRICS.kubelet_pod_start_total_duration_seconds);
+  const first = metrics.gauge(METRICS.kubelet_first_network_pod_start_sli_duration_seconds);
+  let isFirstSeen = false;
   const starting = new Map<PodUid, Starting>();
   const measure = (record: PodRecord, { pulls }: Starting) => {
     const now = clock.wall();
@@ -43,7 +45,12 @@ export function measureStarts(metrics: MetricsRegistry, { clock, pods }: PodStar
     const allMs = Math.max(0, now - created);
     total.observe(allMs / 1000);
     const slowMs = slowPartsMs(record.observed, pulls);
-    if (isStateless(record.pod)) objective.observe(Math.max(0, allMs - slowMs) / 1000);
+    if (!isStateless(record.pod)) return;
+    const seconds = Math.max(0, allMs - slowMs) / 1000;
+    objective.observe(seconds);
+    if (isFirstSeen || record.pod.spec?.hostNetwork === true) return;
+    isFirstSeen = true;
+    first.set(seconds);
   };
   return pods.subscribe((record) => {
     const { uid, life, prerequisites } = record;

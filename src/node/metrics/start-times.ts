@@ -12,7 +12,6 @@ const STATELESS: readonly (keyof Volume)[] = [
   "downwardAPI",
   "projected",
   "emptyDir",
-  "hostPath",
 ];
 
 /** Whether the pod keeps nothing on volumes of its own: others are not in the objective for starts. */

@@ -10,9 +10,11 @@ import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isTree } from "../../kit/json.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { KeyedLog } from "../../kit/state/keyed-log.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { PodRecord } from "../pods/record.ts";
+import { terminationCounter } from "./count-terminations.ts";
 import { deriveStatus } from "./derive.ts";
 import { EarlierStatuses } from "./earlier-statuses.ts";
 
@@ -28,6 +30,7 @@ export interface StatusOptions {
 export interface StatusDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
+  readonly metrics: MetricsRegistry;
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
   /** Called with events about the node's address. */
@@ -63,9 +66,11 @@ export class Statuses {
   readonly #going = new Set<PodUid>();
   readonly #goneBefore = new Set<PodUid>();
   readonly #sinks = new Set<StatusSink>();
+  readonly #countTerminations: ReturnType<typeof terminationCounter>;
 
   constructor({ file: path, earlierFolder }: StatusOptions, deps: StatusDeps) {
     this.#deps = deps;
+    this.#countTerminations = terminationCounter(deps.metrics);
     this.#earlier = new EarlierStatuses(earlierFolder, deps.state, decodeKept);
     const holds = "readiness, conditions and times of pods from before the agent was started";
     this.#file = { name: "pod_status", path, holds, important: true };
@@ -142,6 +147,7 @@ export class Statuses {
     const ended = record.life.kind === "terminated";
     if (before && before.ended === ended && before.pod === pod && isSame(before.status, status))
       return;
+    this.#countTerminations(previous, status);
     const now: PodWithStatus = { uid, pod, status, ended };
     const mismatch = familyMismatch(previous?.hostIP, status.hostIP);
     if (mismatch !== undefined) this.#deps.onHostFamily(pod, mismatch);

@@ -5,6 +5,7 @@ import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
 import { Statuses } from "./status.ts";
 
@@ -22,6 +23,7 @@ async function world(fault: Fault = () => undefined) {
       {
         state: new StateFiles({ files, clock, log: silentLog }),
         clock,
+        metrics: new MetricsRegistry(),
         runtimeName: () => "containerd",
         hostIps: () => [],
         onHostFamily: () => {},

@@ -118,6 +118,8 @@ function wrap<S extends object>(
 export interface WatchMeasures {
   /** A listing of everything begins, the last of which began at `before`; the function is called at its end. */
   listing(before: MonotonicMs | undefined): () => void;
+  /** A single pod is observed; the function is called at the end. */
+  observing(): () => void;
   event(event: RuntimeEvent): void;
   /** An event of a pod was not followed, since it is observed after what is being done for it. */
   discarded(): void;
@@ -128,6 +130,7 @@ export interface WatchMeasures {
 /** Registers the metrics. */
 export function watchMeasures(metrics: MetricsRegistry, clock: Clock): WatchMeasures {
   const duration = metrics.histogram(METRICS.kubelet_pleg_relist_duration_seconds);
+  const ofPod = metrics.histogram(METRICS.kubelet_pleg_pod_relist_duration_seconds);
   const interval = metrics.histogram(METRICS.kubelet_pleg_relist_interval_seconds);
   const lastSeen = metrics.gauge(METRICS.kubelet_pleg_last_seen_seconds);
   const discarded = metrics.counter(METRICS.kubelet_pleg_discard_events);
@@ -143,6 +146,10 @@ export function watchMeasures(metrics: MetricsRegistry, clock: Clock): WatchMeas
         duration.observe((clock.monotonic() - began) / 1000);
         lastSeen.set(Math.floor(beganAt / 1000));
       };
+    },
+    observing: () => {
+      const began = clock.monotonic();
+      return () => ofPod.observe((clock.monotonic() - began) / 1000);
     },
     event: ({ createdAtMs }) => {
       if (createdAtMs !== undefined)

@@ -5,6 +5,7 @@ import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { DegradedPods } from "./degraded-pods.ts";
+import type { WatchMeasures } from "./instrument.ts";
 import type { ChangedPod, Observer, PodObservation } from "./observe.ts";
 
 /** Pods that are observed at once in a listing, and beside it because of events. */
@@ -22,6 +23,7 @@ export interface PodObservationsDeps {
   readonly log: Log;
   readonly observer: Observer;
   readonly degraded: DegradedPods;
+  readonly measures: Pick<WatchMeasures, "observing">;
   /** Called for pods whose observation was not waited for. */
   readonly onLate: PodHandler;
   /** Something changed on the pod while it was observed. */
@@ -96,7 +98,7 @@ export class PodObservations {
     const run: Run = { dropped: false };
     this.#running.set(uid, run);
     try {
-      return this.#judged(await this.#deps.observer.observePod(uid, signal));
+      return this.#judged(await this.#observe(uid, signal));
     } finally {
       this.#over(uid, run);
     }
@@ -131,7 +133,17 @@ export class PodObservations {
   }
 
   #jobFor(uid: PodUid): Job {
-    return { uid, observe: (signal) => this.#deps.observer.observePod(uid, signal) };
+    return { uid, observe: (signal) => this.#observe(uid, signal) };
+  }
+
+  async #observe(uid: PodUid, signal: AbortSignal) {
+    const { observer, measures } = this.#deps;
+    const ended = measures.observing();
+    try {
+      return await observer.observePod(uid, signal);
+    } finally {
+      ended();
+    }
   }
 
   async #run(jobs: readonly Job[], report: PodHandler, signal: AbortSignal): Promise<void> {

@@ -112,6 +112,7 @@ export class RuntimeWatch {
       log: deps.log,
       observer: deps.observer,
       degraded: this.#degraded,
+      measures: this.#measures,
       onLate: (found) => {
         this.#report(found);
         this.#wakeup.wake();
