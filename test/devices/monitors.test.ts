@@ -157,3 +157,52 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
   await world.settled(scope[Symbol.asyncDispose]());
   await world.close();
 });
+
+test("a plugin any number of folders below the registry is found; one that is not told that it is registered is not", async () => {
+  const world = await new DeviceWorld().open();
+  const { clock, host } = world;
+  const scope = new TaskScope("registry", { clock, log: silentLog });
+  const { plugin } = world.plugin(gpus(2));
+  await plugin.listen();
+  const folder = "/registry/example.com/drivers/gpu";
+  await host.files.makeDirectory(folder, 0o755);
+  const told: object[] = [];
+  let answers = false;
+  const { fullName, methods } = PLUGIN_REGISTRATION;
+  const info = {
+    type: "DevicePlugin",
+    name: GPU,
+    endpoint: `${FOLDER}/gpu.sock`,
+    supportedVersions: ["v1beta1"],
+  };
+  await world.net.process().grpc.listen({
+    path: `${folder}/gpu-reg.sock`,
+    onBroken: () => {},
+    calls: [
+      unaryCall(fullName, methods.getInfo, async () => info),
+      unaryCall(fullName, methods.notifyRegistrationStatus, async (status) => {
+        told.push(status);
+        if (!answers) throw new OutsideError("unavailable", "not now");
+        return {};
+      }),
+    ],
+  });
+  followPluginFolder("/registry", {
+    clock,
+    scope,
+    files: host.files,
+    log: silentLog,
+    grpc: world.net.process().grpc,
+    plugins: world.devices.plugins,
+  });
+  const allocatable = () => world.devices.capacity.get().counts.get(GPU)?.allocatable ?? 0;
+  await clock.advance(2_000);
+  assert.deepEqual(told, [{ pluginRegistered: true, error: "" }]);
+  assert.equal(allocatable(), 0);
+  answers = true;
+  await clock.advance(6_000);
+  assert.equal(told.length, 2, "it is told again");
+  assert.equal(allocatable(), 2);
+  await world.settled(scope[Symbol.asyncDispose]());
+  await world.close();
+});

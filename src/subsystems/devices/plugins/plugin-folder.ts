@@ -40,10 +40,9 @@ const NOTIFY_MS = 5_000;
 /** A plugin that could not be registered is asked again after this; the folder is listed as often. */
 const RECONCILE_MS = 1_000;
 const RETRY_MS = 5_000;
-/** Folders of drivers may hold their sockets one level below. */
-const DEPTH = 2;
-/** More than any node has; what is beyond is left alone. */
+/** More than any node has; what is beyond is left alone. Sockets may be any number of folders below. */
 const MAX_SOCKETS = 256;
+const MAX_FOLDERS = 256;
 const KIND = "DevicePlugin";
 const VERSION = "v1beta1";
 
@@ -116,15 +115,26 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
       { signal, timeoutMs: INFO_MS },
     );
     if (info.type !== KIND) return { registered: undefined, retryAt: undefined };
-    const problem = await plugins.register(registrationOf(path, info)).then(() => "", messageOf);
-    await channel.unary(
+    const registration = registrationOf(path, info);
+    const { resource, socketPath } = registration;
+    const problem = await plugins.register(registration).then(() => "", messageOf);
+    const told = channel.unary(
       PLUGIN_REGISTRATION.methods.notifyRegistrationStatus,
       PLUGIN_REGISTRATION.fullName,
       { pluginRegistered: problem === "", error: problem },
       { signal, timeoutMs: NOTIFY_MS },
     );
-    if (problem !== "") throw new OutsideError("invalid", problem);
-    const { resource, socketPath } = registrationOf(path, info);
+    if (problem !== "") {
+      await told;
+      throw new OutsideError("invalid", problem);
+    }
+    try {
+      await told;
+    } catch (error) {
+      // It does not know that it is registered, and will want to begin again (GenerateRegisterPluginFunc).
+      plugins.deregister(resource, socketPath);
+      throw error;
+    }
     return { registered: { resource, socketPath }, retryAt: undefined };
   } catch (error) {
     if (!signal.aborted)
@@ -149,26 +159,23 @@ interface FoundSockets {
   readonly sockets: Map<string, number>;
   /** Names below the folder that could not be read; they hide no other. */
   readonly unreadable: string[];
+  folders: number;
 }
 
-/** Finds the sockets in the folder and those in it; names that begin with a dot are left out. */
+/** Finds the sockets in the folder and below it; names that begin with a dot are left out. */
 async function findSockets(folder: string, files: Files): Promise<FoundSockets> {
-  const found: FoundSockets = { sockets: new Map(), unreadable: [] };
-  await addSockets(folder, files, DEPTH, found);
+  const found: FoundSockets = { sockets: new Map(), unreadable: [], folders: 0 };
+  await addSockets(folder, files, found);
   return found;
 }
 
-async function addSockets(
-  folder: string,
-  files: Files,
-  depth: number,
-  found: FoundSockets,
-): Promise<void> {
+async function addSockets(folder: string, files: Files, found: FoundSockets): Promise<void> {
+  found.folders += 1;
   for (const { name, kind } of (await files.list(folder)) ?? []) {
     if (name.startsWith(".") || found.sockets.size >= MAX_SOCKETS) continue;
     const path = `${folder}/${name}`;
     try {
-      if (kind === "directory" && depth > 1) await addSockets(path, files, depth - 1, found);
+      if (kind === "directory" && found.folders < MAX_FOLDERS) await addSockets(path, files, found);
       if (kind !== "socket") continue;
       const facts = await files.facts(path);
       if (facts) found.sockets.set(path, facts.modifiedMs);
