@@ -67,6 +67,11 @@ export class FakeCgroups implements CgroupTree {
     group.files.set(file, value);
   }
 
+  /** Takes a file away that the kernel may lack. */
+  hide(path: string, file: string): void {
+    this.#groups.get(path)?.files.delete(file);
+  }
+
   async exists(path: string): Promise<boolean> {
     this.#begin("exists", path);
     return this.#groups.has(path);

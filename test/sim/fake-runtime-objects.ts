@@ -19,6 +19,7 @@ import {
   Signal,
   StatusResponse,
 } from "../../src/outside/cri/generated/api.ts";
+import { GrpcError } from "../../src/outside/grpc/grpc.ts";
 import type { Program } from "./programs.ts";
 
 /** Knobs of the fake; all of them may be turned while it runs. */
@@ -38,6 +39,8 @@ export interface FakeRuntimeOptions {
   runtimeReady: boolean;
   /** Whether pods in the node's network can have users of their own. */
   userNamespacesHostNetwork: boolean;
+  /** What becomes of resources of a sandbox: the method is not known, only a stub, or there. */
+  sandboxResources: "unknown" | "stub" | "taken";
 }
 
 /** Everything at once, no faults. */
@@ -50,6 +53,7 @@ export const CALM: FakeRuntimeOptions = {
   networkReady: true,
   runtimeReady: true,
   userNamespacesHostNetwork: false,
+  sandboxResources: "unknown",
 };
 
 export interface FakeSandbox {
@@ -77,10 +81,14 @@ export interface FakeContainer {
   cancelExit: (() => void) | undefined;
 }
 
-/** As the runtimes that most nodes have. */
-export function refuseSums(): never {
-  throw new OutsideError("unimplemented", "unknown method UpdatePodSandboxResources");
-}
+/** UpdatePodSandboxResources, as containerd 2.1, 2.2 and 2.3 have it. */
+export const sums =
+  ({ sandboxResources }: FakeRuntimeOptions) =>
+  (): void => {
+    if (sandboxResources === "taken") return;
+    if (sandboxResources === "stub") throw new GrpcError(2, "not implemented yet");
+    throw new OutsideError("unimplemented", "unknown method UpdatePodSandboxResources");
+  };
 
 /** The calls of CRI that hand over to a streaming server, or touch one container from outside. */
 export type StreamCalls = Pick<

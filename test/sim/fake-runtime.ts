@@ -27,10 +27,10 @@ import {
   type NodeCalls,
   noStreaming,
   type RuntimeAction,
-  refuseSums,
   runtimeStatus,
   type StreamCalls,
   sandboxStatus,
+  sums,
   updateResources,
   VERSION,
 } from "./fake-runtime-objects.ts";
@@ -178,7 +178,7 @@ export class FakeRuntime implements ContainerRuntime {
           this.killSandbox(id);
           sandbox.networkHeld = false;
         }),
-      updateSandbox: (_id, _, signal) => this.#call("updateSandbox", signal, refuseSums),
+      updateSandbox: (_id, _, signal) => this.#call("updateSandbox", signal, sums(this.options)),
       removeSandbox: (id, signal) =>
         this.#call("removeSandbox", signal, () => {
           const sandbox = this.sandboxes.get(id);

@@ -101,3 +101,114 @@ test("an init container that runs gets other resources as well", () =>
       [],
     );
   }));
+
+for (const sandboxResources of ["unknown", "stub", "taken"] as const)
+  test(`a resize completes where UpdatePodSandboxResources is ${sandboxResources}`, () =>
+    inCluster(async (cluster) => {
+      const { world, api, pod } = cluster;
+      world.runtime.options.sandboxResources = sandboxResources;
+      const template = podOf("web", SLEEP, "Always") as unknown as Pod;
+      api.objects.create(PODS, { ...template, spec: withCpu("100m")(template.spec as PodSpec) });
+      await world.advance(15_000);
+      resize(cluster, "web", withCpu("200m"));
+      await world.advance(15_000);
+      const { conditions = [], containerStatuses } = pod("web")?.status ?? {};
+      assert.deepEqual(
+        conditions.filter(({ type }) => type.startsWith("PodResize")),
+        [],
+      );
+      assert.deepEqual(containerStatuses?.[0]?.resources?.requests, { cpu: "200m" });
+      assert.equal(containerStatuses?.[0]?.restartCount, 0);
+    }));
+
+interface ResizeEvent {
+  readonly involvedObject: { readonly name: string };
+  readonly reason: string;
+  readonly count?: number;
+}
+
+/** Reasons of events of resizes of the pod, with how often each came. */
+const eventsOf = ({ api }: ClusterWorld, name: string) =>
+  api.objects.list("events").flatMap((each) => {
+    const { involvedObject, reason, count = 1 } = each as unknown as ResizeEvent;
+    return involvedObject.name === name && reason.startsWith("Resize")
+      ? [`${reason} ${count}`]
+      : [];
+  });
+
+test("a limit of the pod restarts a container by its policy, once", () =>
+  inCluster(async (cluster) => {
+    const { world, api, pod } = cluster;
+    const template = podOf("web", SLEEP, "Always") as unknown as Pod;
+    const specOf = (memory: string, spec: PodSpec): PodSpec => ({
+      ...spec,
+      resources: { limits: { memory } },
+      containers: spec.containers.map((each) => ({
+        ...each,
+        resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }],
+      })),
+    });
+    api.objects.create(PODS, { ...template, spec: specOf("64Mi", template.spec as PodSpec) });
+    await world.advance(15_000);
+    resize(cluster, "web", (spec) => specOf("128Mi", spec));
+    await world.advance(60_000);
+    world.killAgent();
+    world.startAgent();
+    await world.advance(60_000);
+    const { containerStatuses, resources, conditions = [] } = pod("web")?.status ?? {};
+    assert.equal(containerStatuses?.[0]?.restartCount, 1);
+    assert.deepEqual(containerStatuses?.[0]?.resources, {});
+    assert.deepEqual(resources?.limits, { memory: "128Mi" });
+    assert.ok(!conditions.some(({ type }) => type.startsWith("PodResize")));
+    const limits = [...world.runtime.containers.values()].flatMap(({ state, config }) =>
+      state === "running" ? [config.linux?.resources?.memoryLimitInBytes] : [],
+    );
+    assert.deepEqual(limits, [128n * 1024n * 1024n]);
+  }));
+
+test("a request of 0 that was not there is no resize", () =>
+  inCluster(async (cluster) => {
+    const { world, create, pod } = cluster;
+    create("web", SLEEP);
+    await world.advance(15_000);
+    resize(cluster, "web", withCpu("0"));
+    await world.advance(30_000);
+    assert.deepEqual(eventsOf(cluster, "web"), []);
+    assert.equal(pod("web")?.status?.observedGeneration, 2);
+  }));
+
+test("an error of a resize outlives a restart of the agent, until the resize succeeds", () =>
+  inCluster(async (cluster) => {
+    const { world, api, pod } = cluster;
+    const template = podOf("web", SLEEP, "Always") as unknown as Pod;
+    const withMemory = (memory: string) => (spec: PodSpec) => ({
+      ...spec,
+      containers: spec.containers.map((each) => ({ ...each, resources: { limits: { memory } } })),
+    });
+    api.objects.create(PODS, { ...template, spec: withMemory("1Gi")(template.spec as PodSpec) });
+    await world.advance(15_000);
+    const { cgroups } = world.host;
+    const group = cgroups.paths.find((path) => /\/pod[^/]+$/.test(path)) ?? "";
+    const file = cgroups.version === 1 ? "memory.usage_in_bytes" : "memory.current";
+    cgroups.set(group, file, String(2 ** 29));
+    resize(cluster, "web", withMemory("64Mi"));
+    await world.advance(20_000);
+    const progress = (from: Pod | undefined) =>
+      from?.status?.conditions?.find(({ type }) => type === "PodResizeInProgress");
+    assert.equal(progress(pod("web"))?.reason, "Error");
+    const { lastTransitionTime } = progress(pod("web")) ?? {};
+    const events = eventsOf(cluster, "web");
+    const statuses = written(cluster, "web");
+    world.killAgent();
+    world.startAgent();
+    await world.advance(30_000);
+    for (const each of [...statuses, pod("web")]) {
+      assert.equal(progress(each)?.reason, "Error");
+      assert.match(progress(each)?.message ?? "", /below current usage \(536870912\)/);
+      assert.equal(progress(each)?.lastTransitionTime, lastTransitionTime);
+    }
+    assert.deepEqual(eventsOf(cluster, "web"), events, "it is not reported again");
+    cgroups.set(group, file, "0");
+    await world.advance(30_000);
+    assert.equal(progress(pod("web")), undefined);
+  }));

@@ -87,6 +87,38 @@ function given(container: Container, { containers }: PodAllocation): Container {
   return { ...container, resources: known };
 }
 
+const LIMITED_BY_POD = ["cpu", "memory"] as const;
+
+/**
+ * What a container can use: where it has no limit of CPU or memory, it has that of its pod. Actuated resources
+ * are recorded so, as the Go kubelet does (kubelet util.GetLimits).
+ */
+export function withPodLimits(
+  resources: ResourceRequirements = NOTHING,
+  pod: ResourceRequirements | undefined,
+): ResourceRequirements {
+  const missing = LIMITED_BY_POD.flatMap((name) => {
+    const limit = pod?.limits?.[name];
+    return limit === undefined || !isSameAmount(resources.limits?.[name], undefined)
+      ? []
+      : [[name, limit] as const];
+  });
+  if (missing.length === 0) return resources;
+  return { ...resources, limits: { ...resources.limits, ...Object.fromEntries(missing) } };
+}
+
+/** Whether two allocations give their containers and the pod the same, wherever a limit is written. */
+export function isSameInEffect(a: PodAllocation, b: PodAllocation): boolean {
+  return isSameAllocation(inEffect(a), inEffect(b));
+}
+
+function inEffect({ pod, containers }: PodAllocation): PodAllocation {
+  const entries = Object.entries(containers).map(
+    ([name, resources]) => [name, withPodLimits(resources, pod)] as const,
+  );
+  return { ...(pod ? { pod } : {}), containers: Object.fromEntries(entries) };
+}
+
 /** Whether both are equal, however the amounts are spelled. */
 export function isSameAllocation(a: PodAllocation, b: PodAllocation): boolean {
   if (a === b) return true;
@@ -97,7 +129,7 @@ export function isSameAllocation(a: PodAllocation, b: PodAllocation): boolean {
   );
 }
 
-/** Whether both ask for the same; nothing is the same as an empty list. */
+/** Whether both ask for the same; nothing is the same as an empty list, and as an amount of 0. */
 export function isSameResources(
   a: ResourceRequirements | undefined,
   b: ResourceRequirements | undefined,
@@ -106,17 +138,13 @@ export function isSameResources(
 }
 
 function isSameList(a: ResourceList = {}, b: ResourceList = {}): boolean {
-  const names = Object.keys(a);
-  return (
-    names.length === Object.keys(b).length && names.every((name) => isSameAmount(a[name], b[name]))
-  );
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...names].every((name) => isSameAmount(a[name], b[name]));
 }
 
-/** Whether two amounts, spelled as they may be, are one; absent ones are equal to each other only. */
+/** Whether two amounts, spelled as they may be, are one; an absent one is 0, as for the Go kubelet. */
 export function isSameAmount(a: string | undefined, b: string | undefined): boolean {
-  if (a === b) return true;
-  if (a === undefined || b === undefined) return false;
-  return compareQuantities(parseQuantity(a), parseQuantity(b)) === 0;
+  return a === b || compareQuantities(parseQuantity(a ?? "0"), parseQuantity(b ?? "0")) === 0;
 }
 
 /** The larger request of every resource: what is held until a change in place has been carried out. */
@@ -166,8 +194,11 @@ export function asScheduled<P extends Pod>(pod: P): P {
 /** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */
 export type ResizeVerdict =
   | { readonly kind: "fits" }
+  | { readonly kind: "infeasible"; readonly rule: string; readonly message: string }
   | {
-      readonly kind: "infeasible" | "deferred";
+      readonly kind: "deferred";
       readonly rule: string;
+      /** For which a new pod would be rejected. */
+      readonly reason: string;
       readonly message: string;
     };

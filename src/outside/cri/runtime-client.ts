@@ -2,6 +2,7 @@ import { wallFromNanos } from "../../api/text/timestamps.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { wireSeconds } from "../../kit/limits/bounded-durations.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
+import { isUnimplemented } from "../grpc/grpc.ts";
 import { type CallTerms, type CriCaller, criCaller } from "./call.ts";
 import { containerdEvents } from "./containerd-events.ts";
 import { isLeftTask, removeLeftTask } from "./containerd-tasks.ts";
@@ -182,7 +183,7 @@ async function* lifeEvents(
       yield eventOf(event);
     throw new OutsideError("unavailable", "the runtime ended its stream of container events");
   } catch (error) {
-    if (!(error instanceof OutsideError && error.code === "unimplemented")) throw error;
+    if (!isUnimplemented(error)) throw error;
   }
   yield* containerdEvents(channel, signal);
 }

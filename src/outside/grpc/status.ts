@@ -1,5 +1,5 @@
 // pure
-import { type OutsideCode, OutsideError } from "../../kit/errors.ts";
+import { isOutside, type OutsideCode, OutsideError } from "../../kit/errors.ts";
 
 interface StatusRow {
   /** Go's spelling of the code, as it stands in texts that users know. */
@@ -63,4 +63,19 @@ export class GrpcError extends OutsideError {
       thrown,
     );
   }
+}
+
+const UNKNOWN = 2;
+
+/**
+ * Whether the server lacks a method that it may lack. containerd 2.2 answers UpdatePodSandboxResources with
+ * Unknown and "not implemented yet"; other methods may say so as well where nothing else can be meant.
+ */
+export function isUnimplemented(thrown: unknown): boolean {
+  if (isOutside(thrown, "unimplemented")) return true;
+  return (
+    thrown instanceof GrpcError &&
+    thrown.status === UNKNOWN &&
+    thrown.details.includes("not implemented")
+  );
 }

@@ -70,7 +70,8 @@ export function judgeResize(inputs: ResizeInputs): ResizeVerdict {
   const { desired, others, nodeInfo } = inputs;
   const refusal = judge({ candidate: desired, others, nodeInfo });
   if (!refusal) return { kind: "fits" };
-  return { kind: "deferred", rule: refusal.rule, message: refusal.message };
+  const { rule, reason, message } = refusal;
+  return { kind: "deferred", rule, reason, message };
 }
 
 function refuseGate({ settings }: ResizeInputs): string | undefined {
@@ -117,8 +118,7 @@ const memoryRequest = ({ resources }: Container) => resources?.requests?.["memor
 
 function maySwap(pod: Pod, { resources }: Container): boolean {
   if (qosClassOf(pod) !== "Burstable" || isCriticalPod(pod)) return false;
-  const request = resources?.requests?.["memory"];
-  return request === undefined || !isSameAmount(request, resources?.limits?.["memory"]);
+  return !isSameAmount(resources?.requests?.["memory"], resources?.limits?.["memory"]);
 }
 
 function restartsFor({ resizePolicy = [] }: Container, resource: string): boolean {

@@ -10,7 +10,9 @@ import {
   type ActuatedPod,
   allocationOf,
   isSameAllocation,
+  isSameInEffect,
   isSameResources,
+  isUnsure,
   type PodAllocation,
   unsure,
   withAllocation,
@@ -218,7 +220,8 @@ export class AllocationLedger {
 
   /** A change on top of one that is under way, which may be half done or have failed half way. */
   #beforeChange(before: PodAllocation, has: ActuatedPod): ActuatedPod {
-    const isDone = isSameAllocation(before, has) && isSameAllocation(before, has.group);
+    const isDone =
+      isSameInEffect(before, has) && !isUnsure(has.group) && isSameAllocation(before, has.group);
     return isDone ? has : { ...has, group: unsure(has.group) };
   }
 

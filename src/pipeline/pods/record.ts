@@ -106,13 +106,21 @@ export interface RequestedResize {
   readonly generation: number;
 }
 
+/** A resize that was given. */
+export interface ResizeInProgress {
+  /** By which generation it was asked for. */
+  readonly generation: number;
+  /** Why it failed last, as the previous run published it. */
+  readonly error?: string;
+}
+
 /** State of the pod's in-place resize (KEP-1287). */
 export interface PodResize {
   /** Absent while the pod was given what its source asks for. */
   readonly requested?: RequestedResize;
   readonly pending?: PendingResize;
-  /** Given and not yet carried out everywhere; by which generation it was asked for. */
-  readonly inProgress?: { readonly generation: number };
+  /** Given and not yet carried out everywhere. */
+  readonly inProgress?: ResizeInProgress;
   /** Resources of containers and cgroup. */
   readonly actuated: ActuatedPod;
 }

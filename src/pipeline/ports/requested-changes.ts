@@ -1,6 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { allocationOf, type PodAllocation } from "../../api/pod/allocation.ts";
+import { allocationOf, isSameAmount, type PodAllocation } from "../../api/pod/allocation.ts";
 import { compareQuantities, parseQuantity } from "../../api/text/quantity.ts";
 
 /** One amount of one container that is to be another. */
@@ -27,13 +27,14 @@ export function requestedChanges(
   );
 }
 
+/** An amount of 0 is as good as none (kubelet resizeOperationForResources). */
 function operationOf(
   before: string | undefined,
   now: string | undefined,
 ): RequestedChange["operation"] | undefined {
-  if (before === undefined) return now === undefined ? undefined : "add";
-  if (now === undefined) return "remove";
-  const order = compareQuantities(parseQuantity(now), parseQuantity(before));
-  if (order === 0) return undefined;
+  if (isSameAmount(now, before)) return undefined;
+  if (isSameAmount(before, undefined)) return "add";
+  if (now === undefined || isSameAmount(now, undefined)) return "remove";
+  const order = compareQuantities(parseQuantity(now), parseQuantity(before ?? "0"));
   return order > 0 ? "increase" : "decrease";
 }

@@ -1,11 +1,13 @@
 /** Port of the pods module for resizing in place, implemented with ledger, rules and subsystems. */
 
+import type { Container, ResourceRequirements } from "../../api/generated/types.ts";
 import {
   type ActuatedPod,
   allocationOf,
   isUnsure,
   resizableContainers,
   withAllocation,
+  withPodLimits,
 } from "../../api/pod/allocation.ts";
 import { activePods, type PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
@@ -33,6 +35,9 @@ export interface ResizeDeps {
   readonly settings: ResizeSettings;
   readonly podFacts: PodFacts;
 }
+
+const limited = ({ spec }: IdentifiedPod, { resources }: Container): ResourceRequirements =>
+  withPodLimits(resources, spec?.resources);
 
 const uidOf = (pod: IdentifiedPod): string => pod.metadata.uid;
 
@@ -65,7 +70,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
     allocate: (pod, allocation) => ledger.allocate(pod, allocation),
     starting: async (pod, name) => {
       const container = resizableContainers(pod).find((each) => each.name === name);
-      if (container) await ledger.actuate(pod, name, container.resources ?? {});
+      if (container) await ledger.actuate(pod, name, limited(pod, container));
     },
     apply: (request, signal) => apply(deps, request, signal),
   };
@@ -105,7 +110,10 @@ async function keep(
   running: PodResizeRequest["containers"],
 ): Promise<void> {
   const names = new Set(running.map(({ name }) => name));
-  for (const { name, resources = {} } of resizableContainers(pod))
-    if (names.has(name) && Object.hasOwn(had, name)) await ledger.actuate(pod, name, resources);
+  for (const container of resizableContainers(pod)) {
+    const { name } = container;
+    if (names.has(name) && Object.hasOwn(had, name))
+      await ledger.actuate(pod, name, limited(pod, container));
+  }
   await ledger.actuateGroup(uidOf(pod), allocationOf(pod));
 }

@@ -7,7 +7,7 @@ import type {
   PodStatus,
   ResourceRequirements,
 } from "../../api/generated/types.ts";
-import { isSameResources } from "../../api/pod/allocation.ts";
+import { isSameAmount, isSameResources, withPodLimits } from "../../api/pod/allocation.ts";
 import { type PodRecord, STEP_RESIZE } from "../pods/record.ts";
 import type { ConditionVerdict } from "./pod-conditions.ts";
 
@@ -26,11 +26,11 @@ export function resizeConditions({
     conditions.push({ type: "PodResizePending", status: "True", ...detail });
   }
   if (inProgress) {
-    const stepFailure = retries.failures[STEP_RESIZE];
+    const error = retries.failures[STEP_RESIZE]?.message ?? inProgress.error;
     conditions.push({
       type: "PodResizeInProgress",
       status: "True",
-      ...(stepFailure ? { reason: "Error", message: stepFailure.message } : {}),
+      ...(error === undefined ? {} : { reason: "Error", message: error }),
       observedGeneration: inProgress.generation,
     });
   }
@@ -41,16 +41,33 @@ const RESIZED = ["cpu", "memory"] as const;
 
 /** Allocated and, while it runs, actual resources of a container; nothing before it was created. */
 export function containerResources(
-  { resize, observed }: PodRecord,
+  { pod, resize: { actuated }, observed }: PodRecord,
   { name, resources: given = {} }: Container,
 ): Pick<ContainerStatus, "allocatedResources" | "resources"> {
   const latest = observed.containers.find((container) => container.name === name);
   if (!latest) return {};
-  const has = latest.state === "running" ? resize.actuated.containers[name] : undefined;
+  const has = latest.state === "running" ? actuated.containers[name] : undefined;
+  const isSame =
+    has === undefined ||
+    isSameResources(withPodLimits(has, actuated.pod), withPodLimits(given, pod.spec?.resources));
   return {
     ...(given.requests ? { allocatedResources: given.requests } : {}),
-    resources: has === undefined || isSameResources(has, given) ? shown(given) : mixed(given, has),
+    resources: isSame ? shown(given) : mixed(given, ownOf(has, given, actuated.pod)),
   };
+}
+
+/** Without limits that are only those of the pod. */
+function ownOf(
+  has: ResourceRequirements,
+  given: ResourceRequirements,
+  pod: ResourceRequirements | undefined,
+): ResourceRequirements {
+  const limits = Object.entries(has.limits ?? {}).filter(
+    ([name, limit]) =>
+      given.limits?.[name] !== undefined || !isSameAmount(limit, pod?.limits?.[name]),
+  );
+  const { limits: _, ...rest } = has;
+  return limits.length === 0 ? rest : { ...rest, limits: Object.fromEntries(limits) };
 }
 
 const shown = ({ limits, requests }: ResourceRequirements): ResourceRequirements => ({

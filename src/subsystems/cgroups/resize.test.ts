@@ -177,11 +177,46 @@ test("resizePod refuses to cut below what is in use, and changes nothing then", 
     host.cgroups.set(`${path}${group}`, "memory.current", String(200 * 2 ** 20));
     assert.deepEqual(await cgroups.resizePod(request), {
       kind: "refused",
-      message: `attempting to set ${group === "" ? "pod" : 'container "a"'} memory limit (104857600) below current usage (209715200)`,
+      message: `cannot decrease memory limits: attempting to set ${group === "" ? "pod" : 'container "a"'} memory limit (104857600) below current usage (209715200)`,
     });
     assert.deepEqual(told, []);
     assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
   }
+});
+
+test("resizePod refuses to lower a limit while the usage is not known", async () => {
+  for (const [hidden, message] of [
+    [[""], "missing pod memory usage"],
+    [["/cri-containerd-c1.scope"], 'missing container "a" memory usage'],
+    [
+      ["", "/cri-containerd-c1.scope"],
+      '[missing pod memory usage, missing container "a" memory usage]',
+    ],
+  ] as const)
+    for (const value of [undefined, "", "none"]) {
+      const { cgroups, host, tree, path, told, request } = await resizing(
+        sized(100, 300),
+        sized(100, 100),
+      );
+      for (const group of hidden) {
+        if (value === undefined) host.cgroups.hide(`${path}${group}`, "memory.current");
+        else host.cgroups.set(`${path}${group}`, "memory.current", value);
+      }
+      assert.deepEqual(await cgroups.resizePod(request), {
+        kind: "refused",
+        message: `cannot decrease memory limits: ${message}`,
+      });
+      assert.deepEqual(told, []);
+      assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
+    }
+});
+
+test("resizePod raises a limit whether or not the usage is known", async () => {
+  const { cgroups, host, path, request } = await resizing(sized(100, 100), sized(100, 300));
+  host.cgroups.set(`${path}/cri-containerd-c1.scope`, "memory.max", String(100 * 2 ** 20));
+  for (const group of ["", "/cri-containerd-c1.scope"])
+    host.cgroups.set(`${path}${group}`, "memory.current", "");
+  assert.equal((await cgroups.resizePod(request)).kind, "done");
 });
 
 test("resizePod stops at what fails and can be tried again", async () => {

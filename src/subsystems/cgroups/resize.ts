@@ -108,33 +108,62 @@ function nameOf(step: ResizeStep): string {
     : `${step.resource} ${step.part} of the pod`;
 }
 
-/** A memory limit below what is in use would kill; the Go kubelet refuses with the same words. */
+/**
+ * A memory limit below what is in use would kill, and one below what nobody knows may; the Go kubelet refuses
+ * with the same words (kuberuntime validateMemoryResizeAction).
+ */
 async function refusal(
   { tree, settings }: ResizeAccess,
   request: CgroupResizeRequest,
   demand: ResizeDemand,
 ): Promise<string | undefined> {
   const path = podGroupOf(settings, demand.to);
-  const [limitFile, usageFile] =
-    tree.version === 1
-      ? (["memory.limit_in_bytes", "memory.usage_in_bytes"] as const)
-      : (["memory.max", "memory.current"] as const);
-  const usage = async (group: string) => Number((await tree.read(group, usageFile)) ?? 0);
+  const errors: string[] = [];
   const podLimit = loweredPodMemory(settings, demand);
   if (podLimit !== undefined) {
-    const used = await usage(path);
-    if (used >= podLimit) return belowUsage("pod", podLimit, used);
+    const used = await usageOf(tree, path);
+    if (used === undefined) errors.push("missing pod memory usage");
+    else if (used >= podLimit) errors.push(belowUsage("pod", podLimit, used));
   }
   const groups = await tree.children(path);
   for (const { name, id } of request.containers) {
-    const limit = demand.to.containers.find((each) => each.name === name)?.limits.memoryBytes;
     const group = groups.find((child) => child.includes(id));
-    const has = group && (await tree.read(`${path}/${group}`, limitFile));
-    if (!limit || has === undefined || !isLess(String(limit), has)) continue;
-    const used = await usage(`${path}/${group}`);
-    if (used >= limit) return belowUsage(`container ${JSON.stringify(name)}`, limit, used);
+    const limit = group && (await loweredLimit(tree, `${path}/${group}`, demand, name));
+    if (!limit) continue;
+    const used = await usageOf(tree, `${path}/${group}`);
+    const what = `container ${JSON.stringify(name)}`;
+    if (used === undefined) errors.push(`missing ${what} memory usage`);
+    else if (used >= limit) errors.push(belowUsage(what, limit, used));
   }
-  return undefined;
+  if (errors.length === 0) return undefined;
+  const all = errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`;
+  return `cannot decrease memory limits: ${all}`;
+}
+
+/** The memory limit that a container is to have, where it is less than what its group has or, if that cannot be read, had. */
+async function loweredLimit(
+  tree: CgroupAccess["tree"],
+  group: string,
+  { from, to }: ResizeDemand,
+  name: string,
+): Promise<number | undefined> {
+  const limitOf = ({ containers }: ResizeDemand["to"]) =>
+    containers.find((each) => each.name === name)?.limits.memoryBytes;
+  const limit = limitOf(to);
+  const has = (await tree.read(group, FILES[tree.version].limit)) ?? String(limitOf(from) ?? "max");
+  return limit && isLess(String(limit), has) ? limit : undefined;
+}
+
+const FILES = {
+  1: { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes" },
+  2: { limit: "memory.max", usage: "memory.current" },
+} as const;
+
+/** Bytes in use; `undefined` where the kernel does not say. */
+async function usageOf(tree: CgroupAccess["tree"], group: string): Promise<number | undefined> {
+  const text = (await tree.read(group, FILES[tree.version].usage))?.trim();
+  const used = Number(text || Number.NaN);
+  return Number.isNaN(used) ? undefined : used;
 }
 
 function belowUsage(what: string, limit: number, used: number): string {

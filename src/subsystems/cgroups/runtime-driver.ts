@@ -3,6 +3,7 @@ import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
+import { isUnimplemented } from "../../outside/grpc/grpc.ts";
 import type { CgroupDriver } from "./names.ts";
 
 /** CRI's numbers of the drivers. */
@@ -24,7 +25,7 @@ export async function runtimeCgroupDriver(
     return linux && DRIVERS[linux.cgroupDriver];
   } catch (thrown) {
     if (!isOutside(thrown) || signal.aborted) throw thrown;
-    if (thrown.code === "unimplemented") losingSupport.set(1, { version: LAST_SUPPORT });
+    if (isUnimplemented(thrown)) losingSupport.set(1, { version: LAST_SUPPORT });
     else {
       log.warn(
         "the container runtime does not report its cgroup driver; using the configured one",

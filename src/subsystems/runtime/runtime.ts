@@ -33,6 +33,7 @@ import type {
   Mount,
   UserNamespace,
 } from "../../outside/cri/generated/api.ts";
+import { isUnimplemented } from "../../outside/grpc/grpc.ts";
 import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 import { RuntimeCalls } from "./calls/calls.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
@@ -332,7 +333,7 @@ export class Runtime {
     try {
       await this.#deps.cri.runtime.updateSandbox(id, { resources, overhead }, signal);
     } catch (error) {
-      if (!isOutside(error, "unimplemented")) throw error;
+      if (!isUnimplemented(error)) throw error;
     }
   }
 

@@ -67,7 +67,63 @@ const STEP_FAILURE = {
   "#resize": { reason: "Error", message: "no", failures: 1, notBefore: at(5_000) },
 };
 
+const limit = (resource: string, amount: string) => ({ limits: { [resource]: amount } });
+/** A container without limits of its own in a pod that has one. */
+const podLevel = (amount: string, more: Partial<Container> = {}) =>
+  aPod({ resources: limit("memory", amount), containers: [aContainer("a", more)] });
+
 const ROWS: readonly Row[] = [
+  {
+    what: "a limit of the pod is that of a container without one: it restarts by its policy",
+    pod: podLevel("2Gi", { resizePolicy: MEMORY_RESTARTS }),
+    has: had(podLevel("1Gi")),
+    containers: [anAttempt("a")],
+    expect: ["stop Container a resize requires restart", "resize", "start a#1"],
+    resizing: true,
+  },
+  {
+    what: "a limit of the pod where the container has its own",
+    pod: podLevel("2Gi", { resizePolicy: MEMORY_RESTARTS, resources: limit("memory", "1Gi") }),
+    has: had(podLevel("1Gi", { resources: limit("memory", "1Gi") })),
+    containers: [anAttempt("a")],
+    expect: ["resize a"],
+    resizing: true,
+  },
+  {
+    what: "a container that was started with the pod's new limit is not restarted again",
+    pod: podLevel("2Gi", { resizePolicy: MEMORY_RESTARTS }),
+    has: {
+      ...had(podLevel("1Gi")),
+      containers: { a: limit("memory", "2Gi") },
+    },
+    containers: [anAttempt("a")],
+    expect: ["resize a"],
+    resizing: true,
+  },
+  {
+    what: "limits of the pod, recorded with those of the container as the Go kubelet does",
+    pod: podLevel("2Gi", { resizePolicy: MEMORY_RESTARTS }),
+    has: { ...had(podLevel("2Gi")), containers: { a: limit("memory", "2Gi") } },
+    containers: [anAttempt("a")],
+    expect: [],
+    resizing: false,
+  },
+  {
+    what: "an amount of 0 is as good as none",
+    pod: one({ resources: { ...cpu("0"), limits: { memory: "0" } }, resizePolicy: RESTARTS }),
+    has: had(one()),
+    containers: [anAttempt("a")],
+    expect: [],
+    resizing: false,
+  },
+  {
+    what: "none is as good as an amount of 0",
+    pod: one({ resizePolicy: RESTARTS }),
+    has: had(one({ resources: cpu("0") })),
+    containers: [anAttempt("a")],
+    expect: [],
+    resizing: false,
+  },
   {
     what: "nothing to do where nothing differs but the spelling",
     pod: one({ resources: cpu("1000m") }),

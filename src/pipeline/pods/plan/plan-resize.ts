@@ -7,7 +7,9 @@ import {
   allocationOf,
   isSameAllocation,
   isSameAmount,
+  isUnsure,
   resizableContainers,
+  withPodLimits,
 } from "../../../api/pod/allocation.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { attemptIn, newestSandbox } from "../observed.ts";
@@ -64,8 +66,8 @@ export function isResizing(record: PodRecord): boolean {
 
 const nameOf = ({ container }: RunningContainer): string => container.name;
 
-function isGroupUpToDate({ pod, resize }: PodRecord): boolean {
-  return isSameAllocation(resize.actuated.group, allocationOf(pod));
+function isGroupUpToDate({ pod, resize: { actuated } }: PodRecord): boolean {
+  return !isUnsure(actuated.group) && isSameAllocation(actuated.group, allocationOf(pod));
 }
 
 function runningContainers(record: PodRecord, sandboxId: string): readonly RunningContainer[] {
@@ -77,23 +79,31 @@ function runningContainers(record: PodRecord, sandboxId: string): readonly Runni
 
 const RESIZED = ["cpu", "memory"] as const;
 
-function isBehind({ resize }: PodRecord, { container }: RunningContainer): boolean {
-  const has = resize.actuated.containers[container.name];
-  return RESIZED.some((resource) => differs(container.resources, has, resource));
+function isBehind(record: PodRecord, running: RunningContainer): boolean {
+  const { wanted, has } = resourcesOf(record, running);
+  return RESIZED.some((resource) => differs(wanted, has, resource));
+}
+
+/** With the limits of the pod where the container has none: a change of those is one of the container. */
+function resourcesOf({ pod, resize: { actuated } }: PodRecord, { container }: RunningContainer) {
+  return {
+    wanted: withPodLimits(container.resources, pod.spec?.resources),
+    has: withPodLimits(actuated.containers[container.name], actuated.pod),
+  };
 }
 
 /** A policy counts for a resource of which request or limit changes; without one nothing restarts. */
-function needsRestart({ resize }: PodRecord, { container }: RunningContainer): boolean {
-  const has = resize.actuated.containers[container.name];
-  return (container.resizePolicy ?? []).some(
+function needsRestart(record: PodRecord, running: RunningContainer): boolean {
+  const { wanted, has } = resourcesOf(record, running);
+  return (running.container.resizePolicy ?? []).some(
     ({ resourceName, restartPolicy }) =>
-      restartPolicy === "RestartContainer" && differs(container.resources, has, resourceName),
+      restartPolicy === "RestartContainer" && differs(wanted, has, resourceName),
   );
 }
 
 function differs(
-  wanted: ResourceRequirements = {},
-  has: ResourceRequirements = {},
+  wanted: ResourceRequirements,
+  has: ResourceRequirements,
   resource: string,
 ): boolean {
   return (

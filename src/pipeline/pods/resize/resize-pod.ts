@@ -20,7 +20,7 @@ export async function resizePod({ containers }: ResizeAction, run: Run): Promise
   run.signal.throwIfAborted();
   const { message } = outcome;
   const generation = resize.inProgress?.generation ?? pod.metadata?.generation ?? 0;
-  if (retries.failures[STEP_RESIZE]?.message !== message)
-    events.record(pod, resizeFailed(pod, generation, message));
+  const reported = retries.failures[STEP_RESIZE]?.message ?? resize.inProgress?.error;
+  if (reported !== message) events.record(pod, resizeFailed(pod, generation, message));
   return failure(run, { step: STEP_RESIZE, reason: "Error", message });
 }

@@ -1,7 +1,12 @@
 // pure
 
 import type { PodCondition, PodStatus } from "../../../api/generated/types.ts";
-import { type ActuatedPod, allocationOf, isSameAllocation } from "../../../api/pod/allocation.ts";
+import {
+  type ActuatedPod,
+  allocationOf,
+  isSameAllocation,
+  isSameInEffect,
+} from "../../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
@@ -32,12 +37,13 @@ export function keptResize(
   const pending = requested && keptPending(find("PodResizePending"));
   const progress = find("PodResizeInProgress");
   const generation = progress?.observedGeneration ?? pod.metadata?.generation ?? 0;
-  const isBehind = progress !== undefined || !isSameAllocation(actuated, allocationOf(pod));
+  const error = progress?.reason === "Error" ? { error: progress.message ?? "" } : {};
+  const isBehind = progress !== undefined || !isSameInEffect(actuated, allocationOf(pod));
   return {
     actuated,
     ...(requested ? { requested } : {}),
     ...(pending ? { pending } : {}),
-    ...(isBehind ? { inProgress: { generation } } : {}),
+    ...(isBehind ? { inProgress: { generation, ...error } } : {}),
   };
 }
 

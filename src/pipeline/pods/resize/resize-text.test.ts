@@ -41,10 +41,10 @@ test("events of resizes with the Go kubelet's text", () => {
       `Pod resize error: {${CONTAINERS},"generation":3,"error":"no"}`,
     ],
     [
-      resizePending(SEVERAL, { reason: "Deferred", message: "later", generation: 4 }),
+      resizePending(SEVERAL, { reason: "Deferred", message: "later", generation: 4 }, "OutOfcpu"),
       "Warning",
       "ResizeDeferred",
-      `Pod resize Deferred: {${CONTAINERS},"generation":4,"error":"later"}`,
+      `Pod resize OutOfcpu: {${CONTAINERS},"generation":4,"error":"later"}`,
     ],
     [
       resizePending(SEVERAL, { reason: "Infeasible", message: "never", generation: 5 }),
@@ -61,5 +61,12 @@ test("pod-level resources are included", () => {
   assert.equal(
     resizeStarted(pod, 1).message,
     'Pod resize started: {"resources":{"requests":{"cpu":"2"}},"containers":[{"name":"a","resources":{}}],"generation":1}',
+  );
+});
+
+test("letters that Go's JSON escapes are escaped", () => {
+  assert.match(
+    resizeFailed(aPod(), 1, 'a < b && "c"').message,
+    /"error":"a \\u003c b \\u0026\\u0026 \\"c\\""}$/,
   );
 });

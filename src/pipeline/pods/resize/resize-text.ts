@@ -30,14 +30,15 @@ export const resizeFailed = (pod: Pod, generation: number, error: string): PodEv
   message: resizeMessage("error", pod, generation, error),
 });
 
-/** The resize is deferred or infeasible. */
+/** The resize is deferred or infeasible. A deferred one begins with the reason for which admission refuses it, such as OutOfcpu. */
 export const resizePending = (
   pod: Pod,
   { reason, message, generation }: Omit<PendingResize, "sinceMs">,
+  refusal: string = reason,
 ): PodEvent => ({
   type: "Warning",
   reason: reason === "Infeasible" ? "ResizeInfeasible" : "ResizeDeferred",
-  message: resizeMessage(reason, pod, generation, message),
+  message: resizeMessage(refusal, pod, generation, message),
 });
 
 /** Requests of the pod in short, for people. */
@@ -54,8 +55,13 @@ function inShort(prefix: string, resources: ResourceRequirements | undefined): r
 }
 
 function resizeMessage(what: string, pod: Pod, generation: number, error?: string): string {
-  return `Pod resize ${what}: ${JSON.stringify({ ...summary(pod), generation, error })}`;
+  const json = JSON.stringify({ ...summary(pod), generation, error });
+  return `Pod resize ${what}: ${json.replaceAll(/[<>&\u2028\u2029]/g, escaped)}`;
 }
+
+/** Go's JSON escapes what HTML would read. */
+const escaped = (letter: string): string =>
+  `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** Pod-level resources are included too, which the Go kubelet leaves out. */
 function summary(pod: Pod): object {

@@ -14,7 +14,12 @@ import { transition } from "../transition.ts";
 import { Resizes } from "./resizes.ts";
 
 const MINUTES_MS = 60_000;
-const INSUFFICIENT: ResizeVerdict = { kind: "deferred", rule: "resources", message: "no room" };
+const INSUFFICIENT: ResizeVerdict = {
+  kind: "deferred",
+  rule: "resources",
+  reason: "OutOfcpu",
+  message: "no room",
+};
 const NEVER: ResizeVerdict = { kind: "infeasible", rule: "capacity", message: "too large" };
 
 const podOf = (uid: string, cpu: string, generation: number) => {
@@ -149,6 +154,31 @@ test("a resize that does not fit is recorded once, and retried when resources ma
     "accepted periodic_retry",
     "accepted periodic_retry",
   ]);
+});
+
+test("another message changes the condition, and is no other event", async () => {
+  const resizing = new Resizing();
+  resizing.resizes.open();
+  for (const uid of ["p", "other"]) resizing.add(uid);
+  resizing.verdict = INSUFFICIENT;
+  resizing.request("p", "2", 2);
+  await resizing.settle();
+  resizing.verdict = { ...INSUFFICIENT, message: "still no room" };
+  resizing.tell("other", { kind: "terminate", cause: { kind: "deleted" } });
+  assert.deepEqual(await resizing.settle(), ["deferResize"]);
+  assert.equal(resizing.records.get("p" as PodUid)?.resize.pending?.message, "still no room");
+});
+
+test("a request of 0 where there was none asks for nothing", async () => {
+  const resizing = new Resizing();
+  resizing.resizes.open();
+  const record = aRecord({ pod: podOf("p", "0", 1) }, { uid: "p" as PodUid });
+  resizing.records.set(record.uid, record);
+  resizing.resizes.notice(record);
+  const { metadata } = podOf("p", "0", 2);
+  resizing.tell("p", { kind: "desired", pod: { ...aPod(), metadata } });
+  assert.deepEqual(await resizing.settle(), []);
+  assert.deepEqual(resizing.measured, []);
 });
 
 test("an infeasible resize is not retried, another request is", async () => {

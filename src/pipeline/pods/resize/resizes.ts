@@ -2,7 +2,7 @@ import { makeDecision } from "../../../api/decisions.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { isSameAllocation, type ResizeVerdict } from "../../../api/pod/allocation.ts";
 import type { PodDeps, ResizeTrigger } from "../ports.ts";
-import type { PendingResize, PodRecord, RequestedResize } from "../record.ts";
+import type { PodRecord, RequestedResize } from "../record.ts";
 import type { PodSignal } from "../signals.ts";
 import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts";
 
@@ -130,7 +130,7 @@ export class Resizes {
     this.#deps.post(uid, { kind: "resized", allocation, generation, actuated });
   }
 
-  /** Recorded once, and again when the message changes. */
+  /** The event is recorded once for each generation and reason; the condition shows each message. */
   #refuse(
     record: PodRecord,
     { generation }: RequestedResize,
@@ -143,20 +143,14 @@ export class Resizes {
     const reason = kind === "infeasible" ? "Infeasible" : "Deferred";
     const before = resize.pending;
     const pendingResize = { reason, message, generation } as const;
-    if (before && isRecorded(before, pendingResize)) return;
+    const isReported = before?.reason === reason && before.generation === generation;
+    if (isReported && before.message === message) return;
     if (kind === "infeasible") this.#deps.ports.measures.resizeRefused(rule);
     const decision = kind === "infeasible" ? "refuseResize" : "deferResize";
     decisions.record(record, makeDecision(decision, rule, { generation, message }));
-    events.record(desired, resizePending(desired, pendingResize));
+    const refusal = kind === "deferred" ? verdict.reason : reason;
+    if (!isReported) events.record(desired, resizePending(desired, pendingResize, refusal));
     const sinceMs = before?.sinceMs ?? this.#deps.clock.wall();
     this.#deps.post(uid, { kind: "resizePending", pending: { ...pendingResize, sinceMs } });
   }
-}
-
-function isRecorded(before: PendingResize, now: Omit<PendingResize, "sinceMs">): boolean {
-  return (
-    before.reason === now.reason &&
-    before.message === now.message &&
-    before.generation === now.generation
-  );
 }
