@@ -85,6 +85,9 @@ export class FakeHost implements Host {
     const fault = options.fault ?? (() => undefined);
     this.#facts = { ...FAKE_FACTS, ...options.facts };
     this.files = new FakeFiles({ wall: () => options.clock.wall(), fault });
+    // As on every machine; pods are not made without it.
+    void this.files.makeDirectory("/etc", 0o755);
+    void this.files.writeAtomic("/etc/resolv.conf", "nameserver 192.0.2.53\n", 0o644);
     this.podFiles = this.files;
     this.logind = new FakeLogind(options.clock, this.files);
     this.volumes = new FakeVolumeFiles(this.files, fault);

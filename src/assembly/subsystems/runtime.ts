@@ -66,6 +66,7 @@ async function openResolver(
         events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
     },
   );
-  await resolver.read();
+  // It has reported what is wrong, and pods are told when they need it.
+  await resolver.read().catch(() => {});
   return resolver;
 }

@@ -2,7 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-import { dnsFaults, noResolver, parseResolvConf, podDns, resolvConfFault } from "./dns.ts";
+import { UsageError } from "../../kit/errors.ts";
+import {
+  dnsFaults,
+  NO_DNS,
+  noResolver,
+  parseResolvConf,
+  podDns,
+  resolvConfFault,
+  sandboxDns,
+} from "./dns.ts";
 import { Resolver } from "./resolver.ts";
 import type { PodDns } from "./sandbox-config.ts";
 
@@ -21,7 +30,7 @@ const pod: Pod = {
 const FILES: readonly (readonly [string, PodDns])[] = [
   ["", dns({})],
   [
-    "nameserver 192.0.2.1\n nameserver\t2001:db8::1 \nnameserver\n",
+    "nameserver 192.0.2.1\n nameserver\t2001:db8::1 \n",
     dns({ servers: ["192.0.2.1", "2001:db8::1"] }),
   ],
   [
@@ -32,11 +41,15 @@ const FILES: readonly (readonly [string, PodDns])[] = [
     "search a.example\nsearch b.example c.example.\n",
     dns({ searches: ["b.example", "c.example"] }),
   ],
-  // systemd-resolved writes `search .` when there are no search domains.
+  // systemd-resolved writes `search .` when there are no search domains; musl resolves nothing with it.
   [
     "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch .\n",
-    dns({ servers: ["127.0.0.53"], searches: ["."], options: ["edns0", "trust-ad"] }),
+    dns({ servers: ["127.0.0.53"], options: ["edns0", "trust-ad"] }),
   ],
+  ["search . foo\n", dns({ searches: ["foo"] })],
+  ["search foo .  bar\n", dns({ searches: ["foo", "bar"] })],
+  ["search foo\nsearch .\n", dns({})],
+  ["search ..\n", dns({ searches: ["."] })],
   ["options ndots:5 rotate\noptions ndots:2\n", dns({ options: ["ndots:2", "rotate"] })],
 ];
 
@@ -44,6 +57,44 @@ for (const [text, expected] of FILES)
   test(`parseResolvConf reads ${JSON.stringify(text)}`, () => {
     assert.deepEqual(parseResolvConf(text), expected);
   });
+
+for (const text of [
+  "nameserver",
+  "#comment\nnameserver\nsearch",
+  "nameserver 192.0.2.1\nnameserver ",
+])
+  test(`parseResolvConf refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => parseResolvConf(text),
+      new UsageError(
+        "Encountered error while parsing resolv conf file. Error: nameserver list is empty ",
+      ),
+    );
+  });
+
+test("sandboxDns refuses an empty file that the runtime would take another one for", () => {
+  const host = parseResolvConf("# nothing yet\nsearch .\n");
+  const cluster = { servers: [], domain: "c.local", host };
+  assert.deepEqual(sandboxDns(pod, cluster), dns({}), "the runtime takes the same file");
+  const other = { ...cluster, path: "/etc/pods.conf" };
+  assert.throws(
+    () => sandboxDns(pod, other),
+    /^UsageError: resolvConf: \/etc\/pods.conf has no nameserver, search or options/,
+  );
+  const own = { ...pod, spec: { ...pod.spec, dnsConfig: { nameservers: ["192.0.2.1"] } } } as Pod;
+  assert.deepEqual(sandboxDns(own, other), dns({ servers: ["192.0.2.1"] }));
+  const first = { ...pod, spec: { ...pod.spec, dnsPolicy: "ClusterFirst" } } as Pod;
+  assert.deepEqual(sandboxDns(first, { ...other, servers: ["10.96.0.10"] }).servers, [
+    "10.96.0.10",
+  ]);
+});
+
+test("podDns: no file of the node adds nothing to the domains of a cluster", () => {
+  const first = { ...pod, spec: { ...pod.spec, dnsPolicy: "ClusterFirst" } } as Pod;
+  const cluster = { servers: ["10.96.0.10"], domain: "c.local", host: NO_DNS, nodeIps: [] };
+  assert.deepEqual(podDns(first, cluster).searches, ["shop.svc.c.local", "svc.c.local", "c.local"]);
+  assert.deepEqual(podDns(pod, cluster), noResolver([]));
+});
 
 test("noResolver is the node's loopback of each family", () => {
   assert.deepEqual(noResolver([]), dns({ servers: ["127.0.0.1"], searches: ["."] }));
@@ -142,10 +193,18 @@ test("Resolver reads the present file at most ten times a second, only once it h
   text = "nameserver 192.0.2.4 ";
   assert.deepEqual((await readLater()).host.servers, ["192.0.2.4"], "its size has changed");
   text = undefined;
-  assert.deepEqual((await readLater()).host, dns({}));
+  const missing = { code: "notFound", message: "open /r: no such file or directory" };
+  await assert.rejects(readLater, missing);
+  await assert.rejects(readLater, missing);
+  assert.deepEqual(reported.splice(0), [missing.message]);
+  text = "nameserver";
+  await assert.rejects(readLater, UsageError);
+  assert.equal(reported.splice(0).length, 1);
   const bad = `search ${long("a", 254)}`;
   for (text of [bad, bad, "", bad]) await readLater();
   assert.equal(reported.length, 2);
   const none = new Resolver({ ...options, resolvConf: "" }, deps);
-  assert.deepEqual((await none.read()).host, dns({ servers: ["127.0.0.1"], searches: ["."] }));
+  assert.deepEqual(podDns(pod, { ...(await none.read()), servers: [] }), {
+    ...dns({ servers: ["127.0.0.1"], searches: ["."] }),
+  });
 });

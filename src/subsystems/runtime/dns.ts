@@ -1,13 +1,18 @@
 // pure
 import type { Pod, PodDNSConfigOption } from "../../api/generated/types.ts";
+import { UsageError } from "../../kit/errors.ts";
 import type { PodDns } from "./sandbox-config.ts";
 
 /** The resolvers a pod can get: the cluster's and the node's. */
 export interface ClusterDns {
   readonly servers: readonly string[];
   readonly domain: string;
-  /** Contents of the node's own resolv.conf. */
+  /** Contents of the node's own resolv.conf; empty where the node has none configured. */
   readonly host: PodDns;
+  /** The node's addresses where it has no resolv.conf configured: pods of its resolver get its loopback. */
+  readonly nodeIps?: readonly string[];
+  /** Path of the node's own resolv.conf where a runtime that is told nothing would not use the same one. */
+  readonly path?: string;
 }
 
 /** Limits of the kubelet for what it writes into a pod's resolv.conf. */
@@ -22,7 +27,8 @@ const CLUSTER_OPTIONS = ["ndots:5"];
 
 /**
  * Reads a resolv.conf; later `search` lines replace earlier ones, as the resolver does, and later options
- * those of the same name. A lone `.` says that nothing is searched, and stays (network/dns parseResolvConf).
+ * those of the same name. A lone `.` says that nothing is searched: pods get no search domain, as musl would
+ * otherwise resolve nothing. `UsageError` for a `nameserver` without an address (network/dns parseResolvConf).
  */
 export function parseResolvConf(text: string): PodDns {
   const servers: string[] = [];
@@ -33,16 +39,37 @@ export function parseResolvConf(text: string): PodDns {
       .replace(/[#;].*$/, "")
       .trim()
       .split(/\s+/);
-    if (keyword === "nameserver" && values[0] !== undefined) servers.push(values[0]);
-    else if (keyword === "search")
-      searches = values.map((value) => (value === "." ? value : value.replace(/\.$/, "")));
+    if (keyword === "nameserver") {
+      if (values[0] === undefined)
+        throw new UsageError(
+          "Encountered error while parsing resolv conf file. Error: nameserver list is empty ",
+        );
+      servers.push(values[0]);
+    } else if (keyword === "search")
+      searches = values.filter((value) => value !== ".").map((value) => value.replace(/\.$/, ""));
     else if (keyword === "options")
       for (const option of values) options.set(option.split(":")[0] ?? "", option);
   }
   return { servers, searches, options: [...options.values()] };
 }
 
-/** Resolver of pods when the node has none configured: its own loopback, and no search (GetPodDNS). */
+/** What a pod's sandbox is made with. `UsageError` where the runtime would take another file than the configured one. */
+export function sandboxDns(pod: Pod, cluster: ClusterDns): PodDns {
+  const dns = podDns(pod, cluster);
+  if (cluster.path !== undefined && isEmpty(dns))
+    throw new UsageError(
+      `resolvConf: ${cluster.path} has no nameserver, search or options, and the container runtime would use /etc/resolv.conf instead: add what pods are to get, or name another file`,
+    );
+  return dns;
+}
+
+const isEmpty = ({ servers, searches, options }: PodDns): boolean =>
+  servers.length + searches.length + options.length === 0;
+
+/** Nothing at all. */
+export const NO_DNS: PodDns = { servers: [], searches: [], options: [] };
+
+/** Resolver of pods of the node's own when that has none configured: its loopback, and no search (GetPodDNS). */
 export function noResolver(nodeIps: readonly string[]): PodDns {
   const servers = [...new Set(nodeIps.map((ip) => (ip.includes(":") ? "::1" : "127.0.0.1")))];
   return { servers: servers.length > 0 ? servers : ["127.0.0.1"], searches: ["."], options: [] };
@@ -94,8 +121,9 @@ function mergedOptions(
 }
 
 function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
-  if (pod.spec?.dnsPolicy === "None") return { servers: [], searches: [], options: [] };
-  if (!usesClusterDns(pod) || cluster.servers.length === 0) return cluster.host;
+  if (pod.spec?.dnsPolicy === "None") return NO_DNS;
+  if (!usesClusterDns(pod) || cluster.servers.length === 0)
+    return cluster.nodeIps ? noResolver(cluster.nodeIps) : cluster.host;
   const namespace = pod.metadata?.namespace ?? "default";
   const searches =
     cluster.domain === ""

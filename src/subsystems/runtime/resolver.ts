@@ -1,6 +1,7 @@
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
 import type { FileFacts, Files } from "../../outside/host/host.ts";
-import { type ClusterDns, noResolver, parseResolvConf, resolvConfFault } from "./dns.ts";
+import { type ClusterDns, NO_DNS, parseResolvConf, resolvConfFault } from "./dns.ts";
 
 /** Sources of the pods' DNS settings. */
 export interface ResolverOptions {
@@ -13,7 +14,9 @@ export interface ResolverOptions {
 }
 
 /** Largest resolv.conf that is read. */
-const MAX_BYTES = 64 * 1024;
+const MAX_BYTES = 10 * 1024 * 1024;
+/** The file that runtimes give to pods for which they are told nothing. */
+const RUNTIME_FILE = "/etc/resolv.conf";
 /** Validity of a read: one pod asks twice in a row, and many are started at once. */
 const FRESH_MS = 100;
 /** A file that changed more recently is read again each time: a second change within the resolution of its modification time leaves that as it is. */
@@ -49,8 +52,8 @@ export class Resolver {
   }
 
   /**
-   * The configuration, at most 100 ms old; a missing file counts as empty. Throws `OutsideError` if it cannot be
-   * read.
+   * The configuration, at most 100 ms old. Throws `OutsideError` if the file is missing or cannot be read, and `UsageError`
+   * if it is damaged: pods must not get another resolver than the configured one.
    */
   read(): Promise<ClusterDns> {
     const now = this.#clock.monotonic();
@@ -65,12 +68,23 @@ export class Resolver {
 
   async #read(): Promise<ClusterDns> {
     const { servers, domain, resolvConf, nodeIps } = this.#options;
-    if (resolvConf === "") return { servers, domain, host: noResolver(nodeIps) };
-    const dns = { servers, domain, host: parseResolvConf(await this.#text(resolvConf)) };
-    const fault = resolvConfFault(resolvConf, dns);
+    if (resolvConf === "") return { servers, domain, host: NO_DNS, nodeIps };
+    try {
+      const host = parseResolvConf(await this.#text(resolvConf));
+      const path = resolvConf === RUNTIME_FILE ? {} : { path: resolvConf };
+      const dns = { servers, domain, host, ...path };
+      this.#report(resolvConfFault(resolvConf, dns));
+      return dns;
+    } catch (error) {
+      if (isOutside(error) || error instanceof UsageError) this.#report(error.message);
+      throw error;
+    }
+  }
+
+  /** Reports what is wrong, once for as long as it stays so. */
+  #report(fault: string | undefined): void {
     if (fault !== undefined && fault !== this.#recorded) this.#recordFailure(fault);
     this.#recorded = fault;
-    return dns;
   }
 
   /** Asking for its facts is one way through Node's thread pool, reading it takes six. */
@@ -78,7 +92,9 @@ export class Resolver {
     const facts = await this.#files.facts(path, { follow: true });
     if (facts && this.#known && isUnchanged(this.#known.facts, facts)) return this.#known.text;
     const isSettled = facts && Math.abs(this.#clock.wall() - facts.modifiedMs) > SETTLED_MS;
-    const text = (await this.#files.readText(path, { maxBytes: MAX_BYTES })) ?? "";
+    const text = await this.#files.readText(path, { maxBytes: MAX_BYTES });
+    if (text === undefined)
+      throw new OutsideError("notFound", `open ${path}: no such file or directory`);
     this.#known = isSettled ? { facts, text } : undefined;
     return text;
   }

@@ -37,7 +37,7 @@ import { isUnimplemented } from "../../outside/grpc/grpc.ts";
 import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 import { RuntimeCalls } from "./calls/calls.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
-import { dnsFaults, missingClusterDns, podDns } from "./dns.ts";
+import { dnsFaults, missingClusterDns, sandboxDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer, STATUS_WITHIN_MS } from "./observe.ts";
@@ -360,7 +360,7 @@ export class Runtime {
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
       ...this.#deps.sandboxResources(pod),
-      dns: podDns(pod, dns),
+      dns: sandboxDns(pod, dns),
       hostname: hostnameOf(pod, dns.domain),
     });
   }

@@ -3,6 +3,7 @@
 import { expandVariables } from "../../../src/api/env/expand.ts";
 import { parseCriLogLine } from "../../../src/api/text/cri-log.ts";
 import { parseListeners } from "../../../src/cli/up/taken-ports.ts";
+import { UsageError } from "../../../src/kit/errors.ts";
 import { parseMeminfo } from "../../../src/kit/proc/meminfo.ts";
 import { ownCgroup } from "../../../src/kit/proc/own-cgroup.ts";
 import { type OomMessages, readOomLines } from "../../../src/node/oom/kernel-lines.ts";
@@ -153,6 +154,7 @@ export const KERNEL_TARGETS = [
     files: ["subsystems/runtime/dns.ts"],
     words: ["nameserver ", "search ", "options ", "domain ", "ndots:5", "#", ";", ".", "\t"],
     seeds: ["nameserver 192.0.2.1\nsearch a.example b.example\noptions ndots:2 rotate\n# x\n"],
+    refuses: [UsageError],
     run: (text) => void parseResolvConf(text),
   }),
   textTarget({
