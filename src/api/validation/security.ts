@@ -128,8 +128,11 @@ const SYSCTL_RE = new RegExp(`^${SYSCTL}$`);
 const isSysctlName = (name: string): boolean =>
   name.length <= MAX_SYSCTL_LENGTH && SYSCTL_RE.test(name);
 
-/** A sysctl's name with dots, whichever of `.` and `/` it was written with. */
-function dottedSysctl(name: string): string {
+/**
+ * A sysctl's name with dots, whichever of `.` and `/` it was written with; the other one is then part of a name, as of
+ * the interface in `net/ipv4/conf/eno2.100/rp_filter` (component-helpers sysctl.NormalizeName).
+ */
+export function dottedSysctl(name: string): string {
   const separator = name.search(/[./]/);
   return separator >= 0 && name.charAt(separator) === "/"
     ? name.replace(/[./]/g, (c) => (c === "/" ? "." : "/"))

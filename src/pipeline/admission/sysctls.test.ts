@@ -10,6 +10,14 @@ const ROWS: readonly (readonly [
 ])[] = [
   ["kernel.shm_rmid_forced", {}, [], undefined],
   ["net/ipv4/tcp_syncookies", {}, [], undefined],
+  ["net/ipv4/conf/eno2.100/rp_filter", {}, ["net.ipv4.conf.eno2/100.rp_filter"], undefined],
+  ["net.ipv4.conf.eno2/100.rp_filter", {}, ["net/ipv4/conf/eno2.100/*"], undefined],
+  [
+    "net/ipv4/conf/eno2.100/rp_filter",
+    {},
+    ["net.ipv4.conf.eno2.100.*"],
+    `forbidden sysctl: "net.ipv4.conf.eno2/100.rp_filter" not allowlisted`,
+  ],
   ["kernel.msgmax", {}, [], `forbidden sysctl: "kernel.msgmax" not allowlisted`],
   ["kernel.msgmax", {}, ["kernel.msg*"], undefined],
   ["net.core.somaxconn", {}, ["net.core.somaxconn"], undefined],

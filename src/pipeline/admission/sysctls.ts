@@ -1,6 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { sysctlNamespace } from "../../api/validation/security.ts";
+import { dottedSysctl, sysctlNamespace } from "../../api/validation/security.ts";
 
 /** Kernel settings any pod may set in its own namespaces (kubelet sysctl/safe_sysctls.go). */
 const SAFE: ReadonlySet<string> = new Set([
@@ -21,7 +21,7 @@ const SAFE: ReadonlySet<string> = new Set([
 /** Why the pod may not set what it asks for; `undefined` when it may. `allowed` may end in `*`. */
 export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | undefined {
   for (const { name } of pod.spec?.securityContext?.sysctls ?? []) {
-    const dotted = name.replaceAll("/", ".");
+    const dotted = dottedSysctl(name);
     const namespace = sysctlNamespace(dotted);
     if (!SAFE.has(dotted) && !allowed.some((pattern) => matches(dotted, pattern))) {
       return `forbidden sysctl: ${JSON.stringify(dotted)} not allowlisted`;
@@ -37,6 +37,6 @@ export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | 
 }
 
 function matches(name: string, pattern: string): boolean {
-  const dotted = pattern.replaceAll("/", ".");
+  const dotted = dottedSysctl(pattern);
   return dotted.endsWith("*") ? name.startsWith(dotted.slice(0, -1)) : name === dotted;
 }

@@ -1,6 +1,7 @@
 // pure
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { dottedSysctl } from "../../api/validation/security.ts";
 import type { DeepPartial, PodSandboxConfig } from "../../outside/cri/cri.ts";
 import {
   type LinuxContainerResources,
@@ -66,7 +67,11 @@ export function sandboxConfig(
       resources: parts.resources,
       overhead: parts.overhead,
       sysctls: Object.fromEntries(
-        (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [name, value]),
+        // Of two spellings of one name the last counts; a runtime would set them in an order of its own.
+        (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [
+          dottedSysctl(name),
+          value,
+        ]),
       ),
     },
   };
