@@ -6,7 +6,9 @@ import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, STAY } from "../support/agent.ts";
 import { PROGRAM } from "../support/program.ts";
 
-const ROOT = "/srv/kubelet";
+/** Where no checkout lies that the box needs. */
+const DISK = "/var/lib/nodelet-disk";
+const ROOT = `${DISK}/kubelet`;
 
 const shell = (box: Box, script: string) => box.run(["sh", "-c", script]);
 /** Lines of the table of mounts about the root folder itself. */
@@ -15,7 +17,7 @@ const mountsOf = async (box: Box) =>
 
 test("the root folder is shared: a mount made below it is seen in containers", () =>
   withBox({}, async (box) => {
-    await shell(box, `mount --make-rprivate / && mkdir -p /srv && mount -t tmpfs tmpfs /srv`);
+    await shell(box, `mount --make-rprivate / && mkdir ${DISK} && mount -t tmpfs tmpfs ${DISK}`);
     const agent = await BoxedAgent.start(box, { flags: [`--root-dir=${ROOT}`] });
     const [mount = "", ...more] = await mountsOf(box);
     assert.match(mount, / shared:\d+ /);

@@ -1,18 +1,30 @@
 // The box itself: that it is a node, that it is alone, and that nothing of it is left.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { NamespaceMode } from "../../src/outside/cri/generated/api.ts";
 import { type Box, startBox, sweepBoxes, withBox } from "./box.ts";
 import { idOf, TEST_IMAGE, testImage } from "./images.ts";
 import { type BoxMarks, marksOf, tracesOf } from "./traces.ts";
 
+const ROOT = join(import.meta.dirname, "../..");
 const SIGNAL = new AbortController().signal;
 const UNTIL_GONE_MS = 20_000;
 
@@ -99,6 +111,67 @@ for (const containerd of ["1.7", "2.1"] as const)
       const web = await box.forward(8080, pod.ip);
       assert.equal(await get(web, "/"), "nodelet-test\n");
     }));
+
+test("of a box that is gone nothing is seen in others that got the numbers of its namespaces", async () => {
+  const gone = await startBox({ containerd: "none" });
+  const marks = marksOf(gone);
+  await gone.dispose();
+  await using other = await startBox({ containerd: "none" });
+  assert.deepEqual(tracesOf({ ...marks, namespaces: marksOf(other).namespaces }), []);
+});
+
+test("a sweep of another run that names the box is not of the box, what else names it is", async () => {
+  await using box = await startBox({ containerd: "none" });
+  const gone = { ...marksOf(box), id: randomBytes(8).toString("hex"), namespaces: [] };
+  const sleeping = `sleep 1000; : ${gone.id}`;
+  const names = ["/elsewhere/outer.sh", "/elsewhere/inner.sh"].map((name) =>
+    spawn("sh", ["-c", `sh -c '${sleeping}' & wait`, name, "sweep"], { detached: true }),
+  );
+  try {
+    const found = () => tracesOf(gone).filter((trace) => trace.startsWith("process")).length;
+    const deadline = performance.now() + UNTIL_GONE_MS;
+    while (found() < 2 && performance.now() < deadline) await sleep(20);
+    assert.equal(found(), 2, "the shell that is no sweep, and its child");
+  } finally {
+    for (const { pid = 0 } of names) process.kill(-pid, "SIGKILL");
+  }
+});
+
+test("the checkout is seen in a box wherever it lies", async () => {
+  const name = `nodelet-checkout-${process.pid}`;
+  const places = [
+    "/opt",
+    "/run",
+    "/srv",
+    "/root",
+    "/home",
+    "/usr/local",
+    "/var/lib",
+    "/var/lib/kubelet",
+  ];
+  const made = places.flatMap((place) => mkdirSync(place, { recursive: true }) ?? []);
+  for (const place of places) {
+    const checkout = join(place, name, "with a space");
+    try {
+      mkdirSync(join(checkout, "test"), { recursive: true });
+      cpSync(import.meta.dirname, join(checkout, "test/box"), { recursive: true });
+      for (const folder of ["src", "tools", "test/support", "package.json", "node_modules"])
+        symlinkSync(join(ROOT, folder), join(checkout, folder));
+      writeFileSync(join(checkout, "seen"), "once");
+      const { withBox: withBoxThere }: typeof import("./box.ts") = await import(
+        pathToFileURL(join(checkout, "test/box/box.ts")).href
+      );
+      await withBoxThere({ containerd: "none" }, async (box) => {
+        assert.equal(await box.run(["cat", join(checkout, "seen")]), "once", checkout);
+        writeFileSync(join(checkout, "seen"), "later");
+        assert.equal(await box.run(["cat", join(checkout, "seen")]), "later", checkout);
+      });
+    } finally {
+      rmSync(join(place, name), { recursive: true, force: true });
+    }
+  }
+  for (const folder of made.reverse()) rmdirSync(folder);
+});
 
 /** A process that starts a box and then only waits; resolves with the marks of its box. */
 async function ownerWithBox(): Promise<{ owner: ChildProcess; marks: BoxMarks }> {

@@ -5,7 +5,7 @@
  * Inside, `/` is the machine's, but /etc, /opt and /var take no writes to the machine, /run and the
  * node's folders (/var/lib/kubelet, /var/lib/containerd, /var/log/pods, …) start empty on one file
  * system of limited size, the box's cgroups are the roots of all hierarchies, and `eth0` has
- * `nodeAddress`. /tmp and the checkout are the machine's.
+ * `nodeAddress`. /tmp and the checkout, wherever it lies, are the machine's.
  *
  * A box ends with `dispose`, or with the process that started it; `sweep` removes what a killed one left.
  */
@@ -62,6 +62,7 @@ const PREFIX = "nodelet-box-";
 const NODE = { address: "198.51.100.10", prefix: "24", gateway: "198.51.100.1" };
 const NODE_IPV6 = "2001:db8:100::10";
 const SCRIPTS = import.meta.dirname;
+const CHECKOUT = join(SCRIPTS, "../..");
 const SOCKET = "/run/containerd/containerd.sock";
 /** ctr's filter for what the CRI plugin has taken into its store. */
 const MANAGED_IMAGES = 'labels."io.cri-containerd.image"==managed';
@@ -359,6 +360,7 @@ function initEnvironment(id: string, folder: string, options: BoxOptions): Recor
   return {
     BOX_ID: id,
     BOX_DIR: folder,
+    BOX_CHECKOUT: CHECKOUT,
     BOX_HOSTNAME: options.hostname ?? `nodelet-${id}`,
     BOX_STORE_MIB: `${options.storeMib ?? 512}`,
     BOX_ADDRESS: NODE.address,

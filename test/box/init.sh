@@ -2,7 +2,7 @@
 # The first process of a box: makes the namespaces it was started in into a node, says `ready`, and then
 # only reaps orphans until standard input ends. With it everything else in the box ends.
 #
-# In: BOX_ID BOX_DIR BOX_HOSTNAME BOX_STORE_MIB BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
+# In: BOX_ID BOX_DIR BOX_CHECKOUT BOX_HOSTNAME BOX_STORE_MIB BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
 # BOX_CGROUP_VERSION (1 or 2)
 # Out: lines on standard output: `pid N` (of this process, as the machine sees it), `ready` or `fail WHY`.
 set -eu
@@ -17,6 +17,9 @@ umask 022
 store=$BOX_DIR/store
 mkdir "$store"
 [ "$BOX_STORE_MIB" = 0 ] || mount -t tmpfs -o "mode=755,size=${BOX_STORE_MIB}m" nodelet-box "$store"
+# The checkout, which may lie where the box has something else.
+mkdir "$store/checkout"
+mount --bind "$BOX_CHECKOUT" "$store/checkout"
 for place in etc opt var usr/local; do
   [ -d "/$place" ] || continue
   mkdir -p "$store/layers/$place" "$store/work/$place"
@@ -31,6 +34,12 @@ done
 mount -t tmpfs -o mode=755 nodelet-box /run
 mkdir -p -m 755 /run/netns /run/containerd /run/nodelet /run/lock
 mkdir -m 1777 /run/tmp
+if [ ! "$BOX_CHECKOUT/package.json" -ef "$store/checkout/package.json" ]; then
+  mkdir -p "$BOX_CHECKOUT"
+  mount --bind "$store/checkout" "$BOX_CHECKOUT"
+fi
+umount "$store/checkout"
+rmdir "$store/checkout"
 hostname "$BOX_HOSTNAME"
 echo "$BOX_HOSTNAME" >/etc/hostname
 printf '127.0.0.1 localhost\n%s %s\n' "$BOX_ADDRESS" "$BOX_HOSTNAME" >/etc/hosts
