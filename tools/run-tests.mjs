@@ -1,5 +1,6 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
-//   node tools/run-tests.mjs [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
+//   node tools/run-tests.mjs [--all] [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
+// Without arguments it leaves out what testing/left-out.mjs names, and tells so in the line before the last.
 // The last line is always `N passed, N failed, N skipped`. A skip for a reason that testing/accepted-skips.mjs
 // does not list is a failure.
 import { readFileSync } from "node:fs";
@@ -11,9 +12,11 @@ import { withLock } from "./setup/lock.mjs";
 import { SETUP_LOCK } from "./setup/root.mjs";
 import { judgeSkips } from "./testing/accepted-skips.mjs";
 import { batches, simulationBatches } from "./testing/batches.mjs";
+import { keepDurations } from "./testing/durations.mjs";
 import { leaveOnSignal } from "./testing/end-left.mjs";
 import { ALONE, KINDS, ROOT, testFiles } from "./testing/files.mjs";
-import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
+import { FEWER_SEEDS, leftLine, splitFiles } from "./testing/left-out.mjs";
+import { missingProvisions, provisionPlan, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
 import { runFile, runTogether } from "./testing/run-file.mjs";
 
@@ -27,12 +30,13 @@ const JOBS_PER_CORE = 2;
 const MAX_REPEATED = 12;
 
 const USAGE =
-  "usage: node tools/run-tests.mjs [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
+  "usage: node tools/run-tests.mjs [--all] [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
 async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      all: { type: "boolean" },
       only: { type: "string" },
       name: { type: "string" },
       shard: { type: "string" },
@@ -44,7 +48,7 @@ async function main() {
     values.only?.split(",") ?? Object.keys(KINDS).filter((kind) => !KINDS[kind].onRequest);
   const unknown = kinds.find((kind) => !(kind in KINDS));
   if (unknown !== undefined) throw new Error(`unknown kind ${unknown}\n${USAGE}`);
-  const files = shard(
+  const chosen = shard(
     values.shard,
     testFiles().filter(
       ({ path, kind }) =>
@@ -52,8 +56,12 @@ async function main() {
         (positionals.length === 0 || positionals.some((part) => path.includes(part))),
     ),
   );
+  const { run: files, left } = isNewcomers(values, positionals)
+    ? splitFiles(chosen)
+    : { run: chosen };
+  if (left) process.env.SIM_SEEDS ??= FEWER_SEEDS;
   const leave = leaveOnSignal();
-  const report = createReport(files.length, { quiet: values.quiet === true });
+  const report = createReport(files, { quiet: values.quiet === true });
   const common = { namePattern: values.name, signal: leave.signal, report };
   const cores = availableParallelism();
   const jobs = (most) => Number(values.jobs ?? most);
@@ -83,9 +91,14 @@ async function main() {
   await simulations;
   await repeatFailed(report, common);
   if (leave.signal.aborted) await leave.endLeft();
-  report.close(leave.signal.aborted);
+  keepDurations(report.durations());
+  report.close(leave.signal.aborted, left && leftLine(left));
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
 }
+
+/** Whoever says what to run gets all of it. */
+const isNewcomers = ({ all, only, name, shard }, parts) =>
+  !all && parts.length === 0 && [only, name, shard].every((value) => value === undefined);
 
 const eachAlone = (files) => files.map((file) => [file]);
 
@@ -94,10 +107,9 @@ const NOTHING = { kind: "integration", passed: 0, failures: [], skips: [], outpu
 
 /** Begins to get what the machine does not have yet of what the files need; resolves with what could not be had. */
 async function provide(files, report, signal) {
-  const missing = await Promise.all(files.map(({ path }) => missingProvisions(path)));
-  const names = [...new Set(missing.flat())];
+  const names = await missingProvisions(files.map(({ path }) => path));
   if (names.length === 0) return [];
-  report.note(`getting in the background, before the integration tests: ${names.join(", ")}`);
+  report.note(`getting in the background, before the integration tests: ${provisionPlan(names)}`);
   return await startProvisions(names, report.note, signal);
 }
 

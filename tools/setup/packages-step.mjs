@@ -22,7 +22,7 @@ const file =
 
 /**
  * Each need by what is looked for, because the same program comes from packages of many names; `debian` is
- * what we install where it is missing.
+ * what we install where it is missing. `wholeOnly` is what tests need that `npm test` leaves to `--all`.
  */
 const NEEDS = [
   { debian: "containerd", profiles: ["run", "test"], met: program("containerd") },
@@ -63,9 +63,10 @@ const NEEDS = [
     debian: "dpkg-dev",
     profiles: ["test"],
     met: () => program("dpkg-source")() && program("patch")(),
+    wholeOnly: true,
   },
-  { debian: "make", profiles: ["test"], met: program("make") },
-  { debian: "chromium", profiles: ["test"], met: program("chromium") },
+  { debian: "make", profiles: ["test"], met: program("make"), wholeOnly: true },
+  { debian: "chromium", profiles: ["test"], met: program("chromium"), wholeOnly: true },
   {
     debian: "debian-archive-keyring",
     profiles: ["test"],
@@ -77,15 +78,24 @@ const NEEDS = [
     met: program("qemu-system-x86_64"),
     // Only the test of cgroup v2 on a machine of version 1 needs it, and says so when it is not there.
     optional: true,
+    wholeOnly: true,
   },
 ];
 
-/** Installs what is missing for the profile. `importance` is `required`, `wanted` or `none`. */
-export async function packagesStep(profile, importance) {
-  const unmet = NEEDS.filter((need) => need.profiles.includes(profile) && !need.met());
+/**
+ * Installs what is missing for the profile. `importance` is `required`, `wanted` or `none`; without `whole` what only a
+ * whole run of the tests needs is not asked for.
+ */
+export async function packagesStep(profile, importance, { whole = true } = {}) {
+  const unmet = neededPackages(profile, { whole }).filter((need) => !need.met());
   const missing = unmet.filter((need) => !need.optional);
   if (missing.length > 0) await installMissing(missing, importance);
   for (const need of unmet.filter((one) => one.optional)) await tryInstall(need);
+}
+
+/** What the profile needs, there or not. */
+export function neededPackages(profile, { whole }) {
+  return NEEDS.filter((need) => need.profiles.includes(profile) && (whole || !need.wholeOnly));
 }
 
 /** What is good to have: whatever stands in the way is reported and no more. */

@@ -16,6 +16,9 @@ const PROFILES = {
   test: { packages: "wanted", build: true },
 };
 
+/** `npm test` without arguments: what needs more than this machine has is left out, and the packages for it. */
+const NEWCOMERS_TESTS = "tools/run-tests.mjs";
+
 const USAGE = `usage: node tools/setup.mjs ${Object.keys(PROFILES).join("|")} [-- program arguments…]`;
 
 /** Runs `run|build|check|test [-- program arguments…]`. What is in place already is not done again. */
@@ -39,7 +42,7 @@ async function prepareAndStart(argv) {
   checkMachine();
   await withLock(SETUP_LOCK, async () => {
     await npmStep();
-    await packagesStep(name, profile.packages);
+    await packagesStep(name, profile.packages, { whole: program.join(" ") !== NEWCOMERS_TESTS });
     if (profile.build) await buildStep({ types: profile.types === true });
   });
   if (program.length > 0) becomeProgram(program, nodeBinary());

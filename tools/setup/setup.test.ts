@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { neededPackages } from "./packages-step.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -101,4 +102,21 @@ test("the lock file names all optional packages, without which `npm ci` refuses 
     Object.keys(optionalDependencies).filter((name) => !(`node_modules/${name}` in packages)),
   );
   assert.deepEqual(missing, []);
+});
+
+test("the tests of a newcomer ask for no browser, no emulator and no build tools; a whole run does", () => {
+  const names = (whole: boolean) => neededPackages("test", { whole }).map(({ debian }) => debian);
+  const more = [
+    "chromium",
+    "dpkg-dev",
+    "make",
+    ...(process.arch === "x64" ? ["qemu-system-x86"] : []),
+  ];
+  assert.deepEqual(
+    names(true)
+      .filter((name) => !names(false).includes(name))
+      .sort(),
+    more,
+  );
+  assert.ok(names(false).includes("containerd"));
 });

@@ -1,23 +1,46 @@
 // What is shown of a test run: a line for each file as it ends, failures and skips in full at the end.
 
-/** Collects results of `runFile` and prints; `total` is the number of files. `quiet` leaves out what passed. */
-export function createReport(total, { quiet = false } = {}) {
+import { createForecast, roughly } from "./durations.mjs";
+
+/** Without a terminal a line about progress comes so often. */
+const TELL_EVERY_MS = 30_000;
+
+/**
+ * Collects results of `runFile` of the files and prints. `quiet` leaves out what passed, and progress. `known` has
+ * seconds by path, as `readDurations` gives them.
+ */
+export function createReport(files, { quiet = false, known } = {}) {
+  const total = files.length;
+  const forecast = createForecast(files, known);
+  const began = performance.now();
   const results = [];
   const repeated = [];
-  const running = new Set();
+  /** When each began. */
+  const running = new Map();
   const terminal = process.stdout.isTTY === true;
   const clear = () => {
     if (terminal) process.stdout.write("\r\u001b[K");
   };
+  const progress = () => {
+    const done = results.map(({ path }) => path);
+    const now = performance.now();
+    const since = [...running].map(([path, start]) => [path, (now - start) / 1000]);
+    const left = forecast.left(done, (now - began) / 1000, since);
+    return `[${Math.min(done.length, total)}/${total} files, about ${roughly(left)} left] ${[...running.keys()].join(" ")}`;
+  };
   const draw = () => {
     if (!terminal) return;
-    const names = [...running].join(" ").slice(0, Math.max(0, (process.stdout.columns ?? 80) - 12));
-    process.stdout.write(`\r\u001b[K[${results.length}/${total}] ${names}`);
+    process.stdout.write(`\r\u001b[K${progress().slice(0, (process.stdout.columns ?? 80) - 1)}`);
   };
+  const ticker = setInterval(() => {
+    if (terminal) draw();
+    else if (!quiet && running.size > 0) console.log(progress());
+  }, TELL_EVERY_MS);
+  ticker.unref();
   const sum = (count) => results.reduce((total, result) => total + count(result), 0);
   return {
     start(file) {
-      running.add(file.path);
+      running.set(file.path, performance.now());
       draw();
     },
     add(result) {
@@ -44,7 +67,15 @@ export function createReport(total, { quiet = false } = {}) {
       draw();
     },
     failed: () => results.some(hasFailed),
-    close(interrupted) {
+    /** Seconds of the files that have passed. */
+    durations: () =>
+      results.flatMap((result) =>
+        hasFailed(result) || result.passed === 0 ? [] : [[result.path, result.seconds]],
+      ),
+    /** `leftLine` tells what was not to be run. */
+    close(interrupted, leftLine) {
+      clearInterval(ticker);
+      running.clear();
       clear();
       for (const result of results) printFailures("FAILED", result);
       // Of a file that failed twice both failures are shown, since the second may be another one.
@@ -55,6 +86,7 @@ export function createReport(total, { quiet = false } = {}) {
       const passed = sum((result) => result.passed);
       const failed = sum((result) => result.failures.length);
       const skipped = sum((result) => result.skips.length);
+      if (leftLine !== undefined) console.log(`\n${leftLine}`);
       console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
     },
   };

@@ -1,0 +1,65 @@
+// What `npm test` leaves to `npm test -- --all`, so that a newcomer sees all that needs only this machine in minutes.
+import { neededProvisions } from "./provisions.mjs";
+
+/** How a run calls what needs a provision, which takes long to build or to fetch. */
+const BY_PROVISION = {
+  "control plane": "API servers",
+  "Go kubelet": "API servers",
+  "guest kernel": "guests",
+  "Go device plugin": "a device plugin in Go",
+  kubectl: "kubectl",
+};
+
+/** Files that need this machine only, and are left out for what they cost. */
+const BY_PATH = {
+  // A browser and what it depends on are 400 MiB of packages.
+  browsers: ["test/page/page.it.ts"],
+  // Each takes a guard out of the sources, and plays up to hundreds of histories or all tests of a file until one fails.
+  mutants: [
+    "test/sim/bite-eviction.test.ts",
+    "test/sim/bite.test.ts",
+    "tools/mutants/mutants.test.ts",
+  ],
+  // All kinds of packages are built twice, types included.
+  packages: ["test/packages/packages.it.ts"],
+};
+
+/** Seeds of the simulation in a run that leaves something out; the others are left, too. */
+export const FEWER_SEEDS = "30";
+export const ALL_SEEDS = "100";
+
+/** `{ run, left }`: files as `testFiles` gives them, and the number of those left for each name of what they need. */
+export function splitFiles(files) {
+  const named = files.map((file) => [file, whyLeft(file)]);
+  const left = Map.groupBy(
+    named.flatMap(([, why]) => why ?? []),
+    (why) => why,
+  );
+  return {
+    run: named.flatMap(([file, why]) => (why === undefined ? [file] : [])),
+    left: new Map([...left].map(([why, all]) => [why, all.length])),
+  };
+}
+
+function whyLeft({ path, kind }) {
+  for (const [why, paths] of Object.entries(BY_PATH)) if (paths.includes(path)) return why;
+  if (kind !== "integration") return undefined;
+  const names = neededProvisions(path);
+  return Object.keys(BY_PROVISION).flatMap((name) =>
+    names.includes(name) ? BY_PROVISION[name] : [],
+  )[0];
+}
+
+/** The line about what was left. */
+export function leftLine(left) {
+  const files = [...left].map(
+    ([why, count]) => `${why} (${count} ${count === 1 ? "file" : "files"})`,
+  );
+  const seeds = `${Number(ALL_SEEDS) - Number(FEWER_SEEDS)} more seeds`;
+  return `left for \`npm test -- --all\`: ${[...files, seeds].join(", ")}`;
+}
+
+/** All paths that are named here, for the test that looks whether they are there. */
+export const NAMED_PATHS = Object.values(BY_PATH).flat();
+/** All provisions that have a name for the line. */
+export const NAMED_PROVISIONS = Object.keys(BY_PROVISION);
