@@ -18,8 +18,10 @@ export function assembleClients({
   outside,
   scope,
   metrics,
+  node,
 }: Foundation): ApiClients {
   const cluster =
-    hooks.cluster && connectCluster(hooks.cluster, options.config, { outside, scope, metrics });
+    hooks.cluster &&
+    connectCluster(hooks.cluster, options.config, { outside, scope, metrics, node });
   return { cluster, ...clientPorts(cluster, hooks.eventApi) };
 }

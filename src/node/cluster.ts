@@ -70,6 +70,8 @@ export interface ClusterDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
+  /** The node's own object, which says how long answers about others count. */
+  readonly node: Reading<Node | undefined>;
 }
 
 /** Clients of the HTTPS port wait for the answer (webhook: 10 s for tokens). */
@@ -79,7 +81,7 @@ const REVIEW_TIMEOUT_MS = 10_000;
 export function connectCluster(
   { transport, heartbeatTransport = transport, keepFresh }: ClusterOptions,
   config: KubeletConfig,
-  { outside, scope, metrics }: ClusterDeps,
+  { outside, scope, metrics, node }: ClusterDeps,
 ): ClusterClients {
   const { clock, random } = outside;
   const log = outside.log.child("kube");
@@ -114,13 +116,11 @@ export function connectCluster(
     heartbeat,
     reviews,
     events: kubeEventApi(unlimited),
-    objects: objectsBy(config.configMapAndSecretChangeDetectionStrategy, {
-      client,
-      clock,
-      random,
-      log,
-      scope,
-    }),
+    objects: objectsBy(
+      config.configMapAndSecretChangeDetectionStrategy,
+      { client, clock, random, log, scope },
+      node,
+    ),
     tokens: new RequestedTokens({ client, clock, random, log }),
     services: followServices({ client, clock, random, log, scope }),
     runtimeClasses: followRuntimeClasses({ client, clock, random, log, scope }),
@@ -132,10 +132,20 @@ export function connectCluster(
 const POLL_MS = 60_000;
 
 /** Objects, followed as `configMapAndSecretChangeDetectionStrategy` says. */
-function objectsBy(strategy: string, deps: ObjectSourceDeps): ObjectSource {
+function objectsBy(
+  strategy: string,
+  deps: ObjectSourceDeps,
+  node: Reading<Node | undefined>,
+): ObjectSource {
   if (strategy === "Watch") return new WatchedObjects(deps);
-  const freshMs = strategy === "Cache" ? POLL_MS : 0;
+  const freshMs = strategy === "Cache" ? () => objectTtlMs(node.get()) ?? POLL_MS : () => 0;
   return new PolledObjects({ freshMs, everyMs: POLL_MS }, deps);
+}
+
+/** How long the cluster wants answers to count: the larger it is the longer. Absent when it does not say. */
+function objectTtlMs(node: Node | undefined): number | undefined {
+  const text = node?.metadata?.annotations?.["node.alpha.kubernetes.io/ttl"] ?? "";
+  return /^[+-]?\d{1,9}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
 /** API clients for subsystems; without an API server all but `eventApi` are absent. */

@@ -104,7 +104,7 @@ test("WatchedObjects stops watching what cannot change", async () => {
 
 test("PolledObjects sees a change at its next poll, and polls no more often than needed", async () => {
   const { clock, server, client, scope, secret, settled } = world();
-  const options = { freshMs: 60_000, everyMs: 60_000 };
+  const options = { freshMs: () => 60_000, everyMs: 60_000 };
   const objects = new PolledObjects(options, { client, clock, log: silentLog, scope });
   secret("YQ==");
   const seen: (string | undefined)[] = [];
@@ -122,6 +122,51 @@ test("PolledObjects sees a change at its next poll, and polls no more often than
   await clock.advance(120_000);
   assert.equal(seen.length, 2);
   assert.deepEqual((await settled(objects.get(SECRETS, PLACE, signal)))?.data, { value: "Yg==" });
+});
+
+test("PolledObjects answers whoever begins to follow an object with nothing from before", async () => {
+  const { clock, server, client, scope, secret, settled } = world();
+  let freshMs = 60_000;
+  const options = { freshMs: () => freshMs, everyMs: 60_000 };
+  const objects = new PolledObjects(options, { client, clock, log: silentLog, scope });
+  const value = async () => (await settled(objects.get(SECRETS, PLACE, signal)))?.data?.["value"];
+  const replace = (text: string) => {
+    server.objects.delete({ ...AT, name: "key" }, {});
+    secret(text);
+  };
+  secret("YQ==");
+  objects.follow(SECRETS, PLACE);
+  assert.equal(await value(), "YQ==");
+  replace("Yg==");
+  assert.equal(await value(), "YQ==", "one pod is answered from what is known");
+  objects.follow(SECRETS, PLACE);
+  assert.equal(await value(), "Yg==", "a new pod is not");
+  replace("Yw==");
+  const asked = objects.get(SECRETS, PLACE, signal);
+  objects.follow(SECRETS, PLACE);
+  replace("ZA==");
+  await settled(asked);
+  assert.equal(await value(), "ZA==", "nor by an answer to an older question");
+  freshMs = 0;
+  replace("ZQ==");
+  assert.equal(await value(), "ZQ==", "how long answers count may change");
+  freshMs = 60_000;
+  server.goDown();
+  await clock.advance(120_000);
+  assert.equal(await value(), "ZQ==", "what is known stays so while the API is away");
+  objects.follow(SECRETS, PLACE);
+  await assert.rejects(value(), (error) => isOutside(error, "unavailable"));
+});
+
+test("PolledObjects asks each time for what was absent", async () => {
+  const { clock, client, scope, secret, settled } = world();
+  const options = { freshMs: () => 60_000, everyMs: 60_000 };
+  const objects = new PolledObjects(options, { client, clock, log: silentLog, scope });
+  objects.follow(SECRETS, PLACE);
+  assert.equal(await settled(objects.get(SECRETS, PLACE, signal)), undefined);
+  secret("YQ==");
+  const found = await settled(objects.get(SECRETS, PLACE, signal));
+  assert.deepEqual(found?.data, { value: "YQ==" });
 });
 
 test("RequestedTokens asks once, again after four fifths, and keeps an old one while it is good", async () => {

@@ -9,8 +9,8 @@ import type { Resource } from "./resources.ts";
 
 /** How often objects are asked for. */
 export interface PollingOptions {
-  /** An answer counts so long; 0: each question is asked again. */
-  readonly freshMs: number;
+  /** How long an answer counts, as things are now; 0: each question is asked again. */
+  readonly freshMs: () => number;
   /** Poll interval of followed objects. */
   readonly everyMs: number;
 }
@@ -24,7 +24,7 @@ export interface PollingDeps {
 }
 
 interface Known {
-  readonly object: KubeObject | undefined;
+  readonly object: KubeObject;
   readonly at: MonotonicMs;
 }
 
@@ -33,12 +33,15 @@ const MAX_KNOWN = 10_000;
 
 /**
  * Objects without watches (`configMapAndSecretChangeDetectionStrategy` Cache and Get): changes are seen
- * when it is looked the next time.
+ * when it is looked the next time. Who begins to follow an object is answered by nothing older than that, and an absent
+ * object is asked for each time (pkg/kubelet/util/manager cache_based_manager.go).
  */
 export class PolledObjects implements ObjectSource {
   readonly #options: PollingOptions;
   readonly #deps: PollingDeps;
   readonly #known = new Map<string, Known>();
+  /** How often followers of an object have begun; an answer to a question from before that is not kept. */
+  #begun = 0;
 
   constructor(options: PollingOptions, deps: PollingDeps) {
     this.#options = options;
@@ -51,6 +54,8 @@ export class PolledObjects implements ObjectSource {
     onChange?: (object: T | undefined) => void,
   ): () => void {
     const stop = new AbortController();
+    this.#begun += 1;
+    this.#known.delete(keyOf(kind, place));
     if (onChange) {
       this.#deps.scope.spawn(`object of ${kind.plural}`, "restart", async (leave) => {
         const onLeave = () => stop.abort(leave.reason);
@@ -70,18 +75,29 @@ export class PolledObjects implements ObjectSource {
     place: NamedPlace,
     signal: AbortSignal,
   ): Promise<T | undefined> {
-    const key = `${kind.group}/${kind.plural}/${place.namespace}/${place.name}`;
+    const key = keyOf(kind, place);
     const now = this.#deps.clock.monotonic();
+    const freshMs = this.#options.freshMs();
     const known = this.#known.get(key);
-    if (known && now - known.at < this.#options.freshMs) return known.object as T | undefined;
-    const object = await this.#ask(kind, place, signal);
-    if (this.#options.freshMs > 0) {
-      this.#known.delete(key);
-      this.#known.set(key, { object, at: now });
-      const [oldest] = this.#known.keys();
-      if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    if (known && now - known.at < freshMs) return known.object as T;
+    const begun = this.#begun;
+    try {
+      const object = await this.#ask(kind, place, signal);
+      if (begun === this.#begun) this.#keep(key, object, now);
+      return object;
+    } catch (error) {
+      const isAway = freshMs > 0 && error instanceof OutsideError && error.retryable;
+      if (known === undefined || !isAway) throw error;
+      return known.object as T;
     }
-    return object;
+  }
+
+  #keep(key: string, object: KubeObject | undefined, at: MonotonicMs): void {
+    this.#known.delete(key);
+    if (object === undefined) return;
+    this.#known.set(key, { object, at });
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 
   async list<T extends KubeObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
@@ -122,6 +138,10 @@ export class PolledObjects implements ObjectSource {
       await clock.sleep(this.#options.everyMs, signal).catch(() => {});
     }
   }
+}
+
+function keyOf({ group, plural }: Resource<unknown>, { namespace, name }: NamedPlace): string {
+  return `${group}/${plural}/${namespace}/${name}`;
 }
 
 interface PollTarget<T> {
