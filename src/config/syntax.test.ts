@@ -75,8 +75,10 @@ test("eviction amounts are quantities or shares", () => {
   };
   assert.equal(share("10%"), 0.1);
   assert.equal(share("5.5%"), 0.055);
+  assert.equal(share("1e3%"), 10);
+  assert.equal(share("+.5%%"), 0.005);
   assert.equal(share("100Mi"), undefined);
-  for (const text of ["%", "x%", "1e3%", " 5%", "0x1%"]) {
+  for (const text of ["%", "x%", "1e40%", " 5%", "0x1%", "NaN%"]) {
     assert.deepEqual(readEvictionAmount(text), { ok: false, error: "invalid percentage" }, text);
   }
   assert.ok(isEvictionSignal("pid.available") && !isEvictionSignal("toString"));

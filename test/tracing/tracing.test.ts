@@ -96,6 +96,13 @@ async function startCollector() {
   const port = await listenOn(relay);
   return {
     endpoint: `127.0.0.1:${port}`,
+    /** Every way to write where it is. */
+    endpoints: [
+      `127.0.0.1:${port}`,
+      `dns:///127.0.0.1:${port}`,
+      `dns://10.0.0.7/127.0.0.1:${port}`,
+      `unix://${path}`,
+    ],
     spans,
     [Symbol.asyncDispose]: async () => {
       relay.close();
@@ -136,6 +143,19 @@ test("spans arrive with their parents, attributes and failures", async () => {
   assert.deepEqual([sync.failed, pull.failed, pull.kind], [false, true, 3]);
   assert.equal(sync.attributes["k8s.pod.name"], "web");
   assert.equal(headers["traceparent"], `00-${pull.traceId}-${pull.spanId}-01`);
+});
+
+test("spans arrive by every kind of endpoint", async () => {
+  await using collector = await startCollector();
+  for (const endpoint of collector.endpoints) {
+    collector.spans.length = 0;
+    const tracer = await open({ endpoint, samplingRatePerMillion: 1_000_000 });
+    await tracer.run("syncPod", {}, async () => {});
+    await tracer.close();
+    assert.equal(collector.spans.length, 1, endpoint);
+  }
+  const unset = await open({ endpoint: "", samplingRatePerMillion: 0 });
+  await unset.close();
 });
 
 const CALLER = "0af7651916cd43dd8448eb211c80319c";

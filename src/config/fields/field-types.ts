@@ -16,7 +16,8 @@ export type FieldType =
 /** A member of an object inside a list. */
 export interface Member {
   readonly type: FieldType;
-  readonly required: boolean;
+  /** Its value when it is not written, as for Go fields that are no pointers; `undefined`: it stays absent. */
+  readonly zero: JsonValue | undefined;
 }
 
 /**
@@ -95,7 +96,7 @@ export const durationOrZero = (fallback: string): Shape =>
 
 /** A duration that may also be written as a number of nanoseconds. */
 export const durationOrNanoseconds = (fallback: string): Shape =>
-  shape({ kind: "duration", nanoseconds: true }, fallback, false);
+  shape({ kind: "duration", nanoseconds: true }, fallback, true);
 
 /** A list; what is not written is `fallback`. */
 export const list = (of: FieldType, fallback: readonly JsonValue[] = []): Shape =>
@@ -119,16 +120,16 @@ export const INT64: FieldType = { kind: "integer", bits: 64 };
 /** A Kubernetes quantity such as `10Mi`. */
 export const QUANTITY: FieldType = { kind: "quantity" };
 
-/** A member that must be there. */
-export const requiredMember = (type: FieldType): Member => ({ type, required: true });
+/** A member that is `zero` when it is not written. */
+export const orElse = (type: FieldType, zero: JsonValue): Member => ({ type, zero });
 /** A member that may be left out. */
-export const may = (type: FieldType): Member => ({ type, required: false });
+export const may = (type: FieldType): Member => ({ type, zero: undefined });
 
 /** Members of a taint in `registerWithTaints`. */
 export const TAINT_MEMBERS = {
-  key: requiredMember(STRING),
+  key: orElse(STRING, ""),
   value: may(STRING),
-  effect: requiredMember(STRING),
+  effect: orElse(STRING, ""),
   timeAdded: may(STRING),
 } as const;
 

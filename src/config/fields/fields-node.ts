@@ -12,9 +12,9 @@ import {
   list,
   longIntegerNotZero,
   map,
+  orElse,
   planned,
   QUANTITY,
-  requiredMember,
   STRING,
   TAINT_MEMBERS,
   text,
@@ -29,6 +29,7 @@ export const NODE_FIELDS = [
     "registerWithTaints",
     list({ kind: "object", members: TAINT_MEMBERS }),
     "Taints the node is registered with.",
+    "key, value and effect as in Kubernetes, the last two may be left out; no timeAdded",
   ),
   active("providerID", text(""), "Unique ID of the machine at its cloud provider."),
   active("nodeStatusUpdateFrequency", duration("10s"), "How often the node's status is computed."),
@@ -103,9 +104,14 @@ export const NODE_FIELDS = [
     "cpuManagerPolicy",
     text("none"),
     "Policy for assigning CPUs to containers.",
-    "none or static",
+    "none or static; static needs reserved CPUs",
   ),
-  planned("cpuManagerPolicyOptions", map(STRING), "Options of the CPU policy."),
+  planned(
+    "cpuManagerPolicyOptions",
+    map(STRING),
+    "Options of the CPU policy.",
+    "known options to true or false, only with the policy static",
+  ),
   planned("cpuManagerReconcilePeriod", duration("10s"), "How often CPU assignments are checked."),
   planned(
     "draManagerReconcilePeriod",
@@ -117,15 +123,15 @@ export const NODE_FIELDS = [
     "memoryManagerPolicy",
     text("None"),
     "Policy for assigning memory of NUMA nodes.",
-    "None or Static",
+    "None or Static; Static needs reservedMemory that adds up to the reservations",
   ),
   planned(
     "reservedMemory",
     list({
       kind: "object",
       members: {
-        numaNode: requiredMember(INT32),
-        limits: requiredMember({ kind: "map", of: QUANTITY }),
+        numaNode: orElse(INT32, 0),
+        limits: orElse({ kind: "map", of: QUANTITY }, {}),
       },
     }),
     "Memory reserved on each NUMA node.",
@@ -143,7 +149,12 @@ export const NODE_FIELDS = [
     "What is aligned: containers or whole pods.",
     "container or pod",
   ),
-  planned("topologyManagerPolicyOptions", map(STRING), "Options of the topology policy."),
+  planned(
+    "topologyManagerPolicyOptions",
+    map(STRING),
+    "Options of the topology policy.",
+    "prefer-closest-numa-nodes to true or false, max-allowable-numa-nodes to 8 or more",
+  ),
   active(
     "evictionHard",
     map(STRING, {
@@ -160,7 +171,7 @@ export const NODE_FIELDS = [
     "evictionSoft",
     map(STRING),
     "Thresholds at which pods are evicted after a grace period.",
-    "eviction signal to quantity or percentage, each with a grace period",
+    "eviction signal to quantity or percentage, each with a grace period unless it is 0% or 100%",
   ),
   active(
     "evictionSoftGracePeriod",
@@ -212,8 +223,8 @@ export const NODE_FIELDS = [
     list({
       kind: "object",
       members: {
-        priority: requiredMember(INT32),
-        shutdownGracePeriodSeconds: requiredMember(INT64),
+        priority: orElse(INT32, 0),
+        shutdownGracePeriodSeconds: orElse(INT64, 0),
       },
     }),
     "Time for pods to stop when the node shuts down, by pod priority.",

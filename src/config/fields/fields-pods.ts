@@ -37,6 +37,7 @@ export const POD_FIELDS = [
     "syncFrequency",
     duration("1m0s"),
     "Maximum time between two syncs of a pod, which varies by up to half of it; changes trigger a sync at once.",
+    "more than 0s",
   ),
   active(
     "podLogsDir",
@@ -156,7 +157,12 @@ export const POD_FIELDS = [
     "Disk usage at which image garbage collection stops.",
     "0 to 100, less than imageGCHighThresholdPercent",
   ),
-  active("containerLogMaxSize", text("10Mi"), "Size at which a container log is rotated."),
+  active(
+    "containerLogMaxSize",
+    text("10Mi"),
+    "Size at which a container log is rotated; a negative one disables rotation.",
+    "a quantity of whole bytes",
+  ),
   active("containerLogMaxFiles", integer(5), "Log files kept per container.", "2 or more"),
   active("containerLogMaxWorkers", integer(1), "Logs rotated at the same time.", "1 or more"),
   active(
@@ -176,7 +182,12 @@ export const POD_FIELDS = [
     boolean(false),
     "RuntimeDefault for containers without a seccomp profile.",
   ),
-  active("allowedUnsafeSysctls", list(STRING), "Unsafe sysctls that pods may set."),
+  active(
+    "allowedUnsafeSysctls",
+    list(STRING),
+    "Unsafe sysctls that pods may set.",
+    "names, or beginnings that end in *, of kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.*",
+  ),
   active(
     "userNamespaces.idsPerPod",
     longInteger(65536),

@@ -10,9 +10,9 @@ import {
   integerNotZero,
   list,
   optional,
+  orElse,
   planned,
   quantity,
-  requiredMember,
   STRING,
   text,
 } from "./field-types.ts";
@@ -44,6 +44,7 @@ export const SERVING_FIELDS = [
     "tlsCurvePreferences",
     list(INT32),
     "Key exchange mechanisms, as numbers of the TLS registry; empty takes the default.",
+    "23, 24, 25, 29, 4587, 4588 or 4589, each once",
   ),
   active(
     "tlsMinVersion",
@@ -122,7 +123,7 @@ export const SERVING_FIELDS = [
     "healthzBindAddress",
     text("127.0.0.1"),
     "Address the health port listens on.",
-    "an IP address",
+    "an IP address or host name",
   ),
   active(
     "streamingConnectionIdleTimeout",
@@ -134,13 +135,14 @@ export const SERVING_FIELDS = [
     "logging.flushFrequency",
     durationOrNanoseconds("5s"),
     "How often buffered log lines are written; text, or a number of nanoseconds.",
+    "more than 0s",
   ),
   active("logging.verbosity", integer(0), "Log verbosity; 0 logs the least.", "0 to 2147483647"),
   active(
     "logging.vmodule",
     list({
       kind: "object",
-      members: { filePattern: requiredMember(STRING), verbosity: requiredMember(INT32) },
+      members: { filePattern: orElse(STRING, ""), verbosity: orElse(INT32, 0) },
     }),
     "Log verbosity of single loggers, by the name that stands before the message; text format only.",
   ),
@@ -178,6 +180,7 @@ export const SERVING_FIELDS = [
     "tracing.endpoint",
     optional(text("")),
     "OTLP collector that spans are sent to; 4317 on the local host when absent.",
+    "host:port, dns:///host:port or unix:///path",
   ),
   active(
     "tracing.samplingRatePerMillion",

@@ -149,20 +149,12 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
     '/c.yaml:3: unknown field "registerWithTaints[0].efect" (did you mean effect?)',
   ],
   [
-    "registerWithTaints: [{key: a}]",
-    "/c.yaml:3: registerWithTaints[0].effect: Required value: every entry needs effect",
-  ],
-  [
     "registerWithTaints: [a=b:NoSchedule]",
     '/c.yaml:3: registerWithTaints[0]: Invalid value: "a=b:NoSchedule": expected a mapping, got a string',
   ],
   [
     "reservedMemory: [{numaNode: 0, limits: {memory: [1]}}]",
     "/c.yaml:3: reservedMemory[0].limits[memory]: Invalid value: [1]: expected a quantity such as 10Mi, got a list",
-  ],
-  [
-    "shutdownGracePeriodByPodPriority: [{priority: 1}]",
-    "/c.yaml:3: shutdownGracePeriodByPodPriority[0].shutdownGracePeriodSeconds: Required value: every entry needs shutdownGracePeriodSeconds",
   ],
   [
     "port: 1\nport: 2",
@@ -240,6 +232,39 @@ const RIGHT: readonly (readonly [body: string, fields: unknown])[] = [
   [
     "registerWithTaints: [{key: a, value: null, effect: NoExecute}]",
     { registerWithTaints: [{ key: "a", effect: "NoExecute" }] },
+  ],
+  [
+    "registerWithTaints: [{key: a}, {}]",
+    {
+      registerWithTaints: [
+        { key: "a", effect: "" },
+        { key: "", effect: "" },
+      ],
+    },
+  ],
+  [
+    "shutdownGracePeriodByPodPriority: [{priority: 10}, {shutdownGracePeriodSeconds: 5}, {}]",
+    {
+      shutdownGracePeriodByPodPriority: [
+        { priority: 10, shutdownGracePeriodSeconds: 0 },
+        { priority: 0, shutdownGracePeriodSeconds: 5 },
+        { priority: 0, shutdownGracePeriodSeconds: 0 },
+      ],
+    },
+  ],
+  [
+    "reservedMemory: [{limits: {memory: 1Gi}}, {numaNode: 1}, {numaNode: null, limits: null}]",
+    {
+      reservedMemory: [
+        { numaNode: 0, limits: { memory: "1Gi" } },
+        { numaNode: 1, limits: {} },
+        { numaNode: 0, limits: {} },
+      ],
+    },
+  ],
+  [
+    "logging: {vmodule: [{filePattern: pods}]}",
+    { logging: { vmodule: [{ filePattern: "pods", verbosity: 0 }] } },
   ],
   ["staticPodURLHeader: {Accept: [a, b]}", { staticPodURLHeader: { Accept: ["a", "b"] } }],
 ];

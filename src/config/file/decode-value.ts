@@ -14,11 +14,11 @@ import type { FieldType, Member } from "../fields/field-types.ts";
 import {
   type ConfigProblem,
   invalidValue,
-  requiredValue,
   tooManyValues,
   typeInvalid,
   unknownField,
 } from "../problem.ts";
+import type { JsonObject } from "../tree.ts";
 
 /** Takes the problems that decoding finds. */
 export type Report = (problem: ConfigProblem) => void;
@@ -202,23 +202,26 @@ function decodeObject(
 ): { readonly [name: string]: JsonValue } | undefined {
   if (!isTree(value)) return wrong({ path, report }, value, "a mapping");
   const decoded: [string, JsonValue][] = [];
+  let isWrong = false;
   for (const [name, entry] of Object.entries(value)) {
     const member = Object.hasOwn(members, name) ? members[name] : undefined;
     if (member === undefined) {
       report(unknownField(`${path}.${name}`, didYouMean(name, Object.keys(members))));
     } else if (entry !== null) {
       const good = decodeValue(member.type, entry, `${path}.${name}`, report);
-      if (good !== undefined) decoded.push([name, good]);
+      if (good === undefined) isWrong = true;
+      else decoded.push([name, good]);
     }
   }
-  const good = Object.fromEntries(decoded);
-  const needed = Object.keys(members).filter((name) => members[name]?.required);
-  for (const name of needed) {
-    if (Object.hasOwn(value, name) && value[name] !== null) continue;
-    report(requiredValue(`${path}.${name}`, `every entry needs ${name}`));
-  }
-  // An entry that lacks what it needs is left out: what judges entries further may count on it.
-  return needed.every((name) => Object.hasOwn(good, name)) ? good : undefined;
+  // What is wrong is left out as a whole: one fault is reported once.
+  if (isWrong) return undefined;
+  return { ...zeroMembers(members), ...Object.fromEntries(decoded) };
+}
+
+/** The members that have a value without being written. */
+function zeroMembers(members: { readonly [name: string]: Member }): JsonObject {
+  const zeros = Object.entries(members).map(([name, { zero }]) => [name, zero] as const);
+  return Object.fromEntries(zeros.filter(([, zero]) => zero !== undefined)) as JsonObject;
 }
 
 function refuseMany(path: string, count: number, report: Report): undefined {

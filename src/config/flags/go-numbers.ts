@@ -48,6 +48,30 @@ export function parseInteger(text: string, form: IntegerForm): GoValue<number> {
   return { ok: true, value: Number(value) };
 }
 
+const FLOAT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/** Decimal numbers that `ParseFloat` of 32 bits reads, not rounded to these. Source: https://pkg.go.dev/strconv#ParseFloat. */
+export function parseFloat32(text: string): GoValue<number> {
+  const fail = (why: string): GoValue<number> => ({
+    ok: false,
+    error: `strconv.ParseFloat: parsing ${quoted(text.slice(0, MAX_TEXT))}: ${why}`,
+  });
+  if (text.length > MAX_TEXT || !FLOAT.test(text)) return fail("invalid syntax");
+  const value = Number(text);
+  return Number.isFinite(Math.fround(value)) ? { ok: true, value } : fail("value out of range");
+}
+
+/** Whole numbers as `Atoi` reads them: decimal digits with a sign. Source: https://pkg.go.dev/strconv#Atoi. */
+export function parseDecimal(text: string): GoValue<number> {
+  const fail = (why: string): GoValue<number> => ({
+    ok: false,
+    error: `strconv.Atoi: parsing ${quoted(text.slice(0, MAX_TEXT))}: ${why}`,
+  });
+  if (!/^[+-]?\d+$/.test(text)) return fail("invalid syntax");
+  const value = text.length > MAX_TEXT ? Number.POSITIVE_INFINITY : Number(text);
+  return Math.abs(value) < 2 ** 63 ? { ok: true, value } : fail("value out of range");
+}
+
 function decimal(text: string): bigint | undefined {
   return /^\d+$/.test(text) ? BigInt(text) : undefined;
 }

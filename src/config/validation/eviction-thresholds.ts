@@ -1,5 +1,6 @@
 // pure
 import { type Quantity, readQuantity } from "../../api/text/quantity.ts";
+import { parseFloat32 } from "../flags/go-numbers.ts";
 
 /** Eviction signals. Source: pkg/kubelet/eviction/api. */
 export const EVICTION_SIGNALS = [
@@ -22,6 +23,9 @@ export function isEvictionSignal(name: string): name is EvictionSignal {
   return EVICTION_SIGNALS.some((signal) => signal === name);
 }
 
+/** Percentages that switch a threshold off; spelled in another way they are thresholds that are never met. */
+export const DISABLED_SHARES: readonly string[] = ["0%", "100%"];
+
 /** The amount behind a signal: a quantity, or a share of the capacity between 0 and 1. */
 export type EvictionAmount =
   | { readonly kind: "quantity"; readonly quantity: Quantity }
@@ -35,11 +39,9 @@ export type EvictionAmountReading =
 /** Reads `100Mi` or `10%` as an amount; does not judge whether it makes sense as a threshold. */
 export function readEvictionAmount(text: string): EvictionAmountReading {
   if (text.endsWith("%")) {
-    const digits = text.slice(0, -1);
-    if (!/^[+-]?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})$/.test(digits)) {
-      return { ok: false, error: "invalid percentage" };
-    }
-    return { ok: true, amount: { kind: "share", share: Number(digits) / 100 } };
+    const percent = parseFloat32(text.replace(/%+$/, ""));
+    if (!percent.ok) return { ok: false, error: "invalid percentage" };
+    return { ok: true, amount: { kind: "share", share: percent.value / 100 } };
   }
   const reading = readQuantity(text);
   if (reading.kind === "fault") return { ok: false, error: reading.message };

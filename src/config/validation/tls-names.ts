@@ -8,6 +8,17 @@ export const TLS_VERSIONS: readonly string[] = [
   "VersionTLS13",
 ];
 
+/** Key exchange mechanisms that Go knows, by their number in the TLS registry, as OpenSSL names them. */
+export const KEY_EXCHANGES: Readonly<Record<number, string>> = {
+  23: "P-256",
+  24: "P-384",
+  25: "P-521",
+  29: "X25519",
+  4587: "SecP256r1MLKEM768",
+  4588: "X25519MLKEM768",
+  4589: "SecP384r1MLKEM1024",
+};
+
 /** Suites in good standing. Source: https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/. */
 export const PREFERRED_CIPHER_SUITES: readonly string[] = [
   "TLS_AES_128_GCM_SHA256",

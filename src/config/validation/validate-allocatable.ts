@@ -114,11 +114,5 @@ export function validateShutdown(config: KubeletConfig, gates: FeatureGates): Co
       "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time";
     problems.push(forbiddenField(path, why, "keep one of them"));
   }
-  byPriority.forEach((entry, i) => {
-    const seconds = entry.shutdownGracePeriodSeconds;
-    if (seconds >= 0) return;
-    const at = `${path}[${i}].shutdownGracePeriodSeconds`;
-    problems.push(invalidValue(at, seconds, "must not be a negative number"));
-  });
   return problems;
 }

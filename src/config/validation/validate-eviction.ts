@@ -3,7 +3,12 @@ import { didYouMean } from "../../api/text/nearest.ts";
 import { parseDuration } from "../duration.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
 import { type ConfigProblem, invalidValue, requiredValue } from "../problem.ts";
-import { EVICTION_SIGNALS, isEvictionSignal, readEvictionAmount } from "./eviction-thresholds.ts";
+import {
+  DISABLED_SHARES,
+  EVICTION_SIGNALS,
+  isEvictionSignal,
+  readEvictionAmount,
+} from "./eviction-thresholds.ts";
 
 /**
  * Rules about eviction. The Go kubelet finds these at start-up instead of validation; either way it does
@@ -45,7 +50,9 @@ function thresholdFault(signal: string, value: string): string {
   const { amount } = reading;
   if (amount.kind === "share") {
     if (amount.share < 0) return `eviction percentage threshold ${signal} must be >= 0%`;
-    if (amount.share > 1) return `eviction percentage threshold ${signal} must be <= 100%`;
+    // The Go kubelet counts with 32 bits.
+    if (Math.fround(amount.share) > 1)
+      return `eviction percentage threshold ${signal} must be <= 100%`;
     return "";
   }
   return amount.quantity.mantissa > 0n ? "" : `eviction threshold ${signal} must be positive`;
@@ -62,8 +69,8 @@ function gracePeriods(soft: TextMap, periods: TextMap): ConfigProblem[] {
       problems.push(invalidValue(path, value, "must be a positive value"));
     }
   }
-  for (const signal of Object.keys(soft)) {
-    if (Object.hasOwn(periods, signal)) continue;
+  for (const [signal, value] of Object.entries(soft)) {
+    if (Object.hasOwn(periods, signal) || DISABLED_SHARES.includes(value)) continue;
     const why = `grace period must be specified for the soft eviction threshold ${signal}`;
     const fix = `e.g. evictionSoftGracePeriod: {${signal}: 1m30s}`;
     problems.push(requiredValue(`evictionSoftGracePeriod[${signal}]`, why, fix));
@@ -78,12 +85,13 @@ function reclaims(map: TextMap): ConfigProblem[] {
     if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
     const reading = readEvictionAmount(value);
     if (!reading.ok) problems.push(invalidValue(path, value, reading.error, "e.g. 500Mi or 5%"));
-    else if (
-      reading.amount.kind === "share"
-        ? reading.amount.share <= 0
-        : reading.amount.quantity.mantissa < 0n
-    ) {
-      problems.push(invalidValue(path, value, `negative eviction minimum reclaim for ${signal}`));
+    else if (reading.amount.kind === "share" && reading.amount.share <= 0) {
+      const rule = `eviction percentage minimum reclaim ${signal} must be positive`;
+      problems.push(invalidValue(path, value, rule));
+    } else if (reading.amount.kind === "quantity" && reading.amount.quantity.mantissa < 0n) {
+      problems.push(
+        invalidValue(path, value, `negative eviction minimum reclaim specified for ${signal}`),
+      );
     }
   }
   return problems;

@@ -5,6 +5,7 @@ import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
 import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
 import { formatDuration } from "../duration.ts";
+import { parseDecimal } from "../flags/go-numbers.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
 import {
@@ -18,19 +19,6 @@ import { parseCpuList } from "./cpu-list.ts";
 
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-const CPU_POLICIES = ["none", "static"];
-const CPU_OPTIONS = [
-  "full-pcpus-only",
-  "distribute-cpus-across-numa",
-  "distribute-cpus-across-cores",
-  "align-by-socket",
-  "strict-cpu-reservation",
-  "prefer-align-cpus-by-uncorecache",
-];
-const MEMORY_POLICIES = ["None", "Static"];
-const TOPOLOGY_POLICIES = ["none", "best-effort", "restricted", "single-numa-node"];
-const TOPOLOGY_SCOPES = ["container", "pod"];
-const TOPOLOGY_OPTIONS = ["prefer-closest-numa-nodes", "max-allowable-numa-nodes"];
 const MEMORY_RESERVATION_POLICIES = ["None", "TieredReservation"];
 const CGROUP_DRIVERS = ["cgroupfs", "systemd"];
 const DEFAULT_CFS_PERIOD_MS = 100;
@@ -46,7 +34,6 @@ export function validateNode(config: KubeletConfig, gates: FeatureGates): Config
     ...validateQosReserved(config.qosReserved),
     ...validateReservedCpus(config),
     ...validateReservedMemory(config),
-    ...validateManagers(config),
     ...validateMemory(config, gates),
   ];
 }
@@ -91,7 +78,7 @@ function validateTaints(config: KubeletConfig): ConfigProblem[] {
     for (const fault of labelValueFaults(taint.value ?? "")) {
       problems.push(invalidValue(`${path}.value`, taint.value, fault));
     }
-    if (!TAINT_EFFECTS.includes(taint.effect)) {
+    if (taint.effect !== "" && !TAINT_EFFECTS.includes(taint.effect)) {
       problems.push(unsupportedValue(`${path}.effect`, taint.effect, TAINT_EFFECTS));
     }
     if (taint.timeAdded !== undefined) {
@@ -128,14 +115,20 @@ function validateQosReserved(map: TextMap): ConfigProblem[] {
       const rule = `cannot reserve ${quoted(name)} resource`;
       problems.push(invalidValue(path, name, rule, "only memory can be reserved"));
     }
-    const percent = /^(\d{1,9})%$/.exec(value)?.[1];
-    if (percent === undefined) {
-      problems.push(invalidValue(path, value, "percentage expected", "e.g. 50%"));
-    } else if (Number(percent) > 100) {
-      problems.push(invalidValue(path, value, "percentage must be between 0 and 100"));
-    }
+    const fault = readPercentage(value);
+    if (typeof fault === "string") problems.push(invalidValue(path, value, fault));
   }
   return problems;
+}
+
+/** A share of 100 as `qosReserved` takes it, or why it is none. */
+export function readPercentage(text: string): number | string {
+  if (!text.endsWith("%")) return "percentage expected, such as 50%";
+  const parsed = parseDecimal(text.replace(/%+$/, ""));
+  if (!parsed.ok) return "percentage expected, such as 50%";
+  return parsed.value >= 0 && parsed.value <= 100
+    ? parsed.value
+    : "percentage must be between 0 and 100";
 }
 
 function validateReservedCpus(config: KubeletConfig): ConfigProblem[] {
@@ -159,12 +152,9 @@ function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
   const seen = new Set<string>();
   config.reservedMemory.forEach(({ numaNode, limits }, i) => {
     const path = `reservedMemory[${i}]`;
-    if (numaNode < 0) {
-      problems.push(invalidValue(`${path}.numaNode`, numaNode, "must not be a negative number"));
-    }
-    for (const [name, value] of Object.entries(limits ?? {})) {
+    for (const [name, value] of Object.entries(limits)) {
       const at = `${path}.limits[${name}]`;
-      if (name !== "memory" && !/^hugepages-./.test(name)) {
+      if (name !== "memory" && !name.startsWith("hugepages-")) {
         const rule = `the limit type ${quoted(name)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;
         problems.push(invalidValue(at, name, rule));
       }
@@ -181,31 +171,6 @@ function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
       seen.add(key);
     }
   });
-  return problems;
-}
-
-function validateManagers(config: KubeletConfig): ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  const choices = [
-    ["cpuManagerPolicy", config.cpuManagerPolicy, CPU_POLICIES],
-    ["memoryManagerPolicy", config.memoryManagerPolicy, MEMORY_POLICIES],
-    ["topologyManagerPolicy", config.topologyManagerPolicy, TOPOLOGY_POLICIES],
-    ["topologyManagerScope", config.topologyManagerScope, TOPOLOGY_SCOPES],
-  ] as const;
-  for (const [path, value, supported] of choices) {
-    if (!supported.includes(value)) problems.push(unsupportedValue(path, value, supported));
-  }
-  const options = [
-    ["cpuManagerPolicyOptions", config.cpuManagerPolicyOptions, CPU_OPTIONS],
-    ["topologyManagerPolicyOptions", config.topologyManagerPolicyOptions, TOPOLOGY_OPTIONS],
-  ] as const;
-  for (const [path, map, known] of options) {
-    for (const name of Object.keys(map)) {
-      if (known.includes(name)) continue;
-      const fix = didYouMean(name, known) || `the options are ${known.join(", ")}`;
-      problems.push(invalidValue(`${path}[${name}]`, name, `unknown option ${quoted(name)}`, fix));
-    }
-  }
   return problems;
 }
 

@@ -1,6 +1,13 @@
 // pure
 import { quoted } from "../../api/decode/field-problem.ts";
-import { readQuantity } from "../../api/text/quantity.ts";
+import { parseImageReference } from "../../api/text/image-reference.ts";
+import {
+  compareQuantities,
+  type Quantity,
+  quantityFromCount,
+  quantityValue,
+  readQuantity,
+} from "../../api/text/quantity.ts";
 import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
@@ -60,10 +67,14 @@ function validateRuntime(config: KubeletConfig, gates: FeatureGates): ConfigProb
     const why = "Runonce mode has been deprecated and should not be set";
     problems.push(forbiddenField("runOnce", why, "remove it"));
   }
+  if (config.syncFrequency <= 0) {
+    const written = formatDuration(config.syncFrequency);
+    problems.push(invalidValue("syncFrequency", written, "must be greater than zero"));
+  }
   const period = config.crashLoopBackOff.maxContainerRestartPeriod;
   const path = "crashLoopBackOff.maxContainerRestartPeriod";
   if (gates.isEnabled("KubeletCrashLoopBackOffMax")) {
-    if (period !== undefined && (period < MIN_RESTART_MS || period > MAX_RESTART_MS)) {
+    if (period !== undefined && !isRestartPeriod(period)) {
       problems.push(invalidValue(path, formatDuration(period), "must be set between 1s and 300s"));
     }
   } else if (period !== undefined) {
@@ -79,6 +90,11 @@ function validateRuntime(config: KubeletConfig, gates: FeatureGates): ConfigProb
     problems.push(unsupportedValue(field, strategy, DETECTION_STRATEGIES));
   }
   return problems;
+}
+
+/** The Go kubelet compares whole milliseconds. */
+function isRestartPeriod(period: number): boolean {
+  return period >= MIN_RESTART_MS && Math.trunc(period) <= MAX_RESTART_MS;
 }
 
 function validateImages(config: KubeletConfig): ConfigProblem[] {
@@ -142,14 +158,15 @@ function validatePullCredentials(config: KubeletConfig, gates: FeatureGates): Co
 function imagePatternFault(pattern: string): string {
   if (pattern === "") return "image pattern must not be empty";
   if (pattern.trim() !== pattern) return "image pattern must not start or end with white space";
-  if (pattern.includes("@")) return "image pattern must not have a digest";
-  const image = pattern.endsWith("/*") ? pattern.slice(0, -2) : pattern;
+  const isWildcard = pattern.endsWith("/*");
+  const image = isWildcard ? pattern.slice(0, -2) : pattern;
   if (image === "" || image.includes("*")) {
     return "a wildcard is only allowed as the whole last segment, after a registry: registry/path/*";
   }
-  const last = image.split("/").at(-1) ?? "";
-  if (image.includes("/") && last.includes(":")) return "image pattern must not have a tag";
-  return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(image) ? "" : "image pattern is not an image name";
+  if (isWildcard) return "";
+  if (image.includes("@")) return "image pattern must not have a digest";
+  if ((image.split("/").at(-1) ?? "").includes(":")) return "image pattern must not have a tag";
+  return parseImageReference(image) === undefined ? "image pattern is not an image name" : "";
 }
 
 function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
@@ -157,6 +174,9 @@ function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
   const size = readQuantity(config.containerLogMaxSize);
   if (size.kind === "fault") {
     problems.push(invalidValue("containerLogMaxSize", config.containerLogMaxSize, size.message));
+  } else if (!isWhole(size.quantity)) {
+    const rule = "must be a whole number of bytes that fits into 64 bits";
+    problems.push(invalidValue("containerLogMaxSize", config.containerLogMaxSize, rule));
   }
   if (config.containerLogMonitorInterval < MIN_MONITOR_MS) {
     const rule = "must be a positive time duration greater than or equal to 3s";
@@ -175,6 +195,12 @@ function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
     problems.push(invalidValue("podLogsDir", podLogsDir, "must contain ASCII characters only"));
   }
   return problems;
+}
+
+function isWhole(quantity: Quantity): boolean {
+  const value = quantityValue(quantity);
+  const isExact = compareQuantities(quantityFromCount(value), quantity) === 0;
+  return isExact && value >= -(2n ** 63n) && value < 2n ** 63n;
 }
 
 function isAscii(text: string): boolean {
@@ -202,7 +228,12 @@ function validateInside(config: KubeletConfig): ConfigProblem[] {
   return problems;
 }
 
-const NAMESPACED_SYSCTLS = ["kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.", "net."];
+/** Settings of a pod's own IPC namespace. Source: component-helpers/node/util/sysctl of Kubernetes 1.36. */
+const IPC_SYSCTLS = [
+  ...["kernel.sem", "kernel.shm", "kernel.shmall", "kernel.shmmax", "kernel.shmmni"],
+  ...["kernel.shm_rmid_forced", "kernel.msg", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni"],
+];
+const SYSCTL_PREFIXES = ["net.", "fs.mqueue."];
 const SYSCTL =
   /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|\*|[a-z0-9][-_a-z0-9]*\*)$/;
 const MAX_SYSCTL = 253;
@@ -217,10 +248,11 @@ function validateSysctls(config: KubeletConfig): ConfigProblem[] {
       );
       return;
     }
-    const dotted = pattern.replaceAll("/", ".");
-    const known = NAMESPACED_SYSCTLS.some((prefix) => dotted.startsWith(prefix));
-    if (known) return;
-    const fix = `only ${NAMESPACED_SYSCTLS.join(", ")} belong to a pod`;
+    // What stands before the first `*` has to be a name or to begin like one; kernel.shm and kernel.msg are no names.
+    const [known = ""] = pattern.replaceAll("/", ".").split("*", 1);
+    if (IPC_SYSCTLS.includes(known)) return;
+    if (SYSCTL_PREFIXES.some((prefix) => known.startsWith(prefix))) return;
+    const fix = "only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* belong to a pod";
     problems.push(invalidValue(path, pattern, "the sysctl is not known to be namespaced", fix));
   });
   return problems;

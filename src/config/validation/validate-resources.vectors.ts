@@ -8,7 +8,7 @@ export const PLACES: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "healthzBindAddress: 127.0.0.256",
-    'healthzBindAddress: Invalid value: "127.0.0.256": must be a valid IP address (use 0.0.0.0 or :: for all interfaces)',
+    'healthzBindAddress: Invalid value: "127.0.0.256": must be a valid IP address or host name (use 0.0.0.0 or :: for all interfaces)',
   ],
   [
     "healthzPort: 10250",
@@ -57,7 +57,7 @@ export const PLACES: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "allowedUnsafeSysctls: [kernel.panic]",
-    'allowedUnsafeSysctls[0]: Invalid value: "kernel.panic": the sysctl is not known to be namespaced (only kernel.shm, kernel.msg, kernel.sem, fs.mqueue., net. belong to a pod)',
+    'allowedUnsafeSysctls[0]: Invalid value: "kernel.panic": the sysctl is not known to be namespaced (only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* belong to a pod)',
   ],
   [
     'allowedUnsafeSysctls: ["net.*.x"]',
@@ -105,15 +105,11 @@ export const RESOURCES: readonly (readonly [body: string, problem: string])[] = 
   ],
   [
     'qosReserved: {memory: "50"}',
-    'qosReserved[memory]: Invalid value: "50": percentage expected (e.g. 50%)',
+    'qosReserved[memory]: Invalid value: "50": percentage expected, such as 50%',
   ],
   [
     "qosReserved: {memory: 101%}",
     'qosReserved[memory]: Invalid value: "101%": percentage must be between 0 and 100',
-  ],
-  [
-    "reservedMemory: [{numaNode: -1, limits: {memory: 1Gi}}]",
-    "reservedMemory[0].numaNode: Invalid value: -1: must not be a negative number",
   ],
   [
     "reservedMemory: [{numaNode: 0, limits: {cpu: 1}}]",
@@ -221,11 +217,11 @@ export const EVICTION: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "evictionMinimumReclaim: {nodefs.available: -1Gi}",
-    'evictionMinimumReclaim[nodefs.available]: Invalid value: "-1Gi": negative eviction minimum reclaim for nodefs.available',
+    'evictionMinimumReclaim[nodefs.available]: Invalid value: "-1Gi": negative eviction minimum reclaim specified for nodefs.available',
   ],
   [
     "evictionMinimumReclaim: {nodefs.available: 0%}",
-    'evictionMinimumReclaim[nodefs.available]: Invalid value: "0%": negative eviction minimum reclaim for nodefs.available',
+    'evictionMinimumReclaim[nodefs.available]: Invalid value: "0%": eviction percentage minimum reclaim nodefs.available must be positive',
   ],
   [
     "evictionMinimumReclaim: {nodefs: 1Gi}",

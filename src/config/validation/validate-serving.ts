@@ -2,24 +2,27 @@
 
 import { quoted } from "../../api/decode/field-problem.ts";
 import { isIP } from "../../api/text/ip.ts";
+import { dns1123SubdomainFaults } from "../../api/text/names.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
+import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {
   type ConfigProblem,
+  duplicateValue,
   forbiddenField,
   invalidValue,
   requiredValue,
   unsupportedValue,
 } from "../problem.ts";
-import { isKnownCipherSuite, TLS_VERSIONS } from "./tls-names.ts";
+import { isKnownCipherSuite, KEY_EXCHANGES, TLS_VERSIONS } from "./tls-names.ts";
+import { readTraceEndpoint } from "./trace-endpoint.ts";
 
 const LOG_FORMATS = ["text", "json"] as const;
 /** The only value allowed for `showHiddenMetricsForVersion`. */
 const PREVIOUS_VERSION = "1.35";
 const MILLION = 1_000_000;
-const MAX_CURVE = 65_535;
 
 /** Rules about ports, credentials, logging and tracing. */
 export function validateServing(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
@@ -35,10 +38,15 @@ export function validateServing(config: KubeletConfig, gates: FeatureGates): Con
 
 function validateAddresses(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  for (const path of ["address", "healthzBindAddress"] as const) {
-    if (isIP(config[path])) continue;
-    const fix = "use 0.0.0.0 or :: for all interfaces";
-    problems.push(invalidValue(path, config[path], "must be a valid IP address", fix));
+  const { address, healthzBindAddress } = config;
+  const fix = "use 0.0.0.0 or :: for all interfaces";
+  const isServed = config.enableServer || config.readOnlyPort > 0;
+  if (isServed && !isIP(address)) {
+    problems.push(invalidValue("address", address, "must be a valid IP address", fix));
+  }
+  if (config.healthzPort > 0 && !isHost(healthzBindAddress)) {
+    const rule = "must be a valid IP address or host name";
+    problems.push(invalidValue("healthzBindAddress", healthzBindAddress, rule, fix));
   }
   const port = config.enableServer ? config.port : 0;
   const { readOnlyPort, healthzPort } = config;
@@ -53,6 +61,13 @@ function validateAddresses(config: KubeletConfig): ConfigProblem[] {
     taken.set(value, path);
   }
   return problems;
+}
+
+/** An address, or a name: what ends in a number cannot be one. */
+function isHost(text: string): boolean {
+  if (isIP(text)) return true;
+  const isName = dns1123SubdomainFaults(text.toLowerCase()).length === 0;
+  return isName && !/(^|\.)\d+$/.test(text);
 }
 
 /** Two listeners on one port clash unless they have different addresses of their own. */
@@ -87,9 +102,12 @@ function validateTls(config: KubeletConfig, gates: FeatureGates): ConfigProblem[
     );
   });
   config.tlsCurvePreferences.forEach((curve, i) => {
-    if (curve >= 1 && curve <= MAX_CURVE) return;
-    const rule = `must be between 1 and ${MAX_CURVE}, inclusive`;
-    problems.push(invalidValue(`tlsCurvePreferences[${i}]`, curve, rule));
+    const path = `tlsCurvePreferences[${i}]`;
+    if (KEY_EXCHANGES[curve] === undefined) {
+      problems.push(unsupportedValue(path, curve, Object.keys(KEY_EXCHANGES)));
+    } else if (config.tlsCurvePreferences.indexOf(curve) < i) {
+      problems.push(duplicateValue(path, curve, "remove it"));
+    }
   });
   if (config.tlsMinVersion !== "" && !TLS_VERSIONS.includes(config.tlsMinVersion)) {
     problems.push(unsupportedValue("tlsMinVersion", config.tlsMinVersion, TLS_VERSIONS));
@@ -121,11 +139,15 @@ function validateSystemLogs(config: KubeletConfig): ConfigProblem[] {
 
 function validateLogging(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const { format, verbosity, vmodule, options } = config.logging;
+  const { format, flushFrequency, verbosity, vmodule, options } = config.logging;
   if (!LOG_FORMATS.some((known) => known === format)) {
     problems.push(
       invalidValue("logging.format", format, "Unsupported log format", "use text or json"),
     );
+  }
+  if (flushFrequency <= 0) {
+    const written = formatDuration(flushFrequency);
+    problems.push(invalidValue("logging.flushFrequency", written, "Must be greater than zero"));
   }
   if (verbosity < 0) {
     problems.push(
@@ -137,6 +159,10 @@ function validateLogging(config: KubeletConfig, gates: FeatureGates): ConfigProb
   }
   vmodule.forEach((entry, i) => {
     const path = `logging.vmodule[${i}].filePattern`;
+    if (entry.verbosity < 0) {
+      const rule = "must be between 0 and 2147483647, inclusive";
+      problems.push(invalidValue(`logging.vmodule[${i}].verbosity`, entry.verbosity, rule));
+    }
     if (entry.filePattern === "") problems.push(requiredValue(path, "File pattern is empty"));
     if (/[=,]/.test(entry.filePattern)) {
       problems.push(
@@ -158,11 +184,6 @@ function validateStream(
   const problems: ConfigProblem[] = [];
   const size = readQuantity(stream.infoBufferSize);
   const buffered = size.kind === "quantity" && size.quantity.mantissa !== 0n;
-  if (size.kind === "quantity" && size.quantity.mantissa < 0n) {
-    problems.push(
-      invalidValue(`${path}.infoBufferSize`, stream.infoBufferSize, "must not be negative"),
-    );
-  }
   if (gates.isEnabled("LoggingAlphaOptions")) return problems;
   const set = { splitStream: stream.splitStream, infoBufferSize: buffered };
   for (const [name, isSet] of Object.entries(set)) {
@@ -180,7 +201,12 @@ function validateObservation(config: KubeletConfig): ConfigProblem[] {
     const rule = `must be omitted or have the value ${quoted(PREVIOUS_VERSION)}. Only the previous minor version is allowed`;
     problems.push(invalidValue("showHiddenMetricsForVersion", shownSince, rule));
   }
-  const { samplingRatePerMillion: rate } = config.tracing;
+  const { samplingRatePerMillion: rate, endpoint } = config.tracing;
+  const target = readTraceEndpoint(endpoint ?? "");
+  if (target.kind === "fault") {
+    const fix = "e.g. localhost:4317 or unix:///run/collector.sock";
+    problems.push(invalidValue("tracing.endpoint", target.url, target.why, fix));
+  }
   if (rate !== undefined && rate < 0) {
     problems.push(
       invalidValue("tracing.samplingRatePerMillion", rate, "sampling rate must be positive"),

@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { isTree } from "../../kit/json.ts";
 import { toKubeletConfig, withDefaults, withGateDefaults } from "../fields/defaults.ts";
+import { FIELDS } from "../fields/fields.ts";
 import { decodeConfigText } from "../file/config-text.ts";
 import { resolveGates } from "../gates/feature-gates.ts";
 import { formatConfigProblem } from "../problem.ts";
+import { REFUSED, REFUSED_HERE } from "./refused.vectors.ts";
+import { STARTS } from "./starts.vectors.ts";
 import { validateConfig, validateOnHost } from "./validate.ts";
 import { EVICTION, PLACES, RESOURCES, VALID } from "./validate-resources.vectors.ts";
 import { CHOICES, DURATIONS, NUMBERS } from "./validate-values.vectors.ts";
@@ -25,6 +30,11 @@ function problemsOf(body: string): readonly string[] {
   return validateConfig(config, gates).map(formatConfigProblem);
 }
 
+function pathsOf(body: string): readonly string[] {
+  const { config, gates } = configOf(body);
+  return [...new Set(validateConfig(config, gates).map(({ path }) => path))];
+}
+
 test("validateConfig: every rule names the field, the value, the rule and the fix", () => {
   const rows = [...NUMBERS, ...DURATIONS, ...CHOICES, ...PLACES, ...RESOURCES, ...EVICTION];
   let checked = 0;
@@ -37,6 +47,48 @@ test("validateConfig: every rule names the field, the value, the rule and the fi
 
 test("validateConfig lets good configurations pass", () => {
   for (const body of VALID) assert.deepEqual(problemsOf(body), [], body);
+});
+
+test("validateConfig takes what the Go kubelet starts with", () => {
+  for (const body of STARTS) assert.deepEqual(problemsOf(body), [], body);
+  assert.ok(STARTS.length > 150, `${STARTS.length} bodies`);
+});
+
+test("validateConfig refuses what the Go kubelet refuses, and names the field", () => {
+  for (const [body, path] of REFUSED) assert.deepEqual(pathsOf(body), [path], body);
+  assert.ok(REFUSED.length > 150, `${REFUSED.length} bodies`);
+});
+
+test("every field with a rule is refused and taken in a vector", () => {
+  const refused = [...REFUSED, ...REFUSED_HERE].map(([body]) => body);
+  const taken = [...STARTS, ...VALID];
+  for (const { path, rule } of FIELDS) {
+    if (rule === "") continue;
+    const name = new RegExp(`\\b${path.split(".").at(-1)}:`);
+    assert.ok(
+      refused.some((body) => name.test(body)),
+      `${path}: never refused`,
+    );
+    assert.ok(
+      taken.some((body) => name.test(body)),
+      `${path}: never taken`,
+    );
+  }
+});
+
+test("what only nodelet refuses is documented", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/configuration.md"), "utf8");
+  const [, section = ""] = page.split("### Refused here\n");
+  const rows = (section.split("\n#", 1)[0] ?? "")
+    .split("\n")
+    .filter((line) => line.startsWith("| "));
+  for (const [body, path, words] of REFUSED_HERE) {
+    assert.deepEqual(pathsOf(body), [path], body);
+    assert.ok(
+      rows.some((row) => row.includes(words)),
+      `${body}: no row about ${words}`,
+    );
+  }
 });
 
 test("validateConfig returns all problems at once", () => {

@@ -4,6 +4,7 @@ import type { KubeletConfig } from "../kubelet-config.ts";
 import { type ConfigProblem, forbiddenField } from "../problem.ts";
 import { validateAllocatable, validateShutdown } from "./validate-allocatable.ts";
 import { validateEviction } from "./validate-eviction.ts";
+import { validateManagers } from "./validate-managers.ts";
 import { validateNode } from "./validate-node.ts";
 import { validatePods } from "./validate-pods.ts";
 import { validateRanges } from "./validate-ranges.ts";
@@ -22,6 +23,7 @@ export function validateConfig(
     ...validateServing(config, gates),
     ...validatePods(config, gates),
     ...validateNode(config, gates),
+    ...validateManagers(config, gates),
     ...validateAllocatable(config),
     ...validateEviction(config),
     ...validateShutdown(config, gates),

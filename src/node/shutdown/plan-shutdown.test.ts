@@ -72,6 +72,15 @@ for (const [what, fields, gates, expected] of [
     ],
   ],
   [
+    "no time is not less than none",
+    { shutdownGracePeriodByPodPriority: [of(0, -5), of(1000, 10)] },
+    {},
+    [
+      [0, 0],
+      [1000, 10],
+    ],
+  ],
+  [
     "by priority without its gate",
     { shutdownGracePeriod: 4_000, shutdownGracePeriodByPodPriority: [of(0, 60)] },
     NONE,

@@ -44,7 +44,10 @@ export function shutdownPeriods(
     : [];
   if (byPriority.length > 0)
     return byPriority
-      .map(({ priority, shutdownGracePeriodSeconds: seconds }) => ({ priority, seconds }))
+      .map(({ priority, shutdownGracePeriodSeconds: seconds }) => ({
+        priority,
+        seconds: Math.max(0, seconds),
+      }))
       .toSorted((a, b) => a.priority - b.priority);
   const { shutdownGracePeriod: totalMs, shutdownGracePeriodCriticalPods: criticalMs } = config;
   if (totalMs === 0 || totalMs < criticalMs) return [];

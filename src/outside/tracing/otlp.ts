@@ -17,13 +17,15 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { messageOf } from "../../kit/errors.ts";
+import { readTraceEndpoint } from "../../config/validation/trace-endpoint.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { SpanOptions, Tracer } from "../../kit/tracing/tracing.ts";
+import { plainCredentials } from "../grpc/plain-credentials.ts";
 
 /** Collector and sampling of spans (`tracing` of KubeletConfiguration). */
 export interface TracingOptions {
-  /** `host:port` of an OTLP collector over gRPC without TLS; default localhost:4317. */
+  /** An OTLP collector over gRPC without TLS, as `readTraceEndpoint` takes it; default localhost:4317. */
   readonly endpoint?: string;
   /** Traces recorded of a million that begin here; those that a caller records are recorded in any case. Default 0. */
   readonly samplingRatePerMillion?: number;
@@ -59,10 +61,12 @@ export function createOtlpTracer(
   { nodeName, version }: TracedProcess,
   log: Log,
 ): ExportingTracer {
-  const { endpoint = DEFAULT_ENDPOINT, samplingRatePerMillion: rate = 0 } = options;
+  const { samplingRatePerMillion: rate = 0 } = options;
+  const endpoint = options.endpoint || DEFAULT_ENDPOINT;
   setGlobalErrorHandler(warnSeldom(log, endpoint));
   const exporter = new OTLPTraceExporter({
-    url: `http://${endpoint}`,
+    url: exporterUrl(endpoint),
+    credentials: plainCredentials(),
     timeoutMillis: EXPORT_TIMEOUT_MS,
   });
   const provider = new TracerProvider({
@@ -98,6 +102,21 @@ export function createOtlpTracer(
       await Promise.race([provider.shutdown(), over]).catch(() => {});
     },
   };
+}
+
+/** The endpoint as the exporter takes it. */
+function exporterUrl(endpoint: string): string {
+  const target = readTraceEndpoint(endpoint);
+  switch (target.kind) {
+    case "tcp":
+      return `http://${target.address}`;
+    case "socket":
+      return `unix://${target.path}`;
+    case "fault":
+      throw new OutsideError("invalid", `tracing.endpoint: ${target.why}`);
+    default:
+      return target satisfies never;
+  }
 }
 
 function kindOf(kind: SpanOptions["kind"]): SpanKind {

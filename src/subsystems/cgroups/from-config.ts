@@ -3,6 +3,7 @@
 import { resolveGates } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { parseCpuList } from "../../config/validation/cpu-list.ts";
+import { readPercentage } from "../../config/validation/validate-node.ts";
 import type { CgroupDriver } from "./names.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { MemoryQos } from "./settings.ts";
@@ -23,7 +24,9 @@ export function cgroupOptionsOf(
   { runtimeDriver, pageBytes }: ConfigSurroundings,
 ): CgroupOptions {
   const { gates } = resolveGates(config.featureGates);
-  const percent = gates.isEnabled("QOSReserved") ? config.qosReserved["memory"] : undefined;
+  const percent = gates.isEnabled("QOSReserved")
+    ? readPercentage(config.qosReserved["memory"] ?? "")
+    : undefined;
   const memoryQos = gates.isEnabled("MemoryQoS") ? memoryQosOf(config, pageBytes) : undefined;
   return {
     driver: runtimeDriver ?? config.cgroupDriver,
@@ -36,7 +39,7 @@ export function cgroupOptionsOf(
     cpuCfsQuota: config.cpuCFSQuota,
     cpuCfsQuotaPeriodUs: Math.round(config.cpuCFSQuotaPeriod * 1000),
     podPidsLimit: config.podPidsLimit,
-    ...(percent === undefined ? {} : { qosReservedMemoryPercent: Number.parseInt(percent, 10) }),
+    ...(typeof percent === "number" ? { qosReservedMemoryPercent: percent } : {}),
     ...(memoryQos === undefined ? {} : { memoryQos }),
     singleProcessOomKill: config.singleProcessOOMKill ?? false,
     swapBehavior: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",

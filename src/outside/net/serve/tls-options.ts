@@ -1,6 +1,10 @@
 import { constants } from "node:crypto";
 import { createSecureContext, type SecureContextOptions, type SecureVersion } from "node:tls";
-import { PREFERRED_CIPHER_SUITES, preferredOrder } from "../../../config/validation/tls-names.ts";
+import {
+  KEY_EXCHANGES,
+  PREFERRED_CIPHER_SUITES,
+  preferredOrder,
+} from "../../../config/validation/tls-names.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import type { TlsMaterial, TlsSettings } from "./listen.ts";
 
@@ -9,17 +13,6 @@ const VERSIONS: Readonly<Record<string, SecureVersion>> = {
   VersionTLS11: "TLSv1.1",
   VersionTLS12: "TLSv1.2",
   VersionTLS13: "TLSv1.3",
-};
-
-/** Groups by their number in the TLS registry, as OpenSSL names them. */
-const GROUPS: Readonly<Record<number, string>> = {
-  23: "P-256",
-  24: "P-384",
-  25: "P-521",
-  29: "X25519",
-  4587: "SecP256r1MLKEM768",
-  4588: "X25519MLKEM768",
-  4589: "SecP384r1MLKEM1024",
 };
 
 const TLS13_SUITES = PREFERRED_CIPHER_SUITES.filter((name) => !name.includes("_WITH_"));
@@ -61,7 +54,7 @@ export function secureContextOptions(
 function groups({ curvePreferences }: TlsSettings): string {
   return curvePreferences
     .map((number) => {
-      const name = GROUPS[number];
+      const name = KEY_EXCHANGES[number];
       if (name === undefined)
         throw new OutsideError("invalid", `unknown key exchange mechanism ${number}`);
       return name;
