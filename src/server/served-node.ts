@@ -57,6 +57,17 @@ export interface ServedNode {
   readonly state: StateFiles;
 }
 
+/** Problem with what the node was given: a manifest, a list of devices. */
+export interface ServedProblem {
+  readonly origin: string;
+  readonly message: string;
+}
+
+/** All problems with what the node was given, manifests first. */
+export function listProblems({ pipeline, subsystems }: ServedNode): readonly ServedProblem[] {
+  return [...pipeline.sources.problems.get(), ...subsystems.devices.plugins.problems.get()];
+}
+
 /** The pod of that name; of several, one that is not being taken away. */
 export function findPod(
   { pipeline }: ServedNode,

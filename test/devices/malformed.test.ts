@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../src/kit/cell.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import { streamCall, unaryCall } from "../../src/outside/grpc/grpc.ts";
 import type { Device } from "../../src/outside/plugins/plugins.ts";
 import { DEVICE_PLUGIN, DEVICE_REGISTRATION } from "../../src/outside/plugins/plugins.ts";
@@ -115,6 +116,54 @@ for (const [name, raw, capacity, allocatable] of LISTS)
     assert.deepEqual(world.devices.capacity.get().counts.get(BAD), { capacity, allocatable });
     await stillWell(world);
   });
+
+test("a list that is refused is a problem until the plugin sends another one", async () => {
+  const world = await beside();
+  const { grpc } = world.net.process();
+  const { methods, fullName } = DEVICE_PLUGIN;
+  const why = "grpc: received message larger than max (23000000 vs. 16777216)";
+  let isLarge = true;
+  const end = new AbortController();
+  await grpc.listen({
+    path: `${FOLDER}/bad.sock`,
+    onBroken: () => {},
+    calls: [
+      unaryCall(fullName, methods.getDevicePluginOptions, async () => ({
+        preStartRequired: false,
+        getPreferredAllocationAvailable: false,
+      })),
+      streamCall(fullName, methods.listAndWatch, async function* (_, signal) {
+        if (isLarge) throw new OutsideError("exhausted", why);
+        yield { devices: [device("a")] };
+        await new Promise((resolve) => {
+          signal.addEventListener("abort", resolve);
+          end.signal.addEventListener("abort", resolve);
+        });
+      }),
+    ],
+  });
+  const register = async () => {
+    const socketPath = `${FOLDER}/bad.sock`;
+    const registration = { version: "v1beta1", resource: BAD, socketPath };
+    await world.settled(world.devices.plugins.register(registration));
+    await world.clock.advance(1);
+  };
+  for (let times = 0; times < 2; times += 1) {
+    await register();
+    const [problem, ...others] = world.devices.plugins.problems.get();
+    assert.equal(problem?.origin, `device plugin of ${BAD}`);
+    assert.ok(problem?.message.startsWith("its list of devices was refused: "));
+    assert.ok(problem?.message.includes(why), problem?.message);
+    assert.deepEqual(others, []);
+  }
+  isLarge = false;
+  await register();
+  assert.deepEqual(world.devices.plugins.problems.get(), []);
+  end.abort();
+  await world.clock.advance(1);
+  assert.deepEqual(world.devices.plugins.problems.get(), [], "that it ends is none");
+  await stillWell(world);
+});
 
 test("an empty answer to Allocate refuses the pod and gives its devices back", async () => {
   const world = await beside();

@@ -93,6 +93,7 @@ export class ChangeFeed {
       subsystems.events.watch((event) => this.#onEvent(event)),
       subsystems.runtime.watch.health.subscribe(touch),
       pipeline.sources.problems.subscribe(touch),
+      subsystems.devices.plugins.problems.subscribe(touch),
       pipeline.seen.subscribe(touch),
     ];
   }

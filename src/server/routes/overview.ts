@@ -1,6 +1,6 @@
 import type { ResourceAmounts } from "../../api/pod/pod-resources.ts";
 import type { OwnProcess } from "../../outside/serving.ts";
-import type { ServedNode } from "../served-node.ts";
+import { listProblems, type ServedNode } from "../served-node.ts";
 
 /** Something the node depends on. */
 export interface OverviewCondition {
@@ -79,7 +79,7 @@ export function readOverview(node: ServedNode, own: OwnProcess): Overview {
     allocatable: shown(amounts.allocatable, amounts.pods),
     pods: { total: records.length, byPhase: countPhases(node) },
     containersRunning: running.length,
-    problems: pipeline.sources.problems.get().length,
+    problems: listProblems(node).length,
     failingChecks: node.health.problems.get().map(({ name, problem }) => ({ name, problem })),
     agent: {
       cpuSeconds,

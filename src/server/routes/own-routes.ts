@@ -6,7 +6,7 @@ import type { OwnProcess } from "../../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "../call.ts";
 import { replyRecord } from "../debug/flight-route.ts";
 import { HttpProblem } from "../http-problem.ts";
-import { findPod, type ServedNode } from "../served-node.ts";
+import { findPod, listProblems, type ServedNode } from "../served-node.ts";
 import { replyApiPod } from "./api-pods.ts";
 import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
@@ -34,7 +34,7 @@ const MAX_HISTORY = 5_000;
 /** The routes below `/nodelet/v1/`, on the agent's own socket only. */
 export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly ServedRoute[] {
   const { clock, process } = deps;
-  const { pipeline, subsystems } = node;
+  const { subsystems } = node;
   const route = (path: string, handler: Handler, longRunning = false): ServedRoute => ({
     pattern: `/nodelet/v1/${path}`,
     methods: ["GET"],
@@ -50,7 +50,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("api-pods/{namespace}/{name}", (call) => replyApiPod(call, node.apiClient)),
     route("events", (call) => replyEvents(call, subsystems.events)),
     route("decisions", (call) => replyDecisions(call, node)),
-    route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),
+    route("problems", (call) => replyJson(call, { items: listProblems(node) })),
     route("state-files", (call) => replyJson(call, { items: node.state.problems.get() })),
     route("probes", (call) => replyProbes(call, node)),
     route("devices", (call) => replyJson(call, subsystems.devices.report())),

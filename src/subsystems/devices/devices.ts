@@ -306,7 +306,7 @@ export class Devices {
   }
 
   /** Plugins that come through the registry folder, and whether the socket for the others is well. */
-  get plugins(): Pick<PluginSide, "register" | "deregister" | "problem"> {
+  get plugins(): Pick<PluginSide, "register" | "deregister" | "problem" | "problems"> {
     return this.#plugins;
   }
 

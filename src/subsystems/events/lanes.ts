@@ -5,7 +5,7 @@ import { EVENT_REASONS, isEventReason, type Lane, type ReasonRules } from "../..
 
 /** Why a pod was not admitted: these are the last that is heard of it. */
 const ADMISSION =
-  /^(?:OutOf\w+|NodeAffinity|NodeName|NodePorts|TaintToleration|PodOS\w+|InvalidNodeInfo|SysctlForbidden|TopologyAffinityError|UnexpectedAdmissionError|SMTAlignmentError|AppArmor|\w+NotSupported|PodFeatureUnsupported|NodeDeclaredFeaturesMismatch|NodeShutdown|UnsupportedPodField)$/;
+  /^(?:OutOf\S+|NodeAffinity|NodeName|NodePorts|TaintToleration|PodOS\w+|InvalidNodeInfo|SysctlForbidden|TopologyAffinityError|UnexpectedAdmissionError|SMTAlignmentError|AppArmor|\w+NotSupported|PodFeatureUnsupported|NodeDeclaredFeaturesMismatch|NodeShutdown|UnsupportedPodField)$/;
 
 /** The lane of an event with this reason. */
 export function laneOf(reason: string | undefined): Lane {

@@ -4,7 +4,7 @@ import type { EventText } from "../../../api/event-text.ts";
 import { METRICS } from "../../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { EventReason } from "../../../api/reasons.ts";
-import type { Reading } from "../../../kit/cell.ts";
+import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { MetricsRegistry } from "../../../kit/metrics.ts";
@@ -16,7 +16,7 @@ import type { Holding } from "../ledger/ledger.ts";
 import type { DeviceState } from "../state.ts";
 import type { PluginConnection, PluginTarget } from "./plugin.ts";
 import { RegistrationService } from "./registration.ts";
-import { PluginRegistry, type Registration } from "./registry.ts";
+import { type PluginEnd, PluginRegistry, type Registration } from "./registry.ts";
 
 /** An event about the node or a pod. */
 export type DeviceEvent = EventText<EventReason>;
@@ -26,6 +26,16 @@ export interface DeviceEventPort {
   ofNode(event: DeviceEvent): void;
   ofPod(pod: IdentifiedPod, event: DeviceEvent): void;
 }
+
+/** Problem with a plugin, as people want to see it. */
+export interface PluginProblem {
+  /** Whose it is: `device plugin of <resource>`. */
+  readonly origin: string;
+  readonly message: string;
+}
+
+/** Problems that are remembered; each is of another resource. */
+const MAX_PROBLEMS = 100;
 
 /** Dependencies of the plugin side. */
 export interface PluginSideDeps {
@@ -58,6 +68,7 @@ export class PluginSide {
   /** Whether the plugin of a resource requires PreStartContainer, as far as known. */
   readonly #preStart = new Map<string, boolean>();
   readonly #startedAt: number;
+  readonly #problems = new Cell<readonly PluginProblem[]>([]);
 
   constructor(options: PluginSideOptions, deps: PluginSideDeps) {
     this.#options = options;
@@ -79,9 +90,11 @@ export class PluginSide {
       allocateMs: options.allocateMs,
       events: {
         onArrived: (plugin) => this.#arrived(plugin),
-        onListed: ({ target }, devices) =>
-          state.setInventory(listDevices(state.inventory.get(), target.resource, devices)),
-        onLeft: (plugin, why) => this.#left(plugin, why),
+        onListed: ({ target: { resource } }, devices) => {
+          this.#noteProblem(resource, undefined);
+          state.setInventory(listDevices(state.inventory.get(), resource, devices));
+        },
+        onLeft: (plugin, end) => this.#left(plugin, end),
       },
     });
     this.#registration = new RegistrationService(options.folder, {
@@ -99,6 +112,11 @@ export class PluginSide {
   /** Problem with the registration socket; `undefined` when there is none. */
   get problem(): Reading<string | undefined> | undefined {
     return this.#registration?.problem;
+  }
+
+  /** Lists of devices that could not be taken, until their plugin sends one that can. */
+  get problems(): Reading<readonly PluginProblem[]> {
+    return this.#problems;
   }
 
   find(resource: string): PluginConnection | undefined {
@@ -165,10 +183,20 @@ export class PluginSide {
     recordNodeEvent({ type: "Normal", reason: "DevicePluginRegistered", message });
   }
 
-  #left({ target: { resource } }: PluginConnection, why: string): void {
+  #left({ target: { resource } }: PluginConnection, { why, isRefused }: PluginEnd): void {
+    if (isRefused) this.#noteProblem(resource, `its list of devices was refused: ${why}`);
     const { state, clock, recordNodeEvent } = this.#deps;
     state.setInventory(leave(state.inventory.get(), resource, clock.monotonic()));
     const message = `Device plugin of ${resource} disconnected: ${why}`;
     recordNodeEvent({ type: "Warning", reason: "DevicePluginGone", message });
+  }
+
+  #noteProblem(resource: string, message: string | undefined): void {
+    const origin = `device plugin of ${resource}`;
+    const before = this.#problems.get();
+    const others = before.filter((problem) => problem.origin !== origin);
+    if (message === undefined && others.length === before.length) return;
+    const now = message === undefined ? others : [...others, { origin, message }];
+    this.#problems.set(now.slice(-MAX_PROBLEMS));
   }
 }

@@ -35,7 +35,8 @@ export type PluginState =
   /** Answers, has not named its devices yet. */
   | { readonly kind: "ready"; readonly options: DevicePluginOptions }
   | { readonly kind: "listing"; readonly options: DevicePluginOptions }
-  | { readonly kind: "ended"; readonly why: string };
+  /** `isRefused`: it sent a list that could not be taken, or an error in place of one. */
+  | { readonly kind: "ended"; readonly why: string; readonly isRefused: boolean };
 
 /** Deadlines of other calls; the Go kubelet has one for PreStartContainer only, and waits forever for the others. */
 const OPTIONS_MS = 10_000;
@@ -130,7 +131,7 @@ export class PluginConnection {
       }
       this.end("it ended its list of devices");
     } catch (error) {
-      this.end(messageOf(error));
+      this.end(messageOf(error), !isOutside(error, "unavailable", "aborted"));
     }
   }
 
@@ -192,9 +193,9 @@ export class PluginConnection {
   }
 
   /** Ends the connection; calls under way end with it. The first reason counts. */
-  end(why: string): void {
+  end(why: string, isRefused = false): void {
     if (this.ended) return;
-    this.#state.set({ kind: "ended", why });
+    this.#state.set({ kind: "ended", why, isRefused });
     this.#ended.abort(new OutsideError("unavailable", `the device plugin disconnected: ${why}`));
     this.#channel.close();
   }

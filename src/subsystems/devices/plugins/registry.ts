@@ -9,12 +9,19 @@ import type { TaskScope } from "../../../kit/scope.ts";
 import type { Device } from "../inventory.ts";
 import { PluginConnection, type PluginDeps, type PluginTarget } from "./plugin.ts";
 
+/** How a connection ended. */
+export interface PluginEnd {
+  readonly why: string;
+  /** Its list of devices could not be taken. */
+  readonly isRefused: boolean;
+}
+
 /** Events of plugins, in order. */
 export interface PluginEvents {
   onArrived(plugin: PluginConnection): void;
   onListed(plugin: PluginConnection, devices: readonly Device[]): void;
   /** The plugin that was there has gone, and no other has taken its place. */
-  onLeft(plugin: PluginConnection, why: string): void;
+  onLeft(plugin: PluginConnection, end: PluginEnd): void;
 }
 
 /** Dependencies of the registry. */
@@ -126,9 +133,9 @@ export class PluginRegistry {
     if (!isCurrent() || signal.aborted) return;
     this.#plugins.delete(resource);
     const state = plugin.state.get();
-    const why = state.kind === "ended" ? state.why : "";
-    this.#deps.log.warn("device plugin disconnected", { ...plugin.target, why });
-    this.#deps.events.onLeft(plugin, why);
+    const end = state.kind === "ended" ? state : { why: "", isRefused: false };
+    this.#deps.log.warn("device plugin disconnected", { ...plugin.target, why: end.why });
+    this.#deps.events.onLeft(plugin, end);
   }
 }
 
