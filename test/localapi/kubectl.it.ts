@@ -6,6 +6,8 @@ import { CACHE_DIR } from "../../tools/debian-suite.mjs";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { KUBECONFIG, Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
+/** In the box only; /tmp is the machine's, and another run may be there. */
+const WEB_FILE = "/run/web.yaml";
 const WEB = `
 apiVersion: v1
 kind: Pod
@@ -25,13 +27,13 @@ spec:
 async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const k = (...args: readonly string[]) => kubectl.run(args);
   assert.match(await k("get", "nodes", "-o", "wide"), /Ready .*containerd:\/\/\d/);
-  await node.box.exec(["sh", "-c", `cat > /tmp/web.yaml`], { stdin: WEB });
-  assert.match(await k("apply", "-f", "/tmp/web.yaml"), /pod\/web created/);
+  await node.box.exec(["sh", "-c", `cat > ${WEB_FILE}`], { stdin: WEB });
+  assert.match(await k("apply", "-f", WEB_FILE), /pod\/web created/);
   assert.match(
     await k("wait", "--for=condition=Ready", "pod/web", "--timeout=30s"),
     /condition met/,
   );
-  assert.match(await k("apply", "-f", "/tmp/web.yaml"), /pod\/web unchanged/);
+  assert.match(await k("apply", "-f", WEB_FILE), /pod\/web unchanged/);
   assert.match(await k("get", "pods", "-o", "wide"), /^web +1\/1 +Running +0 +\d+s +10\.85\./m);
   const described = await kubectl.until(["describe", "pod", "web"], /Normal +Started .*kubelet/);
   assert.match(described, /^Status: +Running$/m);
@@ -46,7 +48,7 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   await kubectl.run(["exec", "web", "--", "sh", "-c", "exit 3"], { code: 3 });
   const echoed = await kubectl.run(["exec", "-i", "web", "--", "cat"], { stdin: "over and out\n" });
   assert.match(echoed, /over and out/);
-  await k("cp", "/tmp/web.yaml", "web:/tmp/copy.yaml");
+  await k("cp", WEB_FILE, "web:/tmp/copy.yaml");
   assert.match(await k("exec", "web", "--", "tail", "-n1", "/tmp/copy.yaml"), /containerPort/);
   await follow(kubectl, ["logs", "-f", "web"], /line \d+\n[\s\S]*line \d+\n/);
   await follow(kubectl, ["attach", "web"], /line \d+\n/);
@@ -62,7 +64,7 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const patch = '[{"op":"remove","path":"/metadata/annotations/edited"}]';
   assert.match(await k("patch", "pod", "web", "--type=json", "-p", patch), /patched/);
   assert.match(
-    await k("apply", "--server-side", "-f", "/tmp/web.yaml", "--force-conflicts"),
+    await k("apply", "--server-side", "-f", WEB_FILE, "--force-conflicts"),
     /serverside-applied/,
   );
   assert.match(await k("create", "configmap", "settings", "--from-literal=a=b"), /created/);

@@ -45,8 +45,13 @@ const WHOLE_RUN_ONLY = [
   "test/fuzz/fuzz.test.ts",
 ];
 
-/** Unit tests of about 5 seconds and more: they start first, so that none of them runs alone at the end. */
+/** Unit tests of about 5 seconds and integration tests of a minute: they start first, so that none runs alone at the end. */
 export const LONG_TESTS = [
+  "test/agent/lifecycle.it.ts",
+  "test/agent/stories.it.ts",
+  "test/cli/supervisor.it.ts",
+  "test/cli/up.it.ts",
+  "test/contracts/containerd.it.ts",
   "tools/code-cache/code-cache.test.ts",
   "test/server/metrics.test.ts",
   "test/server/peer-limits.test.ts",

@@ -20,8 +20,22 @@ const BY_PATH = {
     "test/sim/bite.test.ts",
     "tools/mutants/mutants.test.ts",
   ],
+  // A containerd and a runc that the machine does not have are fetched.
+  "newer runtimes": ["test/pods/user-namespaces.it.ts", "test/volumes/newer-runtime.it.ts"],
   // All kinds of packages are built twice, types included.
   packages: ["test/packages/packages.it.ts"],
+  // They fill memory, disks and tables of processes, or kill for a while what runs: up to a minute of processor time each.
+  "nodes under load": [
+    "test/agent/chaos.it.ts",
+    "test/agent/hung-filesystem.it.ts",
+    "test/devices/kill-allocate.it.ts",
+    "test/eviction/disks.it.ts",
+    "test/eviction/kills.it.ts",
+    "test/eviction/memory.it.ts",
+    "test/eviction/processes.it.ts",
+    "test/images/collection.it.ts",
+    "test/probes/hostile.it.ts",
+  ],
 };
 
 /** Seeds of the simulation in a run that leaves something out; the others are left, too. */
