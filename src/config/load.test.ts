@@ -168,19 +168,19 @@ test("problems of all files and flags come together", async () => {
 });
 
 test("settings without effect are reported when they differ from the default", async () => {
-  const { noEffect } = await load(["--config=/c", "--kubelet-cgroups=/agent"], {
+  const { noEffect } = await load(["--config=/c", "--hairpin-mode=hairpin-veth"], {
     "/c": `${HEAD}volumePluginDir: /x\nenableProfilingHandler: true\nmaxPods: 5\niptablesDropBit: 3\n`,
   });
   assert.deepEqual(
     noEffect.map(({ path, effect, origin }) => [path, effect, formatOrigin(origin)]),
     [
+      ["hairpinMode", "planned", "--hairpin-mode"],
       ["volumePluginDir", "planned", "/c"],
-      ["kubeletCgroups", "planned", "--kubelet-cgroups"],
       ["iptablesDropBit", "inert", "/c"],
     ],
   );
   assert.deepEqual(reportIdleSettings(noEffect), [
-    "these settings have no effect in nodelet yet: volumePluginDir (/c), kubeletCgroups (--kubelet-cgroups)",
+    "these settings have no effect in nodelet yet: hairpinMode (--hairpin-mode), volumePluginDir (/c)",
     "these settings have no effect in any kubelet: iptablesDropBit (/c)",
   ]);
   assert.deepEqual(reportIdleSettings([]), []);

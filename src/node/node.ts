@@ -20,6 +20,7 @@ import { startIptables } from "./iptables/iptables.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { startOomWatch } from "./oom/oom.ts";
 import { followPodCidr } from "./pod-cidr.ts";
+import { startSystemGroups } from "./system-groups.ts";
 
 /** Folders of the agent. */
 export interface NodeOptions {
@@ -53,6 +54,7 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
   });
   scope.defer("released pods", stop);
   startCgroupLoop({ outside, scope, pipeline, cgroups, events });
+  startSystemGroups(options.config, { host, clock, log: outside.log.child("cgroups"), scope });
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startIptables(options.config, { host, clock, log: outside.log.child("iptables"), scope });

@@ -133,6 +133,11 @@ export class FakeCgroups implements CgroupTree {
       .filter((rest) => !rest.includes("/"));
   }
 
+  async members(path: string): Promise<readonly number[]> {
+    this.#begin("members", path);
+    return [...(this.#groups.get(path)?.pids ?? [])].sort((a, b) => a - b);
+  }
+
   async processes(path: string): Promise<readonly number[]> {
     this.#begin("processes", path);
     return this.#beneath(path)

@@ -142,6 +142,7 @@ export class FakeHost implements Host {
         sessionId: pid,
         name: "fake",
         state: "S",
+        isKernelThread: false,
         startTicks: pid,
         cgroups,
       };

@@ -29,6 +29,8 @@ export function assembleStats(
   const system = [
     { name: "runtime", path: runtimeCgroup },
     { name: "misc", path: config.systemCgroups },
+    // Else it is the one that the agent was started in.
+    { name: "kubelet", path: config.kubeletCgroups },
   ].filter(({ path }) => path !== "");
   const roots = { root: rootFolder, logs: config.podLogsDir };
   const measuredOf = derivedOnce((fact: PodFact) => {

@@ -230,12 +230,16 @@ export const NODE_FIELDS = [
     "Time for pods to stop when the node shuts down, by pod priority.",
     "not together with shutdownGracePeriod",
   ),
-  planned("kubeletCgroups", text(""), "Cgroup that the agent moves itself into."),
+  active(
+    "kubeletCgroups",
+    text(""),
+    "Cgroup that the agent makes and moves itself into, looked at every minute; shown as `kubelet` in /stats/summary.",
+  ),
   active(
     "systemCgroups",
     text(""),
-    "Cgroup of the system, shown as `misc` in /stats/summary. Processes are not moved into it.",
-    "needs cgroupRoot",
+    "Cgroup of the system, shown as `misc` in /stats/summary. Every minute, processes of the root cgroup are moved into it, without process 1 and kernel threads.",
+    "needs cgroupRoot; not /",
   ),
   active(
     "oomScoreAdj",

@@ -47,6 +47,10 @@ function validateCgroups(config: KubeletConfig, gates: FeatureGates): ConfigProb
     const why = "systemCgroups was specified and cgroupRoot was not specified";
     problems.push(requiredValue("cgroupRoot", why, "set cgroupRoot: /"));
   }
+  if (config.systemCgroups === "/") {
+    const rule = "the system's cgroup cannot be the root";
+    problems.push(invalidValue("systemCgroups", "/", rule, "name a cgroup below it, as /system"));
+  }
   const period = config.cpuCFSQuotaPeriod;
   const written = formatDuration(period);
   if (!gates.isEnabled("CustomCPUCFSQuotaPeriod")) {

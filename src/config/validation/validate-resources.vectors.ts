@@ -31,6 +31,10 @@ export const PLACES: readonly (readonly [body: string, problem: string])[] = [
     "cgroupRoot: Required value: systemCgroups was specified and cgroupRoot was not specified (set cgroupRoot: /)",
   ],
   [
+    "systemCgroups: /\ncgroupRoot: /",
+    'systemCgroups: Invalid value: "/": the system\'s cgroup cannot be the root (name a cgroup below it, as /system)',
+  ],
+  [
     "containerRuntimeEndpoint: tcp://localhost:3735",
     'containerRuntimeEndpoint: Invalid value: "tcp://localhost:3735": protocol "tcp" not supported (use unix:///path/to/runtime.sock)',
   ],

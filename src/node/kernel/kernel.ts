@@ -15,7 +15,8 @@ export interface KernelOptions {
   readonly oomScoreAdj: number;
 }
 
-const OWN_OOM_SCORE = "/proc/self/oom_score_adj";
+/** How unlikely the kernel is to end the agent. */
+export const OWN_OOM_SCORE = "/proc/self/oom_score_adj";
 
 /**
  * Sets what differs. What may not be set (a container, a lesser user) is warned of: pods run all the same.

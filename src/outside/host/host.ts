@@ -202,6 +202,8 @@ export interface CgroupTree {
   watchMemory?(path: string, onPressure: () => void, signal: AbortSignal): readonly string[];
   /** Names of the groups directly beneath. */
   children(path: string): Promise<readonly string[]>;
+  /** Processes of the group itself, with version 1 as `devices` has them. */
+  members(path: string): Promise<readonly number[]>;
   /** Processes of the group and of all beneath it, each once. */
   processes(path: string): Promise<readonly number[]>;
   /**
@@ -223,6 +225,8 @@ export interface ProcessFacts {
   readonly sessionId: number;
   /** The kernel's letter: R, S, D, T, Z, X … */
   readonly state: string;
+  /** A thread of the kernel itself, without a program. */
+  readonly isKernelThread: boolean;
   /** Clock ticks since boot; with the pid it tells processes apart that share a number. */
   readonly startTicks: number;
   /** Path of its group by controller (v1, named hierarchies as `name=…`), under `""` on v2. */

@@ -24,9 +24,12 @@ test("parseProcessStat survives names made to confuse", () => {
       state: "S",
       parentPid: 1,
       sessionId: 42,
+      isKernelThread: false,
       startTicks: 316_327,
     });
   }
+  const kernel = REST.replace("4194560", "2129984");
+  assert.equal(parseProcessStat(`9 (kworker/0:1) I ${kernel}\n`)?.isKernelThread, true);
   for (const text of ["", "77 sleep S 1", "77 (sleep) S 1 2"]) {
     assert.equal(parseProcessStat(text), undefined);
   }

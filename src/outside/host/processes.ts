@@ -3,7 +3,10 @@ import type { OpenFiles, ProcessFacts } from "./host.ts";
 import { errnoOf, hostError } from "./host-errors.ts";
 
 /** Places in `/proc/<pid>/stat` after the program's name (proc_pid_stat(5), counted from `state`). */
-const STAT = { state: 0, parentPid: 1, sessionId: 3, startTicks: 19 } as const;
+const STAT = { state: 0, parentPid: 1, sessionId: 3, flags: 6, startTicks: 19 } as const;
+
+/** Among the flags (PF_KTHREAD). */
+const KERNEL_THREAD = 0x20_0000;
 
 /**
  * The facts in a `/proc/<pid>/stat`. The name stands in brackets and may hold blanks and brackets
@@ -23,6 +26,7 @@ export function parseProcessStat(text: string): Omit<ProcessFacts, "cgroups"> | 
     state,
     parentPid: Number(fields[STAT.parentPid]),
     sessionId: Number(fields[STAT.sessionId]),
+    isKernelThread: (Number(fields[STAT.flags]) & KERNEL_THREAD) !== 0,
     startTicks: Number(startTicks),
   };
 }

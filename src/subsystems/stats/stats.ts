@@ -108,8 +108,9 @@ export class Stats {
     };
     const own = ownCgroup(deps.host.readKernel("/proc/self/cgroup"), "cpu");
     const isShared = own === undefined || own === "/" || own.startsWith("/..");
+    const isGiven = options.groups.some(({ name }) => name === "kubelet");
     const given = options.groups.map(({ name, path }) => ({ name, path: groupPath(path) }));
-    this.#groups = [...given, ...(isShared ? [] : [{ name: "kubelet", path: own }])];
+    this.#groups = [...given, ...(isShared || isGiven ? [] : [{ name: "kubelet", path: own }])];
   }
 
   /** Everything that is used, not older than `maxAgeMs`. */

@@ -12,6 +12,7 @@ import {
   isGone,
   killAll,
   makeGroup,
+  pidsIn,
   processesIn,
   readControl,
   subgroupsOf,
@@ -125,6 +126,17 @@ class CgroupTreeV1 implements CgroupTree {
       return [...new Set(this.#foldersOf(path).flatMap(subgroupsOf))].sort();
     } catch (thrown) {
       throw hostError("list children of cgroup", path, thrown);
+    }
+  }
+
+  async members(path: string): Promise<readonly number[]> {
+    const hierarchy = this.#byController.get("devices");
+    if (!hierarchy)
+      throw new OutsideError("notFound", `list members of cgroup ${path}: no devices controller`);
+    try {
+      return pidsIn(folderIn(hierarchy, path));
+    } catch (thrown) {
+      throw hostError("list members of cgroup", path, thrown);
     }
   }
 

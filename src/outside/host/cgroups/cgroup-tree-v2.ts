@@ -11,6 +11,7 @@ import {
   isGone,
   killAll,
   makeGroup,
+  pidsIn,
   processesIn,
   readControl,
   subgroupsOf,
@@ -79,6 +80,10 @@ class CgroupTreeV2 implements CgroupTree {
 
   children(path: string): Promise<readonly string[]> {
     return named("list children of cgroup", path, () => subgroupsOf(this.#folderOf(path)));
+  }
+
+  members(path: string): Promise<readonly number[]> {
+    return named("list members of cgroup", path, () => pidsIn(this.#folderOf(path)));
   }
 
   processes(path: string): Promise<readonly number[]> {

@@ -74,6 +74,16 @@ describe("v1", { skip: notRoot || (mounts?.version !== 1 && "this machine runs v
     await tree.thaw(`${root}/missing`);
   });
 
+  test("members are the group's own processes, processes those beneath, too", async () => {
+    await tree.create(`${root}/members/below`);
+    const pid = await startProcess();
+    await tree.write(`${root}/members/below`, "cgroup.procs", pid);
+    assert.deepEqual(await tree.members(`${root}/members`), []);
+    assert.deepEqual(await tree.members(`${root}/members/below`), [Number(pid)]);
+    assert.deepEqual(await tree.processes(`${root}/members`), [Number(pid)]);
+    await tree.destroy(`${root}/members`);
+  });
+
   test("destroy thaws what is frozen, which no signal ends otherwise", async () => {
     await tree.create(`${root}/frozen/inner`);
     await tree.write(`${root}/frozen/inner`, "cgroup.procs", await startProcess());
@@ -119,6 +129,16 @@ describe("v2", { skip: notRoot || noUnified }, () => {
     await tree.thaw(`${root}/thawed`);
     assert.equal(await tree.read(`${root}/thawed/inner`, "cgroup.freeze"), "0");
     await tree.thaw(`${root}/missing`);
+  });
+
+  test("members are the group's own processes, processes those beneath, too", async () => {
+    await tree.create(`${root}/members/below`);
+    const pid = await startProcess();
+    await tree.write(`${root}/members/below`, "cgroup.procs", pid);
+    assert.deepEqual(await tree.members(`${root}/members`), []);
+    assert.deepEqual(await tree.members(`${root}/members/below`), [Number(pid)]);
+    assert.deepEqual(await tree.processes(`${root}/members`), [Number(pid)]);
+    await tree.destroy(`${root}/members`);
   });
 
   test("create beneath a group with processes names the file that refused", async () => {

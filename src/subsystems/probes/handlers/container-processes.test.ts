@@ -9,6 +9,7 @@ const facts = (pid: number, group: string, more: Partial<ProcessFacts> = {}): Pr
   sessionId: pid,
   name: "x",
   state: "S",
+  isKernelThread: false,
   startTicks: pid * 10,
   cgroups: { memory: group },
   ...more,
