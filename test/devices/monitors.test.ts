@@ -13,6 +13,7 @@ import {
 } from "../../src/outside/plugins/plugins.ts";
 import {
   followPluginFolder,
+  pluginFolderCounts,
   podResourcesCounters,
   servePodResources,
 } from "../../src/subsystems/devices/devices.ts";
@@ -99,6 +100,7 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
     log: silentLog,
     grpc: world.net.process().grpc,
     plugins: world.devices.plugins,
+    counts: pluginFolderCounts(world.metrics),
   });
   await clock.advance(10);
   const { plugin } = world.plugin(gpus(2));
@@ -194,15 +196,20 @@ test("a plugin any number of folders below the registry is found; one that is no
     log: silentLog,
     grpc: world.net.process().grpc,
     plugins: world.devices.plugins,
+    counts: pluginFolderCounts(world.metrics),
   });
   const allocatable = () => world.devices.capacity.get().counts.get(GPU)?.allocatable ?? 0;
   await clock.advance(2_000);
   assert.deepEqual(told, [{ pluginRegistered: true, error: "" }]);
   assert.equal(allocatable(), 0);
+  const shown = () =>
+    world.metrics.expose().match(/(?<=^plugin_manager_total_plugins\{.*state=")\w+(?="\} 1$)/gm);
+  assert.deepEqual(shown(), ["desired_state_of_world"]);
   answers = true;
   await clock.advance(6_000);
   assert.equal(told.length, 2, "it is told again");
   assert.equal(allocatable(), 2);
+  assert.deepEqual(shown(), ["actual_state_of_world", "desired_state_of_world"]);
   await world.settled(scope[Symbol.asyncDispose]());
   await world.close();
 });

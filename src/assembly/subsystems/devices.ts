@@ -5,6 +5,7 @@ import {
   Devices,
   followPluginFolder,
   NUMA_NODES_FILE,
+  pluginFolderCounts,
   podResourcesCounters,
   servePodResources,
   topologyOf,
@@ -62,9 +63,10 @@ export async function assembleDevices(
   );
   await devices.start();
   const counters = podResourcesCounters(metrics);
+  const counts = pluginFolderCounts(metrics);
   if (!grpc) return devices;
   const common = { grpc, clock, scope, log, files: host.files };
-  followPluginFolder(layout.pluginsRegistry, { ...common, plugins: devices.plugins });
+  followPluginFolder(layout.pluginsRegistry, { ...common, plugins: devices.plugins, counts });
   servePodResources(layout.podResources.directory, {
     ...common,
     counters,

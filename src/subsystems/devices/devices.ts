@@ -55,7 +55,7 @@ import type { TopologySettings } from "./topology.ts";
 export type { DevicePod } from "./device-pod.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
 export { DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
-export { followPluginFolder } from "./plugins/plugin-folder.ts";
+export { followPluginFolder, pluginFolderCounts } from "./plugins/plugin-folder.ts";
 export { podResourcesCounters, servePodResources } from "./pod-resources-server.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";

@@ -2,12 +2,14 @@
  * Plugins that do not register themselves: they put their socket into the registry folder and are found there, asked
  * for their info, and notified of the result (KEP-595; pluginmanager). Only device plugins are handled.
  */
+import { METRICS } from "../../../api/metrics/metrics.ts";
 import { Cell } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import type { Log } from "../../../kit/log.ts";
 import { runControlLoop } from "../../../kit/loops/control-loop.ts";
+import type { MetricsRegistry, Sample } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import type { Grpc } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
@@ -23,6 +25,29 @@ export interface PluginFolderDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly plugins: Pick<PluginSide, "register" | "deregister">;
+  /** Shown as a metric. */
+  readonly counts: PluginFolderCounts;
+}
+
+/** Sockets in the folder, and those of them whose plugin is registered. */
+export interface PluginFolderCounts {
+  set(found: readonly string[], registered: readonly string[]): void;
+}
+
+/** Registers the metric (pluginmanager/metrics): each socket is counted as desired and, once it is registered, as actual. */
+export function pluginFolderCounts(metrics: MetricsRegistry): PluginFolderCounts {
+  let samples: readonly Sample[] = [];
+  metrics.collected(METRICS.plugin_manager_total_plugins, () => samples);
+  const counted = (state: string, sockets: readonly string[]) =>
+    sockets.map((socket_path) => ({ labels: { socket_path, state }, value: 1 }));
+  return {
+    set: (found, registered) => {
+      samples = [
+        ...counted("actual_state_of_world", registered),
+        ...counted("desired_state_of_world", found),
+      ];
+    },
+  };
 }
 
 interface Known {
@@ -63,6 +88,8 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
         plan: () => findSockets(folder, files),
         act: async (found) => {
           await reconcile(found, known, { ...deps, signal });
+          const registered = [...known].filter(([, plugin]) => plugin.registered);
+          deps.counts.set([...known.keys()].sort(), registered.map(([path]) => path).sort());
           // Changes in subfolders are not reported, and failed registrations are retried.
           const folders = ((await files.list(folder)) ?? []).some(
             ({ kind }) => kind === "directory",

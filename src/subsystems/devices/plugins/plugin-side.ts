@@ -75,12 +75,6 @@ export class PluginSide {
     this.#deps = deps;
     this.#startedAt = deps.clock.monotonic();
     const registrations = deps.metrics.counter(METRICS.kubelet_device_plugin_registration_total);
-    deps.metrics.collected(METRICS.plugin_manager_total_plugins, () =>
-      this.list().map(({ socketPath }) => ({
-        labels: { socket_path: socketPath, state: "actual_state_of_world" },
-        value: 1,
-      })),
-    );
     if (!deps.grpc) return;
     const { state } = deps;
     this.#registry = new PluginRegistry({
