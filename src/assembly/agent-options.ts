@@ -79,7 +79,7 @@ export interface AgentHooks {
     /** Whether the pod's object was lost to damage: what runs of such a pod is not ended. */
     isBrokenPod(namespace: string, name: string): boolean;
   };
-  /** The state files, where some were opened before. */
+  /** The state files, where some were opened before: by a caller that has locked the root folder (`lockRoot`). */
   readonly state?: StateFiles;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
   readonly leave?: AbortSignal;

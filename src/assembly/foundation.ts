@@ -21,6 +21,7 @@ import { limitOpenFiles } from "../node/kernel/open-files.ts";
 import { measureCapacity } from "../node/measure-capacity.ts";
 import { startState } from "../node/open-state.ts";
 import { shareRootFolder } from "../node/root-folder.ts";
+import { lockRoot } from "../node/root-lock.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -68,6 +69,10 @@ const MAX_WAITING_NEWS = 10_000;
 export async function assembleFoundation(start: AgentStart): Promise<Foundation> {
   const { options, hooks, outside, scope, metrics } = start;
   const startedAt = outside.clock.wall();
+  if (!hooks.state) {
+    const lock = await lockRoot(options, outside, scope.signal);
+    scope.defer("lock of the root folder", () => lock[Symbol.dispose]());
+  }
   const facts = await outside.host.facts();
   prepareKernel(options.config, outside);
   const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);

@@ -21,6 +21,7 @@ import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { TaskScope } from "../kit/scope.ts";
 import { openState } from "../node/open-state.ts";
+import { lockRoot } from "../node/root-lock.ts";
 import {
   type ConnectOptions,
   connectMachine,
@@ -111,12 +112,10 @@ async function serve(loaded: LoadedConfig, nodeName: string, ahead: Ahead): Prom
     },
     log,
   );
-  const leave = new AbortController();
-  const onSignal = (signal: NodeJS.Signals) => leave.abort(new Error(`received ${signal}`));
-  process.once("SIGINT", onSignal);
-  process.once("SIGTERM", onSignal);
+  const leave = leaveOnSignals();
   try {
     using _lock = await lockAgentFile(flags, { log, leave });
+    using _root = await lockRoot({ rootFolder: flags.rootDir, nodeName }, outside, leave.signal);
     await using apiScope = new TaskScope("local API", { clock: outside.clock, log });
     const state = openState(flags.rootDir, outside);
     const access = { flags, config, nodeName, kubeletVersion: version, state };
@@ -152,6 +151,15 @@ async function serve(loaded: LoadedConfig, nodeName: string, ahead: Ahead): Prom
     await tracer?.close();
     log.flush();
   }
+}
+
+/** Aborted when the agent is to leave. */
+function leaveOnSignals(): AbortController {
+  const leave = new AbortController();
+  const onSignal = (signal: NodeJS.Signals) => leave.abort(new Error(`received ${signal}`));
+  process.once("SIGINT", onSignal);
+  process.once("SIGTERM", onSignal);
+  return leave;
 }
 
 /** Options of the agent, from configuration and flags. */

@@ -11,6 +11,7 @@ import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
+import type { Neighbors } from "../subsystems/neighbors/neighbors.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
@@ -37,6 +38,7 @@ export interface NodeDeps {
   readonly events: Events;
   readonly images: Images;
   readonly logs: Logs;
+  readonly neighbors: Neighbors;
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
   readonly runtime: Pick<Runtime, "service">;
@@ -70,6 +72,7 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
     outside,
     scope,
     cgroups,
+    neighbors: deps.neighbors,
     volumes,
     seen: pipeline.seen,
     released,

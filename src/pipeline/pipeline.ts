@@ -21,6 +21,7 @@ import type { Admit } from "./pods/admit.ts";
 import { ContinuedCounts } from "./pods/continued-counts.ts";
 import { deviceLife } from "./pods/device-life.ts";
 import { FlightRecorder } from "./pods/flight/flight-recorder.ts";
+import { ForeignPods } from "./pods/found/foreign-pods.ts";
 import { type DeadContainerLimits, keptDead } from "./pods/plan/dead-containers.ts";
 import { Pods } from "./pods/pods.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
@@ -80,6 +81,7 @@ export interface Pipeline {
   /** The last steps of all pods. */
   readonly flight: FlightRecorder;
   readonly statuses: Statuses;
+  readonly foreign: ForeignPods;
   readonly sources: Sources;
   readonly ledger: AllocationLedger;
   /** Facts about pods for other modules. */
@@ -125,9 +127,10 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     watchProbes(record, deps);
     deps.volumes.podChanged(record.pod);
   });
-  const sources = openSources(options, pods, deps);
-  news.drain((item) => takeNews(pods, item));
-  return { pods, flight, statuses, sources, ledger, podFacts, seen: sources.seen };
+  const foreign = foreignPods(options, pods, deps);
+  const sources = openSources(options, { pods, foreign }, deps);
+  news.drain((item) => takeNews(pods, foreign, item));
+  return { pods, flight, statuses, foreign, sources, ledger, podFacts, seen: sources.seen };
 }
 
 function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
@@ -150,7 +153,28 @@ function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
   );
 }
 
-function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): Sources {
+/** An agent that is being restarted keeps its pods; one that only stops pods does not wait for that. */
+const GONE_MS = 60_000;
+
+function foreignPods(
+  { keepOrphans }: PipelineOptions,
+  pods: Pods,
+  { outside, neighbors }: PipelineDeps,
+): ForeignPods {
+  return new ForeignPods({
+    clock: outside.clock,
+    log: outside.log.child("pods"),
+    pods,
+    ...(neighbors.canTell ? { ownersOf: (uids) => neighbors.ownersOf(uids) } : {}),
+    goneMs: keepOrphans ? 0 : GONE_MS,
+  });
+}
+
+function openSources(
+  options: PipelineOptions,
+  { pods, foreign }: Pick<Pipeline, "pods" | "foreign">,
+  deps: PipelineDeps,
+): Sources {
   const { scope, outside } = deps;
   const { clock, log, host, net } = outside;
   return new Sources(options.sources, {
@@ -160,7 +184,10 @@ function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): 
     clock,
     scope,
     log: log.child("sources"),
-    onDesired: (desired) => acceptDesired(pods, desired, deps),
+    onDesired: (desired) => {
+      foreign.claim(desired.uid);
+      acceptDesired(pods, desired, deps);
+    },
     onUndesired: (uid, graceSeconds) =>
       pods.accept({
         kind: "removed",
@@ -190,12 +217,14 @@ function acceptDesired(
 
 /** Looks first, then lets the sources speak: nothing is started or ended before both were seen. */
 export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
-  const { pods, flight, statuses, sources, ledger } = pipeline;
+  const { pods, flight, statuses, foreign, sources, ledger } = pipeline;
   await statuses.open();
   await ledger.open();
   const found = await listUntilAnswered(deps);
   deps.devices.adopt(found.filter((pod) => pod.kind === "observed"));
-  pods.found(found);
+  foreign.take(found);
+  await foreign.judge();
+  foreign.follow(deps.scope);
   const onSeen = () => {
     pods.sourcesSeen();
     statuses.dropUnclaimed((uid) => pods.knows(uid));

@@ -12,6 +12,7 @@ import { assembleEvents } from "./events.ts";
 import { assembleImages } from "./images.ts";
 import { assembleJournal } from "./journal.ts";
 import { assembleLogs } from "./logs.ts";
+import { assembleNeighbors } from "./neighbors.ts";
 import { assembleProbes } from "./probes.ts";
 import { assembleRuntime } from "./runtime.ts";
 import { assembleStats } from "./stats.ts";
@@ -35,6 +36,7 @@ async function assembleOthers(
   events: Events,
 ): Promise<Subsystems> {
   const cri = instrumentRuntime(base.outside.cri, base.outside.clock, base.metrics);
+  const neighbors = await assembleNeighbors(base);
   const journal = await assembleJournal(base);
   const cgroups = await assembleCgroups(base, { runtime: cri.runtime, events });
   const runtime = await assembleRuntime(base, api, { cri, cgroups, events });
@@ -53,6 +55,7 @@ async function assembleOthers(
     devices,
     images,
     logs,
+    neighbors,
     probes,
     stats,
     volumes,

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
-import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
+import { AGENT_ROOTS, rootNote } from "../../subsystems/neighbors/neighbors.ts";
 import { counted, lastLine } from "../render/text.ts";
 import { linkTarget } from "../up/command-link.ts";
 import {

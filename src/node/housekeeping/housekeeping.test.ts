@@ -11,6 +11,7 @@ import { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import { createCgroups } from "../../subsystems/cgroups/cgroups.ts";
 import { defaultCgroupOptions } from "../../subsystems/cgroups/options.ts";
+import { Neighbors } from "../../subsystems/neighbors/neighbors.ts";
 import { startHousekeeping } from "./housekeeping.ts";
 
 test("groups of unknown pods go; one that cannot go yet is left hardly any CPU time", async () => {
@@ -26,6 +27,7 @@ test("groups of unknown pods go; one that cannot go yet is left hardly any CPU t
   host.cgroups.addProcess(stuck, 77);
   host.cgroups.unkillable.add(77);
   const scope = new TaskScope("test", { clock, log: silentLog });
+  const neighbors = new Neighbors("/root", { host, clock, scope, log: silentLog });
   const seen = new Cell(false);
   startHousekeeping(
     { roots: { root: "/root", logs: "/logs" } },
@@ -33,6 +35,7 @@ test("groups of unknown pods go; one that cannot go yet is left hardly any CPU t
       outside: { clock, log: silentLog, host } as unknown as Outside,
       scope,
       cgroups,
+      neighbors,
       volumes: { clearOrphan: async () => {} },
       seen,
       released: new Cell(0),
@@ -67,12 +70,14 @@ test("what cannot be listed keeps nothing else from being removed", async () => 
   await cgroups.start();
   await cgroups.ensurePod(BE, BE.metadata?.uid ?? "");
   const scope = new TaskScope("test", { clock, log: silentLog });
+  const neighbors = new Neighbors("/root", { host, clock, scope, log: silentLog });
   startHousekeeping(
     { roots: { root: "/root", logs: "/logs" } },
     {
       outside: { clock, log: silentLog, host } as unknown as Outside,
       scope,
       cgroups,
+      neighbors,
       volumes: { clearOrphan: async () => {} },
       seen: new Cell(true),
       released: new Cell(0),
@@ -106,12 +111,15 @@ test("what pods of another agent on the machine have stays, until that agent has
   await cgroups.start();
   for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata.uid);
   const scope = new TaskScope("test", { clock, log: silentLog });
+  const neighbors = new Neighbors("/root", { host, clock, scope, log: silentLog });
+  await neighbors.announce();
   startHousekeeping(
     { roots: { root: "/root", logs: "/logs" } },
     {
       outside: { clock, log: silentLog, host } as unknown as Outside,
       scope,
       cgroups,
+      neighbors,
       volumes: { clearOrphan: async () => {} },
       seen: new Cell(true),
       released: new Cell(0),

@@ -11,8 +11,8 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
+import type { Neighbors } from "../../subsystems/neighbors/neighbors.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
-import { noteRoot, podsOfOthers } from "./agent-roots.ts";
 import { type OrphanedPodRemains, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
 /** Root folder of the agent and folder of the pods' logs. */
@@ -25,6 +25,7 @@ export interface HousekeepingDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly cgroups: Cgroups;
+  readonly neighbors: Pick<Neighbors, "podsOfOthers">;
   readonly volumes: Pick<Volumes, "clearOrphan">;
   /** Whether every source was seen. */
   readonly seen: Reading<boolean>;
@@ -39,7 +40,7 @@ const PERIOD_MS = 60_000;
 
 /** Starts the loop in the given scope. */
 export function startHousekeeping(options: HousekeepingOptions, deps: HousekeepingDeps): void {
-  const { clock, host, log } = deps.outside;
+  const { clock } = deps.outside;
   const { root } = options.roots;
   const measurePass = orphanMeasures(deps.metrics);
   const loop: ControlLoop<OrphanedPodRemains & { readonly groups: readonly FoundPodGroup[] }> = {
@@ -55,7 +56,7 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
       }
       // Later than what there is: a pod has its folder before anything else.
       const own = new Set(found.podFolders);
-      const others = await podsOfOthers(root, { host, log });
+      const others = await deps.neighbors.podsOfOthers();
       const isKept = (uid: string) =>
         deps.isKnown(uid) || (!own.has(uid) && (others?.has(uid) ?? true));
       const orphans = planOrphans(found, isKept);
@@ -84,7 +85,6 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     },
   };
   deps.scope.spawn("housekeeping", "restart", async (signal) => {
-    await noteRoot(root, { host, log });
     await runControlLoop(loop, clock.coalesced, signal);
   });
 }

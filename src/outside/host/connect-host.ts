@@ -9,6 +9,7 @@ import { type CgroupMounts, findCgroupMounts } from "./cgroups/cgroup-mounts.ts"
 import { createCgroupTreeV1 } from "./cgroups/cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroups/cgroup-tree-v2.ts";
 import { createAddressReader, readHostFacts } from "./facts.ts";
+import { fileLocks } from "./file-locks.ts";
 import { createFiles } from "./files/files.ts";
 import { readIfPresent } from "./files/kernel-text.ts";
 import type { CgroupTree, Host } from "./host.ts";
@@ -45,6 +46,7 @@ export function connectHost(options: HostOptions): Host {
       cgroups ??= connectCgroups(options);
       return cgroups;
     },
+    locks: fileLocks,
     systemd: connectSystemd({ clock: options.clock }),
     logind: connectLogind(),
     facts: async () => readHostFacts(),

@@ -332,6 +332,19 @@ export interface ProgramResult {
   readonly stderr: string;
 }
 
+/** Locks on files, which end with their holder at the latest: after a kill and a restart of the machine nothing is left. */
+export interface FileLocks {
+  /** Number of this process, for telling others who holds a lock. */
+  readonly pid: number;
+  /**
+   * Takes the lock of a file, which is made when missing (mode 0600) and stays empty. It is held until disposed of. Throws
+   * `OutsideError`, "alreadyExists" when another agent holds it, in this process or another one.
+   */
+  take(path: string): Promise<Disposable>;
+  /** Whether an agent holds it. Opens the file: not for one that this process has locked itself, nor on a disk that may hang. */
+  isHeld(path: string): Promise<boolean>;
+}
+
 /** The machine beneath the agent. */
 export interface Host {
   /** The agent's own state and configuration. */
@@ -341,6 +354,8 @@ export interface Host {
   /** As `podFiles`, in a worker process. */
   readonly volumes: VolumeFiles;
   readonly cgroups: CgroupTree;
+  /** Absent where nothing but the agent is on the machine (a simulation). */
+  readonly locks?: FileLocks;
   /** Asked only where systemd keeps the cgroups. */
   readonly systemd?: SystemdUnits;
   /** Asked only where a shutdown of the machine is to wait for pods. */

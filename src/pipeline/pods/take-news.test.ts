@@ -49,11 +49,11 @@ for (const [news, expected, key] of ROWS)
     const done: unknown[] = [];
     takeNews(
       {
-        found: (...all) => done.push(["found", ...all]),
         post: (...all) => done.push(["post", ...all]),
         reconsider: (...all) => done.push(["reconsider", ...all]),
         terminate: (...all) => done.push(["terminate", ...all]),
       },
+      { take: (...all) => done.push(["found", ...all]) },
       news,
     );
     assert.deepEqual(done, [expected]);

@@ -1,14 +1,16 @@
 import type { PodNews } from "../../api/pod-news.ts";
+import type { ForeignPods } from "./found/foreign-pods.ts";
 import type { Pods } from "./pods.ts";
 
 /** Delivers news to pods: the only way by which other modules reach a pod. */
 export function takeNews(
-  pods: Pick<Pods, "found" | "post" | "reconsider" | "terminate">,
+  pods: Pick<Pods, "post" | "reconsider" | "terminate">,
+  foreign: Pick<ForeignPods, "take">,
   news: PodNews,
 ): void {
   switch (news.kind) {
     case "found":
-      pods.found([news.found]);
+      foreign.take([news.found]);
       break;
     case "probed": {
       const { uid, ...probed } = news;
