@@ -1,5 +1,7 @@
 import type { HealthRegistry } from "../kit/health/health.ts";
 import { withDevices } from "../node/capacity.ts";
+import { readReadiness } from "../node/read-readiness.ts";
+import { decideReadiness, runtimeCause } from "../node/readiness.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import { delegatedTo, type RunningServer, type ServedNode, startServer } from "../server/server.ts";
 import type { Eviction } from "../subsystems/eviction/eviction.ts";
@@ -40,6 +42,15 @@ export async function assembleServer(
     pipeline,
     eviction,
     shuttingDown,
+    readiness: () => {
+      const facts = readReadiness({
+        clock,
+        watch: subsystems.runtime.watch,
+        health: health.problems,
+        shuttingDown,
+      });
+      return { problems: decideReadiness(facts), runtime: runtimeCause(facts) };
+    },
     ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
     ...(cluster ? { apiClient: cluster.clients.reviews } : {}),
     get addresses() {

@@ -22,6 +22,17 @@ export interface ServedResources {
   readonly pods: number;
 }
 
+/** Whether the node is ready, and what of it is not. */
+export interface ServedReadiness {
+  /** Empty when it is ready; `cause` is for people. */
+  readonly problems: readonly {
+    readonly kind: "runtime" | "network" | "shutdown" | "agent";
+    readonly cause: string;
+  }[];
+  /** What is wrong with the runtime, also before that makes the node not ready. */
+  readonly runtime: string | undefined;
+}
+
 /** The running agent as the server sees it. The server reads and changes nothing of it. */
 export interface ServedNode {
   readonly nodeName: string;
@@ -47,6 +58,8 @@ export interface ServedNode {
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
   readonly eviction: Pick<Eviction, "preview">;
+  /** Why the node is not ready: the same that its object in the API follows from. */
+  readonly readiness: () => ServedReadiness;
   /** Whether the machine is going down. */
   readonly shuttingDown: Reading<boolean>;
   /** The API that the node itself serves, where it is its own cluster; why it does not run. */

@@ -135,7 +135,8 @@ export class ChangeFeed {
       const line = this.#overviewLine();
       if (line !== undefined) lines.push(line);
     }
-    if (lines.length === 0 && this.#silentLeftMs() <= 0) lines.push(ALIVE);
+    // What only lasted too long is no change that anything reports.
+    if (lines.length === 0 && this.#silentLeftMs() <= 0) lines.push(this.#overviewLine() ?? ALIVE);
     if (lines.length > 0) this.#sentAt = this.#deps.clock.monotonic();
     return lines;
   }

@@ -9,6 +9,7 @@ export interface OverviewCondition {
     | "NetworkReady"
     | "LocalAPIReady"
     | "SourcesSeen"
+    | "AgentHealthy"
     | "NotShuttingDown";
   readonly status: "True" | "False";
   /** Why not, from the failing check. */
@@ -93,7 +94,7 @@ function readConditions({
   pipeline,
   subsystems,
   ownApi,
-  shuttingDown,
+  readiness,
 }: ServedNode): readonly OverviewCondition[] {
   const health = subsystems.runtime.watch.health.get();
   const condition = (
@@ -106,12 +107,19 @@ function readConditions({
     message: holds ? "" : message,
   });
   const api = ownApi?.problem.get();
+  const { problems, runtime } = readiness();
+  const causes = (kind: (typeof problems)[number]["kind"]) =>
+    problems.filter((problem) => problem.kind === kind).map(({ cause }) => cause);
+  const runtimeProblem = runtime ?? causes("runtime")[0];
+  const agent = causes("agent");
+  const [shutdown] = causes("shutdown");
   return [
-    condition("RuntimeReady", health.ready, health.message || "the runtime is not ready"),
+    condition("RuntimeReady", runtimeProblem === undefined, runtimeProblem ?? ""),
     condition("NetworkReady", health.networkReady, health.networkMessage || "no pod network"),
+    ...(agent.length > 0 ? [condition("AgentHealthy", false, agent.join("; "))] : []),
     ...(ownApi ? [condition("LocalAPIReady", api === undefined, api ?? "")] : []),
     condition("SourcesSeen", pipeline.seen.get(), "not every source of pods has answered yet"),
-    ...(shuttingDown.get() ? [condition("NotShuttingDown", false, "node is shutting down")] : []),
+    ...(shutdown ? [condition("NotShuttingDown", false, shutdown)] : []),
   ];
 }
 

@@ -92,6 +92,7 @@ export class RuntimeWatch {
   readonly #observations: PodObservations;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
   #lastReady: MonotonicMs | undefined;
+  #lastAnswer: MonotonicMs | undefined;
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
   #listedUntil: MonotonicMs | undefined;
   /** Why the runtime cannot be listed, as last logged. */
@@ -130,6 +131,11 @@ export class RuntimeWatch {
   /** When the runtime last answered that it is ready; `undefined` before the first time. */
   get lastReady(): MonotonicMs | undefined {
     return this.#lastReady;
+  }
+
+  /** When the runtime last answered what its status is; `undefined` before the first time. */
+  get lastAnswer(): MonotonicMs | undefined {
+    return this.#lastAnswer;
   }
 
   /** When the last complete listing began; `undefined` before the first. */
@@ -184,7 +190,8 @@ export class RuntimeWatch {
       const runtime = conditions.get("RuntimeReady");
       const network = conditions.get("NetworkReady");
       const ready = runtime?.status === true;
-      if (ready) this.#lastReady = this.#deps.clock.monotonic();
+      this.#lastAnswer = this.#deps.clock.monotonic();
+      if (ready) this.#lastReady = this.#lastAnswer;
       this.#setHealth({
         ready,
         problem: ready
