@@ -71,12 +71,29 @@ function fileContents(at: Current) {
   test("readTail gives the end, from the beginning of a character", async () => {
     const { host, folder } = at();
     await host.files.writeAtomic(`${folder}/a`, "abcöde", 0o600);
-    assert.equal(await host.files.readTail(`${folder}/a`, 100), "abcöde");
-    assert.equal(await host.files.readTail(`${folder}/a`, 4), "öde");
-    assert.equal(await host.files.readTail(`${folder}/a`, 3), "de");
-    assert.equal(await host.files.readTail(`${folder}/a`, 0), "");
-    assert.equal(await host.files.readTail(`${folder}/no`, 3), undefined);
-    await rejectsWith(host.files.readTail(folder, 3), "invalid");
+    assert.equal(await host.files.readTail(folder, "a", 100), "abcöde");
+    assert.equal(await host.files.readTail(folder, "a", 4), "öde");
+    assert.equal(await host.files.readTail(folder, "a", 3), "de");
+    assert.equal(await host.files.readTail(folder, "a", 0), "");
+    assert.equal(await host.files.readTail(folder, "no", 3), undefined);
+    assert.equal(await host.files.readTail(`${folder}/no`, "no", 3), undefined);
+    await rejectsWith(host.files.readTail(folder, ".", 3), "invalid");
+  });
+
+  test("readTail follows no link below its root: not of the file, not of a folder on the way", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/root/real`, 0o700);
+    await host.files.writeAtomic(`${folder}/secret`, "secret", 0o600);
+    await host.files.writeAtomic(`${folder}/root/real/a`, "own", 0o600);
+    await host.files.link(`${folder}/secret`, `${folder}/root/real/file-link`);
+    await host.files.link(`${folder}/root/real/a`, `${folder}/root/real/inner-link`);
+    await host.files.link(`${folder}/root/real`, `${folder}/root/folder-link`);
+    await host.files.link(`${folder}/root`, `${folder}/root-link`);
+    assert.equal(await host.files.readTail(`${folder}/root`, "real/a", 9), "own");
+    assert.equal(await host.files.readTail(`${folder}/root-link`, "real/a", 9), "own");
+    for (const link of ["real/file-link", "real/inner-link", "folder-link/a", "folder-link"])
+      await rejectsWith(host.files.readTail(`${folder}/root`, link, 9), "precondition");
+    await rejectsWith(host.files.readTail(`${folder}/root`, "../secret", 9), "invalid");
   });
 
   test("append makes the file with the mode once and adds to it", async () => {

@@ -57,7 +57,8 @@ export class BrokenObjects {
   }
 
   /** Stands in for the read of a log's end. */
-  readonly readTail = async (path: string): Promise<string | undefined> => {
+  readonly readTail = async (root: string, relativePath: string): Promise<string | undefined> => {
+    const path = `${root}/${relativePath}`;
     if (path.startsWith("/var/log/broken/")) await this.#suffer(path, "log");
     return undefined;
   };

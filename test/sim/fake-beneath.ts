@@ -17,6 +17,28 @@ export function folderBeneath(
   return node?.kind === "directory" ? node : undefined;
 }
 
+/** The end of a file below a folder; a link on the way is "precondition". */
+export function tailBeneath(
+  root: Node | undefined,
+  relativePath: string,
+  maxBytes: number,
+): string | undefined {
+  if (relativePath.split("/").includes("..")) throw failure("invalid", "read", relativePath);
+  const parts = normal(relativePath).split("/");
+  const name = parts.pop() ?? "";
+  if (name === "") throw failure("invalid", "read", relativePath);
+  const node = folderBeneath(root, parts.join("/"))?.entries.get(name);
+  if (node === undefined) return undefined;
+  if (node.kind !== "file") {
+    const code = node.kind === "directory" ? "invalid" : "precondition";
+    throw failure(code, "read", relativePath);
+  }
+  const { content } = node;
+  let start = Math.max(0, content.length - maxBytes);
+  if (start > 0) while (((content[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return content.subarray(start).toString("utf8");
+}
+
 /** What a folder holds, sorted by name. */
 export function sizedEntries(folder: FolderNode | undefined): readonly SizedEntry[] | undefined {
   if (!folder) return undefined;

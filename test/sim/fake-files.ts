@@ -9,7 +9,7 @@ import type {
   MeasuredTree,
   NewFolder,
 } from "../../src/outside/host/host.ts";
-import { changeIn, folderBeneath, sizedEntries } from "./fake-beneath.ts";
+import { changeIn, folderBeneath, sizedEntries, tailBeneath } from "./fake-beneath.ts";
 import {
   type FileNode,
   type FolderNode,
@@ -130,12 +130,10 @@ export class FakeFiles implements Files, FileTrees {
     return content.toString("utf8");
   }
 
-  async readTail(path: string, maxBytes: number) {
-    const content = this.#begin("readTail", path, () => this.#contentOf(path));
-    if (content === undefined) return undefined;
-    let start = Math.max(0, content.length - maxBytes);
-    if (start > 0) while (((content[start] ?? 0) & 0xc0) === 0x80) start += 1;
-    return content.subarray(start).toString("utf8");
+  async readTail(root: string, relativePath: string, maxBytes: number) {
+    return this.#begin("readTail", normal(`${root}/${relativePath}`), () =>
+      tailBeneath(this.#follow(root).node, relativePath, maxBytes),
+    );
   }
 
   async writeAtomic(path: string, content: string | Uint8Array, mode: number) {

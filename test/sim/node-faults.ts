@@ -192,7 +192,8 @@ export class NodeFaults {
       const call = files[name]?.bind(files);
       if (!call) throw new Error(`files have no ${name}`);
       files[name] = async (...args: never[]) => {
-        const [path] = args as unknown as [string];
+        const [first, second] = args as unknown as [string, string];
+        const path = name === "readTail" ? `${first}/${second}` : first;
         if (this.#fileDelayMs > 0 && ON_DISK.test(path))
           await clock.sleep(this.#fileDelayMs, never);
         return await call(...args);

@@ -38,7 +38,8 @@ export async function assembleRuntime(
       pods: podFacts,
       log: log.child("runtime"),
       readKernel: (path) => host.readKernel(path),
-      readTail: (path, maxBytes) => host.podFiles.readTail(path, maxBytes),
+      readTail: ({ root, relativePath }, maxBytes) =>
+        host.podFiles.readTail(root, relativePath, maxBytes),
       cgroupParent: (pod) => cgroups.criParent(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),
       sandboxResources: (pod) => cgroups.sandboxResources(pod),

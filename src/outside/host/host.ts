@@ -83,8 +83,11 @@ export interface NewFolder {
 export interface Files {
   /** The text of a regular file; a file longer than `maxBytes` is an `OutsideError` "exhausted". */
   readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
-  /** The last `maxBytes` of a regular file as text; `undefined` when there is none. */
-  readTail(path: string, maxBytes: number): Promise<string | undefined>;
+  /**
+   * The last `maxBytes` of the regular file `relativePath` below `root` as text; `undefined` when there is none. `root` is
+   * trusted; a link in any part of the way below it, the file itself included, is an `OutsideError` "precondition".
+   */
+  readTail(root: string, relativePath: string, maxBytes: number): Promise<string | undefined>;
   /** Replaces the file in one step: temporary file beside it, fsync, rename. */
   writeAtomic(path: string, content: string | Uint8Array, mode: number): Promise<void>;
   /** Adds `text` to the end of the file, which is made with `mode` when missing; it survives a power cut with `sync`. */

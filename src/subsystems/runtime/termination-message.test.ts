@@ -86,9 +86,24 @@ const ROWS: readonly Row[] = [
 for (const { name, read, message, status = failed } of ROWS)
   test(`terminationMessage: ${name}`, async () => {
     const clock = new SimClock();
-    const readTail: ReadTail = async (path) => read(path);
+    const readTail: ReadTail = async ({ root, relativePath }) => read(`${root}/${relativePath}`);
     const { signal } = new AbortController();
     const result = terminationMessage(status, { clock, readTail }, signal);
     await clock.advance(12_000);
     assert.equal(await result, message);
   });
+
+test("terminationMessage: all parts of the paths that pods can change are reached without following links", async () => {
+  const clock = new SimClock();
+  const places: unknown[] = [];
+  const readTail: ReadTail = async (place) => {
+    places.push(place);
+    return "";
+  };
+  const { signal } = new AbortController();
+  await terminationMessage(failed, { clock, readTail }, signal);
+  assert.deepEqual(places, [
+    { root: "/var/lib/kubelet", relativePath: "pods/u/containers/c/1" },
+    { root: "/var/log/pods", relativePath: "ns_p_u/c/0.log" },
+  ]);
+});

@@ -15,10 +15,19 @@ const LOG_MESSAGE_MAX_LINES = 80;
 const LOG_TAIL_BYTES = 64 * 1024;
 /** Time for reading one file: the end of the container waits for it, and a busy machine is not a hung one. */
 const READ_WITHIN_MS = 5_000;
+/** Parts of a path that follow the agent's root folder (`pods/UID/containers/NAME/FILE`), and the folder of logs (`POD/NAME/FILE`). */
+const PARTS_IN_ROOT = 5;
+const PARTS_IN_LOGS = 3;
 
-/** Last bytes of a file on the host; `undefined` when there is none. May throw, and may hang. */
+/** A file that is reached from a trusted folder without following a link. */
+export interface UntrustedPlace {
+  readonly root: string;
+  readonly relativePath: string;
+}
+
+/** Last bytes of a file on the host; `undefined` when there is none. May throw, also for a link, and may hang. */
 export type ReadTail = (
-  path: string,
+  place: UntrustedPlace,
   maxBytes: number,
   signal: AbortSignal,
 ) => Promise<string | undefined>;
@@ -55,7 +64,8 @@ async function writtenMessage(
   const mount =
     path === "" ? undefined : mounts.find(({ containerPath }) => containerPath === path);
   if (!mount) return "";
-  const read = await readEnd(mount.hostPath, MESSAGE_MAX_BYTES, deps, signal);
+  const place = placeOf(mount.hostPath, PARTS_IN_ROOT);
+  const read = await readEnd(place, MESSAGE_MAX_BYTES, deps, signal);
   return read.kind === "read"
     ? read.text
     : `Error on reading termination log ${mount.hostPath}: ${read.problem}`;
@@ -69,7 +79,7 @@ async function logMessage(
   const asked = annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
   const failed = exitCode !== 0 || reason === "ContainerCannotRun";
   if (!asked || !failed || logPath === "") return "";
-  const read = await readEnd(logPath, LOG_TAIL_BYTES, deps, signal);
+  const read = await readEnd(placeOf(logPath, PARTS_IN_LOGS), LOG_TAIL_BYTES, deps, signal);
   if (read.kind === "failed")
     return `Error on reading termination message from logs: ${read.problem}`;
   return lastLogText(read.text, {
@@ -83,15 +93,26 @@ type Read =
   | { readonly kind: "read"; readonly text: string }
   | { readonly kind: "failed"; readonly problem: string };
 
+/**
+ * The last parts of a path as what pods can change: a container that can write to the agent's folder may put a link in the place
+ * of each of them. What stands in front is the machine's own, and may be a link.
+ */
+function placeOf(path: string, parts: number): UntrustedPlace {
+  const all = path.split("/");
+  const at = Math.max(1, all.length - parts);
+  return { root: all.slice(0, at).join("/") || "/", relativePath: all.slice(at).join("/") };
+}
+
 async function readEnd(
-  path: string,
+  place: UntrustedPlace,
   maxBytes: number,
   { clock, readTail }: MessageDeps,
   signal: AbortSignal,
 ): Promise<Read> {
+  const path = `${place.root}/${place.relativePath}`;
   const limit = { clock, ms: READ_WITHIN_MS, what: `read ${path}: the file system` };
   try {
-    const text = await within(limit, signal, (own) => readTail(path, maxBytes, own));
+    const text = await within(limit, signal, (own) => readTail(place, maxBytes, own));
     return { kind: "read", text: text ?? "" };
   } catch (error) {
     signal.throwIfAborted();

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -29,13 +37,28 @@ async function eventually(what: string, isSo: () => boolean): Promise<void> {
 
 test("reading a named pipe is refused instead of waiting for a writer", async () => {
   execFileSync("mkfifo", [`${folder}/pipe`]);
-  for (const read of [
-    () => files.readText(`${folder}/pipe`, { maxBytes: 10 }),
-    () => files.readTail(`${folder}/pipe`, 10),
-  ]) {
-    await assert.rejects(read, (thrown) => isOutside(thrown, "invalid"));
+  for (const [read, code] of [
+    [() => files.readText(`${folder}/pipe`, { maxBytes: 10 }), "invalid"],
+    [() => files.readTail(folder, "pipe", 10), "precondition"],
+  ] as const) {
+    await assert.rejects(read, (thrown) => isOutside(thrown, code));
   }
   await assert.rejects(files.append(`${folder}/pipe`, "x", 0o600), (thrown) => isOutside(thrown));
+});
+
+test("a file that is too long is refused by its size, before anything of it is read", async () => {
+  const path = `${folder}/sparse`;
+  writeFileSync(path, "");
+  truncateSync(path, 2 ** 40);
+  const before = process.memoryUsage.rss();
+  const began = performance.now();
+  await assert.rejects(files.readText(path, { maxBytes: 500 * 2 ** 20 }), (thrown) => {
+    assert.ok(isOutside(thrown, "exhausted"));
+    assert.match(thrown.message, /sparse: longer than 524288000 bytes/);
+    return true;
+  });
+  assert.ok(performance.now() - began < 1_000);
+  assert.ok(process.memoryUsage.rss() - before < 100 * 2 ** 20);
 });
 
 test("what is not a regular file is not even opened to be read", async () => {
@@ -46,8 +69,8 @@ test("what is not a regular file is not even opened to be read", async () => {
   const ended = once(writer, "exit");
   try {
     for (let tries = 0; tries < 20; tries += 1) {
-      await assert.rejects(files.readTail(`${folder}/pipe`, 10), (thrown) =>
-        isOutside(thrown, "invalid"),
+      await assert.rejects(files.readTail(folder, "pipe", 10), (thrown) =>
+        isOutside(thrown, "precondition"),
       );
       await new Promise((resolve) => setTimeout(resolve, 10));
     }

@@ -14,13 +14,13 @@ import {
 } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Clock } from "../../../kit/clock.ts";
-import { OutsideError } from "../../../kit/errors.ts";
+import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import type { FileEntry, FileFacts, FileKind, Files, FileTrees } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountTableReader } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { AppendFiles } from "./append-files.ts";
-import { O_PATH } from "./beneath.ts";
+import { O_PATH, openBeneath } from "./beneath.ts";
 import { changeBeneath, listBeneath } from "./change-beneath.ts";
 import { measureTrees } from "./measure-tree.ts";
 import { randomHex } from "./random-name.ts";
@@ -56,7 +56,8 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
   return {
     readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
     ...changesOfFiles(),
-    readTail: (path, maxBytes) => guarded("read", path, () => readTail(path, maxBytes)),
+    readTail: (root, relativePath, maxBytes) =>
+      guarded("read", `${root}/${relativePath}`, () => readTail(root, relativePath, maxBytes)),
     makeDirectory: async (path, mode) => {
       await makeDirectory(path, mode);
     },
@@ -157,14 +158,29 @@ function readText(path: string, maxBytes: number): Promise<string | undefined> {
   );
 }
 
-function readTail(path: string, maxBytes: number): Promise<string | undefined> {
-  return withRegularFile(path, async (handle, sizeBytes) => {
-    const from = Math.max(0, sizeBytes - maxBytes);
-    const buffer = Buffer.alloc(sizeBytes - from);
+async function readTail(
+  root: string,
+  relativePath: string,
+  maxBytes: number,
+): Promise<string | undefined> {
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const handle = await openBeneath(root, relativePath, flags).catch((thrown: unknown) => {
+    if (isOutside(thrown, "notFound")) return undefined;
+    throw thrown;
+  });
+  if (handle === undefined) return undefined;
+  try {
+    const facts = await handle.stat();
+    if (!facts.isFile())
+      throw new OutsideError("invalid", `read ${root}/${relativePath}: not a regular file`);
+    const from = Math.max(0, facts.size - maxBytes);
+    const buffer = Buffer.alloc(facts.size - from);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, from);
     const tail = buffer.subarray(0, bytesRead);
     return tail.subarray(from === 0 ? 0 : brokenCharacterBytes(tail)).toString("utf8");
-  });
+  } finally {
+    await handle.close();
+  }
 }
 
 /** How many bytes at the beginning belong to a UTF-8 character that was cut through. */
@@ -212,6 +228,11 @@ async function readBounded(
   path: string,
   { sizeBytes, maxBytes }: { readonly sizeBytes: number; readonly maxBytes: number },
 ): Promise<Buffer> {
+  const tooLong = () =>
+    new OutsideError("exhausted", `read ${path}: longer than ${maxBytes} bytes`, {
+      retryable: false,
+    });
+  if (sizeBytes > maxBytes) throw tooLong();
   const chunks: Buffer[] = [];
   let total = 0;
   for (;;) {
@@ -222,11 +243,7 @@ async function readBounded(
     const { bytesRead } = await handle.read(buffer, 0, length, null);
     if (bytesRead === 0) return Buffer.concat(chunks, total);
     total += bytesRead;
-    if (total > maxBytes) {
-      throw new OutsideError("exhausted", `read ${path}: longer than ${maxBytes} bytes`, {
-        retryable: false,
-      });
-    }
+    if (total > maxBytes) throw tooLong();
     chunks.push(buffer.subarray(0, bytesRead));
     if (total === sizeBytes && bytesRead < length) return Buffer.concat(chunks, total);
   }

@@ -15,7 +15,8 @@ export type RunInWorker = <T>(
 export function createPodFiles(run: RunInWorker): PodFiles {
   return {
     readText: (path, options) => run("files.readText", [path, options], [path]),
-    readTail: (path, maxBytes) => run("files.readTail", [path, maxBytes], [path]),
+    readTail: (root, relativePath, maxBytes) =>
+      run("files.readTail", [root, relativePath, maxBytes], [`${root}/${relativePath}`]),
     writeAtomic: (path, content, mode) => run("files.writeAtomic", [path, content, mode], [path]),
     append: (path, text, mode, options) => run("files.append", [path, text, mode, options], [path]),
     makeDirectory: (path, mode) => run("files.makeDirectory", [path, mode], [path]),
