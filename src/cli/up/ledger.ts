@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { KEPT_BROKEN } from "../../kit/state/state-files.ts";
+import { KEPT_BROKEN } from "../../kit/state/free-name.ts";
 import { withFileLock } from "./file-lock.ts";
 
 /** A process that cannot be mistaken for another one that got its number later. */

@@ -234,6 +234,23 @@ for (const count of [1, 2, 3])
     assert.deepEqual(state.problems.get(), []);
   });
 
+test("open: a file of which no value is left is in order", async () => {
+  const { log, set, state, kept } = world();
+  const values = log();
+  await values.open();
+  set(values, "a", "1");
+  await values.flush();
+  set(values, "a", undefined);
+  await values.flush();
+  const again = log();
+  await again.open();
+  // The first change of a run writes all values there are: none.
+  again.changed("a");
+  await again.flush();
+  assert.deepEqual(await kept(), {});
+  assert.deepEqual(state.problems.get(), []);
+});
+
 const DAMAGES: Readonly<Record<string, (text: string) => string>> = {
   "a torn last line": (text) => `${text}{"format":1,"key":"b","va`,
   "an invalid line between others": (text) => `garbage\n${text}`,

@@ -5,6 +5,7 @@
  * it outweighs what counts; no file is written that is too large to be read back.
  */
 import { OutsideError } from "../errors.ts";
+import { NO_LINE } from "./sort-lines.ts";
 import type { StateFile, StateFiles } from "./state-files.ts";
 
 /** What is kept, and where. */
@@ -147,7 +148,7 @@ export class KeyedLog<T> {
       this.#state.note(file, { kind: "unwritten", why });
       throw new OutsideError("exhausted", why);
     }
-    await this.#state.write(file, text, MODE);
+    await this.#state.write(file, text || NO_LINE, MODE);
   }
 
   #linesOf(keys: Iterable<string>): { readonly text: string; readonly bytes: number } {

@@ -91,6 +91,23 @@ test("open: a torn last line costs that line only", async () => {
   assert.deepEqual(await lines.read(), ["whole", "tor", "next"]);
 });
 
+test("open: damaged segments are set aside and named, the earlier ones too", async () => {
+  const { files, clock } = world();
+  await files.makeDirectory("/logs", 0o700);
+  const contents = ["", "\0".repeat(100), "{1}\n{2}\n", "{3}\ngarbage\n{4}\n", "\0"];
+  for (const [at, content] of contents.entries())
+    await files.writeAtomic(`/logs/x-0000000${at}.jsonl`, content, 0o600);
+  const state = new StateFiles({ files, clock, log: silentLog });
+  const isLine = (line: string) => /^\{\d\}$/.test(line);
+  const lines = new SegmentLog({ ...OPTIONS, isLine, segments: 9 }, { state, clock });
+  await lines.open();
+  assert.deepEqual(
+    state.problems.get().map(({ kind, path }) => `${kind} ${path}`),
+    [0, 1, 3, 4].map((at) => `setAside /logs/x-0000000${at}.jsonl`),
+  );
+  assert.deepEqual(await lines.read(), ["{1}", "{2}", "{3}", "{4}"]);
+});
+
 test("append: a full disk loses lines, counts them and goes on afterwards", async () => {
   const { log, breakDisk } = world();
   const lines = log({ ...OPTIONS, segmentBytes: 1000 });

@@ -84,6 +84,8 @@ export class SegmentLog {
     const last = segments.at(-1);
     if (last === undefined) return [];
     const limits = { maxBytes: this.#maxBytes, mode: FILE_MODE };
+    for (const earlier of segments.slice(0, -1))
+      await state.readLines(this.#file(earlier), limits, isLine);
     const text = await state.readLines(this.#file(last), limits, isLine);
     this.#segment = last;
     this.#segmentBytes = text.length;
@@ -91,8 +93,13 @@ export class SegmentLog {
     return linesOf(text);
   }
 
-  /** Keeps one line; it must not hold a line break. */
+  /** Keeps one line; it must not hold a line break. One that would not be read again is not kept. */
   append(line: string): void {
+    // It would be damage at the next start.
+    if (!this.#options.isLine(line)) {
+      this.#lost += 1;
+      return;
+    }
     this.#segment = this.segment;
     if (this.#segmentBytes >= this.#options.segmentBytes) this.#segmentBytes = 0;
     this.#segmentBytes += line.length + 1;

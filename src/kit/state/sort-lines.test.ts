@@ -19,6 +19,11 @@ test("sortLines tells lines that were torn from lines that are damaged", () => {
     ["one that is whole before it", "{2}\n{2\n{3}\n", ["{2}", "{3}"], 0, 1],
     ["one that is damaged and repeated", "x\nx\n{1}\n", ["{1}"], 0, 2],
     ["one with nothing of the line", "\uFFFD\n{1}\n", ["{1}"], 0, 1],
+    ["zeros only", "\0\0\0\0", [], 0, 1],
+    ["zeros at the end", "{1}\n{2}\n\0\0\0", ["{1}", "{2}"], 0, 1],
+    ["zeros within the last line", "{1}\n{2\0\0\0", ["{1}"], 0, 1],
+    ["zeros in place of a line", "{1}\n\0\0\0\n{2}\n", ["{1}", "{2}"], 0, 1],
+    ["something else at the end", "{1}\ngarbage", ["{1}"], 0, 1],
     ["one that is damaged, one that is torn", "x\n{1}\n{2", ["{1}"], 1, 1],
   ];
   for (const [what, text, good, torn, damaged] of table)

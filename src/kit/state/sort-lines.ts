@@ -10,6 +10,16 @@ export interface SortedLines {
   readonly damaged: number;
 }
 
+/** What a file of lines without any has in it: one that is empty has lost its content. */
+export const NO_LINE = "\n";
+
+/**
+ * The beginning of a line as it is written: JSON, which holds no control characters. What a file system leaves of a file whose
+ * content it has lost, zeros, is none.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const MAY_BE_TORN = /^[{[][^\0-\x1f]*$/;
+
 /**
  * Sorts lines, of which empty ones are none. A line that a full disk did not take as a whole stands once more further down,
  * because it was written again; one that a crash has torn is the last.
@@ -23,7 +33,9 @@ export function sortLines(text: string, isLine: (line: string) => boolean): Sort
     if (isLine(line)) good.push(line);
     else bad.push({ line, goodBefore: good.length });
   }
-  const ended = bad.at(-1)?.line === lines.at(-1) ? bad.slice(0, -1) : bad;
+  const last = bad.at(-1)?.line;
+  const isTorn = last !== undefined && last === lines.at(-1) && MAY_BE_TORN.test(last);
+  const ended = isTorn ? bad.slice(0, -1) : bad;
   // The first that makes no sense decides: each is looked for in all that follow.
   const isWhole = ended.every(({ line, goodBefore }) => isBegun(line, good, goodBefore));
   const damaged = isWhole ? 0 : ended.length;

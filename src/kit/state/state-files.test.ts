@@ -7,7 +7,8 @@ import { silentLog } from "../log.ts";
 import { MetricsRegistry } from "../metrics.ts";
 import { createSeededRandom } from "../random.ts";
 import { TaskScope } from "../scope.ts";
-import { type DecodedState, KEPT_BROKEN, type StateFile, StateFiles } from "./state-files.ts";
+import { KEPT_BROKEN } from "./free-name.ts";
+import { type DecodedState, type StateFile, StateFiles } from "./state-files.ts";
 import { RESERVE_BYTES, StateReserve } from "./state-reserve.ts";
 
 const FILE: StateFile = { name: "numbers", path: "/state/numbers.json", holds: "the numbers" };
@@ -281,6 +282,38 @@ describe("StateFiles", () => {
     assert.equal(await state.readLines(FILE, limits, isLine), "{1}\n{2}\n{3\n");
     assert.equal(await text(FILE.path), "{1}\n{2}\n{3\n");
     assert.equal(await text(`${FILE.path}.broken`), "{1}\nnonsense\n{2}\n{3");
+  });
+
+  for (const [what, content, kept, why] of [
+    ["empty", "", "", "it is empty"],
+    ["full of zeros", "\0".repeat(20), "", "1 of its lines"],
+    ["zeros from some line on", `{1}\n{2}\n${"\0".repeat(9)}`, "{1}\n{2}\n", "1 of its lines"],
+  ] as const)
+    test(`a file of lines that is ${what} is set aside and named`, async () => {
+      const { files, open, text } = await world();
+      const limits = { maxBytes: MAX_BYTES, mode: 0o600 };
+      await files.writeAtomic(FILE.path, content, 0o600);
+      const state = open();
+      const isLine = (line: string) => /^{\d}$/.test(line);
+      assert.equal(await state.readLines(FILE, limits, isLine), kept);
+      assert.equal(await text(`${FILE.path}.broken`), content);
+      const [problem] = state.problems.get();
+      assert.equal(problem?.kind, "setAside");
+      assert.ok(problem?.why.startsWith(why), problem?.why);
+      const again = open();
+      assert.equal(await again.readLines(FILE, limits, isLine), kept);
+      assert.deepEqual(again.problems.get(), [], "only once");
+    });
+
+  test("a file of lines of which none is left is not taken for an empty one", async () => {
+    const { files, open } = await world();
+    const limits = { maxBytes: MAX_BYTES, mode: 0o600 };
+    await files.writeAtomic(FILE.path, "{1", 0o600);
+    for (let start = 0; start < 3; start += 1) {
+      const state = open();
+      assert.equal((await state.readLines(FILE, limits, (line) => /^{\d}$/.test(line))).trim(), "");
+      assert.deepEqual(state.problems.get(), []);
+    }
   });
 
   test("a last line torn by a crash is left out silently", async () => {

@@ -12,7 +12,8 @@ import type { Log } from "../log.ts";
 import type { MetricsRegistry } from "../metrics.ts";
 import type { TaskScope } from "../scope.ts";
 import { FailedChanges } from "./failed-changes.ts";
-import { type SortedLines, sortLines } from "./sort-lines.ts";
+import { freeName } from "./free-name.ts";
+import { NO_LINE, type SortedLines, sortLines } from "./sort-lines.ts";
 import { exposeStateFiles } from "./state-metrics.ts";
 import type { StatePort } from "./state-port.ts";
 import { isDiskFull, type StateReserve } from "./state-reserve.ts";
@@ -63,8 +64,6 @@ export interface StateFilesDeps {
   readonly reserve?: StateReserve;
 }
 
-/** Damaged files that are kept of each name; the oldest goes when there are more, and the log says so. */
-export const KEPT_BROKEN = 5;
 /** Problems that are remembered; the oldest go first. */
 const MAX_PROBLEMS = 200;
 /** Names of the temporary files of `writeAtomic`. */
@@ -85,6 +84,8 @@ export class StateFiles {
   /** Folders that were asked for, with their modes: one that could not be made then is made with a file. */
   readonly #folders = new Map<string, number>();
   readonly #failed = new FailedChanges();
+  /** Bytes that are read of each file: one that is longer is never written, as it would be set aside at the next start. */
+  readonly #limits = new Map<string, number>();
 
   constructor(deps: StateFilesDeps) {
     this.#deps = deps;
@@ -118,6 +119,7 @@ export class StateFiles {
     decode: (text: string) => DecodedState<T>,
   ): Promise<T | undefined> {
     let why: string;
+    this.#limits.set(file.path, maxBytes);
     try {
       const text = await this.#deps.files.readText(file.path, { maxBytes });
       if (text === undefined) return undefined;
@@ -132,9 +134,8 @@ export class StateFiles {
   }
 
   /**
-   * The lines of a file that is appended to. Where some make no sense the file is set aside and those that
-   * do are rewritten. A line that a crash or a full disk has torn is no damage, at the end or where the whole one
-   * follows: it is only left out.
+   * The lines of a file that is appended to. Where some make no sense, or it is empty, the file is set aside and those that do
+   * are rewritten. A line that a crash or a full disk has torn is no damage, at the end or where the whole one follows.
    */
   async readLines(
     file: StateFile,
@@ -143,6 +144,7 @@ export class StateFiles {
   ): Promise<string> {
     let lines: SortedLines = NO_LINES;
     const text = await this.read(file, maxBytes, (all) => {
+      if (all === "") return { kind: "broken", why: "it is empty" };
       lines = sortLines(all, isLine);
       const why = `${lines.damaged} of its lines are invalid or of an unknown version`;
       return lines.damaged === 0 ? { kind: "read", value: all } : { kind: "broken", why };
@@ -150,7 +152,8 @@ export class StateFiles {
     if (text !== undefined && lines.torn === 0) return text;
     if (this.#stuck.has(file.path)) return "";
     const again = lines.good.map((line) => `${line}\n`).join("");
-    if (text !== undefined || again !== "") await this.write(file, again, mode).catch(() => {});
+    if (text !== undefined || again !== "")
+      await this.write(file, again || NO_LINE, mode).catch(() => {});
     return again;
   }
 
@@ -227,7 +230,10 @@ export class StateFiles {
 
   /** Replaces the content. Throws `OutsideError`; the problem is reported and ends with the next success. */
   async write(file: StateFile, content: string | Uint8Array, mode: number): Promise<void> {
-    const work = () => this.#deps.files.writeAtomic(file.path, content, mode);
+    const work = async () => {
+      checkLength(file, content, this.#limits.get(file.path));
+      await this.#deps.files.writeAtomic(file.path, content, mode);
+    };
     await this.#failed.run(file.path, () => this.#change(file, work));
   }
 
@@ -264,7 +270,7 @@ export class StateFiles {
   /** Renames what cannot be used to `<name>.broken` and reports it; whether that could be done. */
   async setAside(file: StateFile, why: string): Promise<boolean> {
     try {
-      const keptAs = await this.#freeName(file.path);
+      const keptAs = await freeName(file.path, this.#deps);
       await this.#deps.files.rename(file.path, keptAs);
       this.#stuck.delete(file.path);
       this.#setAside.set(file.name, (this.#setAside.get(file.name) ?? 0) + 1);
@@ -335,31 +341,6 @@ export class StateFiles {
     }
   }
 
-  /** A name for what is set aside; with all of them taken the oldest is given up. */
-  async #freeName(path: string): Promise<string> {
-    const { files, log } = this.#deps;
-    const names = Array.from({ length: KEPT_BROKEN }, (_, at) =>
-      at === 0 ? `${path}.broken` : `${path}.broken.${at + 1}`,
-    );
-    const taken: { readonly name: string; readonly modifiedMs: number }[] = [];
-    for (const name of names) {
-      const facts = await files.facts(name);
-      if (facts === undefined) return name;
-      taken.push({ name, modifiedMs: facts.modifiedMs });
-    }
-    let failure: unknown;
-    for (const { name } of taken.toSorted((a, b) => a.modifiedMs - b.modifiedMs)) {
-      try {
-        await files.remove(name);
-        log.warn("removed the oldest damaged state file: there are too many", { path: name });
-        return name;
-      } catch (error) {
-        failure ??= error;
-      }
-    }
-    throw failure;
-  }
-
   #report(file: StateFile, cause: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
     const { clock, log } = this.#deps;
     const why = cause.why.length > MAX_WHY ? `${cause.why.slice(0, MAX_WHY)}…` : cause.why;
@@ -392,6 +373,15 @@ export class StateFiles {
         cause.kind satisfies never;
     }
   }
+}
+
+function checkLength({ path }: StateFile, content: string | Uint8Array, limit = Infinity): void {
+  // Each unit of a text has three bytes at the most.
+  if (content.length * 3 <= limit) return;
+  const bytes = typeof content === "string" ? Buffer.byteLength(content) : content.length;
+  if (bytes <= limit) return;
+  const why = `it would have ${bytes} bytes, and no more than ${limit} are read back`;
+  throw new OutsideError("exhausted", `write ${path}: ${why}`, { retryable: false });
 }
 
 /** A series that cannot be written is one problem, however many files it would have had by now. */

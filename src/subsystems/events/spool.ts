@@ -179,7 +179,9 @@ export class Spool {
   async #linesOf(entries: readonly OutboxEntry[]): Promise<readonly string[]> {
     const lines: string[] = [];
     for (const entry of entries) {
-      lines.push(entryLine(entry));
+      const line = entryLine(entry);
+      // It would be damage at the next start.
+      if (parseLine(line).length > 0) lines.push(line);
       if (lines.length % SLICE === 0) await this.#deps.clock.sleep(0, NEVER_ABORTED);
     }
     return lines;

@@ -127,8 +127,8 @@ interface DumpedEntry {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
-  /** Ids by node, nodes ascending; `undefined` where the file has null. */
-  readonly byNode: readonly (readonly [number, readonly string[] | undefined])[] | undefined;
+  /** Ids by node, as the file writes it, nodes ascending; `undefined` where the file has null. */
+  readonly byNode: readonly (readonly [string, readonly string[] | undefined])[] | undefined;
   readonly answer: Uint8Array | undefined;
 }
 
@@ -156,16 +156,22 @@ function dumpRegistered(
 /** A device that is close to several nodes stands with each of them. */
 function groupByNode(
   devices: readonly HeldDevice[],
-): readonly (readonly [number, readonly string[]])[] {
+): readonly (readonly [string, readonly string[]])[] {
   const groups = new Map<number, string[]>();
   for (const { id, nodes } of devices) {
-    for (const node of nodes.length === 0 ? [NO_NODE] : nodes) {
+    const numbers = nodes.filter(isNodeNumber);
+    for (const node of numbers.length === 0 ? [NO_NODE] : numbers) {
       const group = groups.get(node);
       if (group) group.push(id);
       else groups.set(node, [id]);
     }
   }
-  return [...groups].sort(([a], [b]) => a - b);
+  return [...groups].sort(([a], [b]) => a - b).map(([node, ids]) => [String(node), ids]);
+}
+
+/** Whether a number can be that of a NUMA node; others are not written: the Go kubelet's integers have 64 bits. */
+export function isNodeNumber(node: number): boolean {
+  return Number.isSafeInteger(node) && node >= 0;
 }
 
 /** Reads the file's text. Anything that the Go kubelet would not have written is broken. */
@@ -212,7 +218,8 @@ function readEntry(value: Json): DumpedEntry {
       ? undefined
       : Object.entries(objectOf(nodes, "DeviceIDs"))
           .map(([node, ids]) => [integerOf(node), listOf(ids)] as const)
-          .sort(([a], [b]) => a - b);
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([node, ids]) => [String(node), ids] as const);
   const answer = entry["AllocResp"];
   return {
     podUid: textOf(entry["PodUID"]),
@@ -226,10 +233,11 @@ function readEntry(value: Json): DumpedEntry {
 function holdingOf(entry: DumpedEntry, since: ReadonlyMap<string, WallMs>): Holding[] {
   const { podUid, container, resource, byNode = [], answer } = entry;
   const nodesOf = new Map<string, number[]>();
-  for (const [node, ids] of byNode) {
+  for (const [text, ids] of byNode) {
+    const node = Number(text);
     for (const id of ids ?? []) {
       const nodes = nodesOf.get(id) ?? [];
-      if (node !== NO_NODE) nodes.push(node);
+      if (isNodeNumber(node)) nodes.push(node);
       nodesOf.set(id, nodes);
     }
   }
@@ -296,7 +304,8 @@ function textOf(value: Json): string {
   return value;
 }
 
-function integerOf(text: string): number {
-  if (!/^-?\d{1,15}$/.test(text)) throw new Error(`"${text}" is not a number of a node`);
-  return Number(text);
+/** A number of 64 bits: the Go kubelet writes whatever a plugin has told. */
+function integerOf(text: string): bigint {
+  if (!/^-?\d{1,19}$/.test(text)) throw new Error(`"${text}" is not a number of a node`);
+  return BigInt(text);
 }

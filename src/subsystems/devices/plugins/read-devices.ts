@@ -1,6 +1,7 @@
 // pure
 import type { Device as ListedDevice } from "../../../outside/plugins/plugins.ts";
 import type { Device } from "../inventory.ts";
+import { isNodeNumber } from "../ledger/checkpoint.ts";
 
 /** The only word that means it. */
 const HEALTHY = "Healthy";
@@ -22,8 +23,9 @@ export function readDevices(listed: readonly ListedDevice[]): ReadDevices {
     }
     if (byId.has(id)) oddities.add("a device ID is listed more than once; the last entry counts");
     const nodes = new Set((topology?.nodes ?? []).map(({ ID }) => Number(ID)));
-    const usable = [...nodes].filter((node) => node >= 0).sort((a, b) => a - b);
-    if (usable.length < nodes.size) oddities.add("ignoring a NUMA node below 0 of a device");
+    const usable = [...nodes].filter(isNodeNumber).sort((a, b) => a - b);
+    if (usable.length < nodes.size)
+      oddities.add("ignoring a NUMA node of a device that is no number of a node");
     byId.set(id, { id, healthy: health === HEALTHY, nodes: usable });
   }
   return { devices: [...byId.values()], oddities: [...oddities] };
