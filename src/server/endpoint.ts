@@ -67,6 +67,10 @@ export class EndpointService implements RequestService<Match, Identity> {
     return match.kind === "found" && match.route.longRunning === true;
   }
 
+  isUrgent(match: Match): boolean {
+    return match.kind === "found" && match.route.pattern.startsWith("/healthz");
+  }
+
   begin({ exchange, route: match }: KubeletRequest): () => void {
     const { endpoint, metrics } = this.#options;
     return metrics.begin({

@@ -142,7 +142,8 @@ export async function startServer(
   if (config.healthzPort > 0) {
     const at = { kind: "tcp", host: config.healthzBindAddress, port: config.healthzPort } as const;
     addresses.health = at;
-    startRetried(deps, "health port", () => serve("health", everybody, { addresses: [at] }));
+    const on = { addresses: [at], forHealthChecks: true } as const;
+    startRetried(deps, "health port", () => serve("health", everybody, on));
   }
   return { addresses };
 }

@@ -351,17 +351,15 @@ test("journal: decisions about subjects of any name with any inputs, at any time
 });
 
 test("events: a history of events of any content", async () => {
-  const event = fc
-    .tuple(text, text, text, anything)
-    .map(
-      ([name, namespace, message, more]) =>
-        ({
-          ...more,
-          metadata: { name, namespace },
-          involvedObject: more,
-          message,
-        }) as unknown as CoreEvent,
-    );
+  const event = fc.tuple(text, text, text, anything).map(
+    ([name, namespace, message, more]) =>
+      ({
+        ...more,
+        metadata: { name, namespace },
+        involvedObject: more,
+        message,
+      }) as unknown as CoreEvent,
+  );
   await checkRuns(fc.array(event, { maxLength: 6 }), async (list) => {
     const open = async (state: StateFiles, clock: SimClock) => {
       const history = new History({ folder: "/n/events", bytes: 4_000 }, { state, clock });

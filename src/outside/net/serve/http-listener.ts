@@ -11,7 +11,7 @@ import { NEVER_ABORTED, withTimeout } from "../../../kit/within.ts";
 import { ClientCertificates } from "./client-certificates.ts";
 import { NodeExchange, type PlainResponse, type Switching } from "./exchange.ts";
 import type { HttpListener, Listen, ListenAddress, ListenOptions, TlsMaterial } from "./listen.ts";
-import { type KnownConnections, PeerGate, type PeerPlace } from "./peer-gate.ts";
+import { HEALTH_LIMITS, type KnownConnections, PeerGate, type PeerPlace } from "./peer-gate.ts";
 import {
   createProtocolServer,
   endWhenIdle,
@@ -29,10 +29,16 @@ const CLOSE_WITHIN_MS = 1_000;
 const KEEP_ALIVE_MS = 30_000;
 const clock = createSystemClock();
 
-/** Listening on this machine; `gate` bounds what the peers of all listeners may cost before they authenticate. */
-export function createListen(gate: PeerGate = new PeerGate()): Listen {
+/**
+ * Listening on this machine; `gate` bounds what the peers of all listeners may cost before they authenticate, `healthGate`
+ * what those may that ask for health checks only.
+ */
+export function createListen(
+  gate: PeerGate = new PeerGate(),
+  healthGate: PeerGate = new PeerGate(HEALTH_LIMITS),
+): Listen {
   return async (options) => {
-    const listener = new NodeListener(options, gate);
+    const listener = new NodeListener(options, options.forHealthChecks ? healthGate : gate);
     await listener.open();
     return listener;
   };
@@ -158,6 +164,7 @@ class NodeListener implements HttpListener {
     const peer = peerOf(socket);
     const events = {
       onAdmit: () => this.#admit(socket),
+      hasSpoken: () => socket.bytesRead > 0,
       onClose: (rule: string) => {
         this.#options.onProblem({ kind: "request", peer, error: rule });
         socket.destroy();

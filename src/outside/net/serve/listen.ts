@@ -46,6 +46,8 @@ export interface ListenOptions {
   readonly tls?: { readonly material: TlsMaterial; readonly settings: TlsSettings };
   /** Speaks HTTP/2 too, with peers that ask for it; only with TLS. */
   readonly http2?: boolean;
+  /** It is asked for health checks only: its connections have a share of their own, which others cannot use up. */
+  readonly forHealthChecks?: boolean;
   readonly limits: ListenLimits;
   /** Whether a request that offers another protocol may be taken at its word; others are plain HTTP. */
   readonly mayUpgrade: (method: string, target: string) => boolean;

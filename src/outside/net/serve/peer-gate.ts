@@ -34,6 +34,20 @@ export const PEER_LIMITS: PeerLimits = {
   readyMs: 500,
 };
 
+/**
+ * Of the port for health checks: 32 connections, of one address too, since all of them come from this machine in most
+ * configurations. Who asks has its request ready: one that says nothing holds up the others for a moment only.
+ */
+export const HEALTH_LIMITS: PeerLimits = {
+  bytes: 4 * MIB,
+  groupBytes: 4 * MIB,
+  loopbackBytes: 4 * MIB,
+  waiting: 256,
+  waitMs: 10_000,
+  turnMs: 1_000,
+  readyMs: 100,
+};
+
 /** Memory of a request in progress beside its headers; a connection may have several pipelined. */
 const REQUEST_BYTES = 4 * 1024;
 /** Each byte of a header is a byte of text and its share of what holds it. */
@@ -43,6 +57,8 @@ const BYTES_PER_HEADER_BYTE = 2;
 export interface PeerEvents {
   /** It has a place: it may be read. Called once, perhaps before `enter` returns. */
   readonly onAdmit: () => void;
+  /** Whether anything has come from it; always, where that is not known. */
+  readonly hasSpoken?: () => boolean;
   /** It has none any more; not called after `leave`. */
   readonly onClose: (rule: PeerRule | "too many connections") => void;
 }
@@ -93,7 +109,7 @@ export class PeerGate {
   /** Takes a connection whose peer is authenticated by the way it comes. */
   enterKnown(known: KnownConnections, events: PeerEvents): PeerPlace {
     const place = this.#placeOf("", known, events);
-    place.stage = "arriving";
+    place.enterStage("arriving");
     place.authenticate();
     if (known.places.has(place.id)) events.onAdmit();
     return place;
@@ -171,7 +187,7 @@ class Place implements PeerPlace, Peer, KnownPeer {
   readonly id: number;
   readonly group: string;
   readonly events: PeerEvents;
-  stage: PeerStage = "waiting";
+  #stage: PeerStage = "waiting";
   sinceMs = performance.now();
   authenticated = false;
   idleSinceMs: number | undefined = undefined;
@@ -193,8 +209,13 @@ class Place implements PeerPlace, Peer, KnownPeer {
     return CONNECTION_BYTES + Math.max(0, this.#requestBytes - UNKNOWN_HEADER_BYTES);
   }
 
+  get stage(): PeerStage {
+    const isSilent = this.#stage === "arriving" && this.events.hasSpoken?.() === false;
+    return isSilent ? "silent" : this.#stage;
+  }
+
   enterStage(stage: PeerStage): void {
-    this.stage = stage;
+    this.#stage = stage;
     this.sinceMs = performance.now();
   }
 

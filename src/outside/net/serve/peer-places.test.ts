@@ -68,6 +68,17 @@ const VECTORS: readonly Vector[] = [
     close: { 3: "gives way" },
   },
   {
+    name: "who says nothing at all gives way as soon, and before those in the handshake",
+    peers: ["1 a arriving 99", "2 a silent 21", "3 a silent 30", "4 a waiting 0"],
+    admit: [4],
+    close: { 3: "gives way" },
+  },
+  {
+    name: "callers have time to begin",
+    peers: ["1 a arriving 30", "2 a silent 19", "3 a silent 15", "4 a waiting 0"],
+    again: 1,
+  },
+  {
     name: "callers have time for their request",
     peers: ["1 a ready 15", "2 a ready 19", "3 a arriving 30", "4 a waiting 0"],
     again: 1,
@@ -111,7 +122,8 @@ const VECTORS: readonly Vector[] = [
     name: "who has least comes first, of one address who came last",
     peers: ["1 a asking 1", "2 a asking 1", "3 a waiting 8", "4 b waiting 9", "5 b waiting 2"],
     admit: [5, 4],
-    again: 99,
+    // Those that were let in have a moment to begin.
+    again: 20,
   },
   {
     name: "too many wait: the first of the longest queue goes",
@@ -165,7 +177,7 @@ describe("decidePlaces", () => {
         (_, id): Peer => ({
           id,
           group: pick(["a", "b", "c", "d", "e", LOOPBACK]),
-          stage: pick(["waiting", "arriving", "ready", "asking", "idle"] as const),
+          stage: pick(["waiting", "silent", "arriving", "ready", "asking", "idle"] as const),
           sinceMs: NOW - Math.floor(random.next() * 1_200),
           bytes: random.next() < 0.8 ? COST : Math.ceil(random.next() * 3 * COST),
         }),
@@ -192,7 +204,9 @@ function checkVerdict(peers: readonly Peer[], verdict: PeerVerdict, shown: strin
     const rule = closed.get(one.id);
     if (rule === "gives way") {
       assert.notEqual(admitted.size, 0, `${shown}: ${one.id} gives way to nobody`);
-      const turnMs = { idle: 0, ready: LIMITS.readyMs }[one.stage as string] ?? LIMITS.turnMs;
+      const { readyMs } = LIMITS;
+      const short = { idle: 0, silent: readyMs, ready: readyMs };
+      const turnMs = (short as Partial<Record<PeerStage, number>>)[one.stage] ?? LIMITS.turnMs;
       assert.ok(NOW - one.sinceMs >= turnMs, `${shown}: ${one.id} is in its turn`);
     }
     assert.ok(one.stage !== "waiting" || rule !== "gives way", `${shown}: has no place to give`);

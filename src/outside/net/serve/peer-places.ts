@@ -10,6 +10,8 @@ import { smallest } from "../../../kit/limits/lists.ts";
 export type PeerStage =
   /** Accepted by the kernel, nothing read of it yet; costs nothing. */
   | "waiting"
+  /** It has its place, and not a byte has come of it. */
+  | "silent"
   /** Its handshake is under way; without TLS, its first request. */
   | "arriving"
   /** Its handshake is done, and its first request has not come, or not all of it. */
@@ -43,7 +45,7 @@ export interface PeerLimits {
   readonly waitMs: number;
   /** One that is arriving or asking keeps its place for this long before it gives way to those that wait. */
   readonly turnMs: number;
-  /** One that is ready; callers send their request right behind the handshake. */
+  /** One that is silent or ready; callers begin at once, and send their request right behind the handshake. */
   readonly readyMs: number;
 }
 
@@ -143,6 +145,7 @@ interface Group {
 
 const RANK: Readonly<Record<PeerStage, number>> = {
   idle: 0,
+  silent: 1,
   ready: 1,
   arriving: 2,
   asking: 3,
@@ -226,7 +229,7 @@ class Table {
       id,
       bytes,
       group: group.name,
-      stage: "arriving",
+      stage: "silent",
       sinceMs: this.#nowMs,
     });
     return true;
@@ -262,6 +265,7 @@ class Table {
     switch (stage) {
       case "idle":
         return sinceMs;
+      case "silent":
       case "ready":
         return sinceMs + this.#limits.readyMs;
       case "arriving":

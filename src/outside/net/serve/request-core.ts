@@ -59,6 +59,8 @@ export interface RequestService<Route, Caller> {
   mayUpgrade(route: Route): boolean;
   /** Whether it is answered for as long as the caller likes. */
   isLongRunning(route: Route): boolean;
+  /** Whether it is answered before others that wait: a health check. */
+  isUrgent?(route: Route): boolean;
   /** Called for every request; the result is called at its end. */
   begin?(request: RoutedRequest<Route>): () => void;
   /** The caller, once it is known who that is and that they may. Throws a refusal. */
@@ -112,7 +114,7 @@ export class RequestCore<Route, Caller> {
 
   async #answer(request: RoutedRequest<Route>): Promise<void> {
     const caller = await this.#service.admit(request);
-    await ownTurn();
+    await ownTurn(this.#service.isUrgent?.(request.route));
     if (!this.#service.isLongRunning(request.route))
       return await this.#service.answer(request, caller);
     if (this.#longRunning >= MAX_LONG_RUNNING)
@@ -148,7 +150,7 @@ function reply(exchange: Exchange, { status, headers, body }: ErrorReply): Promi
 }
 
 /** Addresses of a server and settings that differ from the defaults. */
-export interface ServeOptions extends Pick<ListenOptions, "tls" | "http2"> {
+export interface ServeOptions extends Pick<ListenOptions, "tls" | "http2" | "forHealthChecks"> {
   /** The first on which no other process listens. */
   readonly addresses: readonly [ListenAddress, ...ListenAddress[]];
   /** In place of those of `HTTP_LIMITS`. */
@@ -169,7 +171,7 @@ export async function serveRequests<Route, Caller>(
   options: ServeOptions,
   { listen, scope, log }: ServingDeps,
 ): Promise<HttpListener> {
-  const { addresses, tls, http2, limits } = options;
+  const { addresses, tls, http2, limits, forHealthChecks } = options;
   const core = new RequestCore(service, log);
   const listener = await listenOnFirst(addresses, (address) =>
     listen({
@@ -177,6 +179,7 @@ export async function serveRequests<Route, Caller>(
       limits: { ...HTTP_LIMITS, ...limits },
       ...(tls ? { tls } : {}),
       ...(http2 === undefined ? {} : { http2 }),
+      ...(forHealthChecks === undefined ? {} : { forHealthChecks }),
       mayUpgrade: (method, target) => core.mayUpgrade(method, target),
       onExchange: (exchange) => core.answer(exchange),
       onProblem: (problem) => core.onProblem(problem),
