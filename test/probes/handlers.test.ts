@@ -142,6 +142,24 @@ test("httpGet: keeps 10 KiB of the body", async () => {
   assert.ok(outcome.kind === "success" && outcome.output.length === 10_240);
 });
 
+test("httpGet: a path that makes a URL without a host is a failure, and nothing is asked", async () => {
+  let asked = 0;
+  const port = await listen(
+    track(
+      createHttp((_, reply) => {
+        asked += 1;
+        reply.end();
+      }),
+    ),
+  );
+  assert.deepEqual(
+    await attempt({ httpGet: { port, path: "foo:bar" } }),
+    failure('Get "http:bar": http: no Host in request URL'),
+  );
+  assert.equal(asked, 0);
+  assert.equal((await attempt({ httpGet: { port, path: "/foo:bar" } })).kind, "success");
+});
+
 test("httpGet: an error of the client is a failure, a port that does not exist an error", async () => {
   const port = await closedPort();
   assert.deepEqual(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { anyCodePoint } from "../../../test/support/any-text.ts";
-import { actionHeaders, actionUrl } from "./http-action.ts";
+import { actionHeaders, actionUrl, actionUrlFault } from "./http-action.ts";
 
 test("actionUrl reads and escapes paths as Go does", () => {
   const cases: readonly (readonly [path: string, sent: string])[] = [
@@ -31,9 +31,28 @@ test("actionUrl reads and escapes paths as Go does", () => {
     ["http://elsewhere:1/x?y", "/x?y"],
     ["/x?u=http://elsewhere/", "/x?u=http://elsewhere/"],
     ["\\x", "/%5Cx"],
+    ["foo:/bar?x", "/bar?x"],
+    ["foo:///bar", "/bar"],
+    ["foo:", "/"],
+    ["1foo:bar?x", "/1foo:bar%3Fx"],
+    ["fo_o:bar", "/fo_o:bar"],
+    [":bar", "/:bar"],
+    ["a/foo:bar", "/a/foo:bar"],
+    ["/foo:bar", "/foo:bar"],
+    ["http://elsewhere:x/y", "/http://elsewhere:x/y"],
+    ["/a#%zz", "/a%23%25zz"],
   ];
   for (const [path, sent] of cases)
     assert.equal(actionUrl("http", "10.0.0.1", 80, path), `http://10.0.0.1:80${sent}`, path);
+});
+
+test("actionUrlFault: a path like a scheme with more behind it has no host, as in Go", () => {
+  const none = (url: string) => `Get "${url}": http: no Host in request URL`;
+  assert.equal(actionUrlFault("http", "foo:bar"), none("http:bar"));
+  assert.equal(actionUrlFault("https", "FOO:8080/x?y#z"), none("https:8080/x?y"));
+  assert.equal(actionUrlFault("http", "localhost:8080"), none("http:8080"));
+  for (const path of ["", "/foo:bar", "foo:", "foo:/bar", "1foo:bar", ":bar", "a/b:c", "fo_o:bar"])
+    assert.equal(actionUrlFault("http", path), undefined, path);
 });
 
 test("actionUrl puts brackets around IPv6", () => {

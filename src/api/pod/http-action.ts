@@ -1,9 +1,7 @@
 // pure
 import { appendAll } from "../../kit/limits/lists.ts";
 import type { HTTPHeader } from "../generated/types.ts";
-
-/** Schemes and authorities that a path may bring along; those of the action take their place. */
-const ABSOLUTE = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?!\/)[^/?#]*/i;
+import { readGoUrl } from "../text/go-url.ts";
 
 /** Characters that a path may hold unescaped when its author escaped the rest (net/url validEncoded). */
 const WELL_ESCAPED = /^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/;
@@ -18,6 +16,17 @@ const KEPT = /[A-Za-z0-9\-_.~$&+,/:;=@]/;
 export function actionUrl(scheme: string, host: string, port: number, path: string): string {
   const joined = host.includes(":") ? `[${host.replace("%", "%25")}]` : host;
   return `${scheme}://${joined}:${port}${pathAndQuery(path)}`;
+}
+
+/**
+ * Why a path cannot be asked for, in Go's words; `undefined` when it can. What looks like a scheme and does not go on with
+ * a slash (`foo:bar`) makes a URL without a host there.
+ */
+export function actionUrlFault(scheme: string, path: string): string | undefined {
+  const parsed = readGoUrl(path);
+  if (!parsed.ok || parsed.opaque === "") return undefined;
+  const url = `${scheme}:${parsed.opaque}${parsed.query}`;
+  return `Get ${JSON.stringify(url)}: http: no Host in request URL`;
 }
 
 /**
@@ -41,18 +50,11 @@ export function actionHeaders(
 }
 
 function pathAndQuery(given: string): string {
-  const isParsable =
-    !/[^\P{Cc}\x80-\x9f]/u.test(given) && !/%(?![0-9a-f]{2})/i.test(pathPart(given));
-  if (!isParsable) return rooted(escapePath(new TextEncoder().encode(given)));
-  const local = given.replace(ABSOLUTE, "").replace(/#.*$/s, "");
-  const path = pathPart(local);
-  const query = local.slice(path.length).replaceAll(" ", "%20");
-  return rooted(WELL_ESCAPED.test(path) ? path : escapePath(unescapePath(path))) + query;
-}
-
-/** Path without query and fragment. */
-function pathPart(text: string): string {
-  return text.replace(/[?#].*$/s, "");
+  const parsed = readGoUrl(given);
+  if (!parsed.ok) return rooted(escapePath(new TextEncoder().encode(given)));
+  const { path, query } = parsed;
+  const escaped = WELL_ESCAPED.test(path) ? path : escapePath(unescapePath(path));
+  return rooted(escaped) + query.replaceAll(" ", "%20");
 }
 
 function rooted(path: string): string {

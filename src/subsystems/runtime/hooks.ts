@@ -1,5 +1,5 @@
 import type { LifecycleHandler } from "../../api/generated/types.ts";
-import { actionHeaders, actionUrl } from "../../api/pod/http-action.ts";
+import { actionHeaders, actionUrl, actionUrlFault } from "../../api/pod/http-action.ts";
 import { podDescription } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -140,6 +140,8 @@ async function runHttpHook(
   const host = hook.host || (await deps.podIp(at, signal));
   if (!host) throw new Error("failed to find networking container: pod has no address yet");
   const secure = (hook.scheme ?? "HTTP").toLowerCase() === "https";
+  const fault = actionUrlFault(secure ? "https" : "http", hook.path ?? "");
+  if (fault !== undefined) throw new Error(fault);
   const port = hookPort(at.pod, at.container, hook.port);
   const urlHost = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   const headers = actionHeaders(hook.httpHeaders ?? [], USER_AGENT);

@@ -1,5 +1,5 @@
 import type { HTTPGetAction } from "../../../api/generated/types.ts";
-import { actionHeaders, actionUrl } from "../../../api/pod/http-action.ts";
+import { actionHeaders, actionUrl, actionUrlFault } from "../../../api/pod/http-action.ts";
 import type { HttpExchange, Net } from "../../../outside/net/net.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest, USER_AGENT } from "../outcome.ts";
 import { resolvePort } from "../target.ts";
@@ -13,6 +13,8 @@ export async function probeHttp(
 ): Promise<ProbeOutcome> {
   const resolved = resolvePort(action.port, request.container);
   if ("error" in resolved) return { kind: "error", message: resolved.error };
+  const fault = actionUrlFault(schemeOf(action), action.path ?? "");
+  if (fault !== undefined) return { kind: "failure", output: fault, timedOut: false };
   const host = action.host || request.podIp;
   const answer = await net.http(exchangeOf(action, host, resolved.port, request), signal);
   if (answer.kind !== "response") {
@@ -28,6 +30,8 @@ export async function probeHttp(
     ? { kind: "success", output: body }
     : { kind: "warning", output: `Probe terminated redirects, Response body: ${body}` };
 }
+
+const schemeOf = ({ scheme }: HTTPGetAction): string => (scheme || "http").toLowerCase();
 
 /** The last request; the same is sent as long as the pod's address stays. */
 const asked = new WeakMap<object, Asked>();
@@ -49,9 +53,8 @@ function exchangeOf(
   if (last?.action === action && last.host === host && last.port === port) {
     if (last.exchange.timeoutMs === timeoutMs) return last.exchange;
   }
-  const scheme = (action.scheme || "http").toLowerCase();
   const exchange: HttpExchange = {
-    url: actionUrl(scheme, host, port, action.path ?? ""),
+    url: actionUrl(schemeOf(action), host, port, action.path ?? ""),
     method: "GET",
     headers: actionHeaders(action.httpHeaders ?? [], USER_AGENT),
     timeoutMs,
