@@ -28,7 +28,7 @@ test("manifestReader gives the same pod for the same content and another for ano
   assert.notEqual(uidOf(GOOD), uidOf(GOOD, "/m/other.yaml"));
 });
 
-test("manifestReader takes several documents and lists", () => {
+test("manifestReader takes several documents, lists, and JSON that is only YAML", () => {
   const list = JSON.stringify({
     apiVersion: "v1",
     kind: "PodList",
@@ -41,6 +41,12 @@ test("manifestReader takes several documents and lists", () => {
     const answer = read(text, "file", "/m/x");
     assert.equal(answer.kind === "pods" && answer.pods.length, 2, JSON.stringify(answer));
   }
+  const loose = `{apiVersion: v1, "kind": "Pod", # a comment
+    "metadata": {"name": "web",},
+    "spec": {"containers": [{"name": "a", "image": "img:1"},],},
+  }`;
+  const answer = read(loose, "file", "/m/web.json");
+  assert.equal(answer.kind === "pods" && answer.pods.length, 1, JSON.stringify(answer));
 });
 
 const BOMB = `a: &a [x,x,x,x,x,x,x,x,x]\n${["b", "c", "d", "e", "f", "g", "h", "i"]
