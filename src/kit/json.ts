@@ -36,3 +36,18 @@ export function mergePatch(value: unknown, patch: unknown): unknown {
   }
   return result;
 }
+
+/** `JSON.rawJSON` of ECMAScript, which the types do not name yet. */
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+
+/** JSON of a value in which whole numbers beyond 2^53 stand as `bigint`; they are written with all their digits. */
+export function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, (_, part: unknown) =>
+      typeof part === "bigint" ? rawJSON(part.toString()) : part,
+    );
+  }
+}

@@ -53,6 +53,8 @@ export function typeName(json: unknown): string {
 
 const MAX_INT32 = 2 ** 31 - 1;
 const INT64_LIMIT = 2n ** 63n;
+/** To hold another number in its place would change what the user wrote without a word. */
+const INEXACT_INTEGER = `must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}: whole numbers beyond 2^53 are not kept exactly`;
 
 function readString(json: unknown): ScalarReading {
   if (typeof json === "string") return fits(json);
@@ -73,11 +75,12 @@ function readInt64(json: unknown): ScalarReading {
   if (typeof json !== "number" && typeof json !== "bigint")
     return wrongType("a whole number", json);
   if (typeof json === "number" && !Number.isInteger(json)) return wrongValue("must be an integer");
+  const plain = Number(json);
+  if (Number.isSafeInteger(plain)) return fits(plain + 0);
   const exact = BigInt(json);
-  if (exact >= INT64_LIMIT || exact < -INT64_LIMIT) return wrongValue("must fit 64 bits");
-  // Seconds beyond 2^53 make no difference; a clamped number is at least written back as it is held.
-  const plain = Number(exact);
-  return fits(Math.min(Math.max(plain, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER) + 0);
+  return wrongValue(
+    exact >= INT64_LIMIT || exact < -INT64_LIMIT ? "must fit 64 bits" : INEXACT_INTEGER,
+  );
 }
 
 function readBytes(json: unknown): ScalarReading {
@@ -117,22 +120,32 @@ function readIntOrString(json: unknown): ScalarReading {
 /** Free-form JSON nests this deep at most. */
 const MAX_FREE_DEPTH = 64;
 
-function readAny(json: unknown, depth = 0): JsonValue | undefined {
-  if (depth > MAX_FREE_DEPTH) return undefined;
+/** A copy of free-form JSON. Throws `Unreadable` with the reason when it cannot be held as it is. */
+function copyOfAny(json: unknown, depth = 0): JsonValue {
+  if (depth > MAX_FREE_DEPTH) throw new Unreadable("nests too deep");
   if (json === null || typeof json === "boolean" || typeof json === "string") return json;
-  if (typeof json === "number" || typeof json === "bigint") return Number(json);
-  if (typeof json !== "object") return undefined;
+  if (typeof json === "number") return json;
+  if (typeof json === "bigint") throw new Unreadable(INEXACT_INTEGER);
+  if (typeof json !== "object") throw new Unreadable("is not JSON");
   if (Array.isArray(json)) {
-    const items = json.map((item: unknown) => readAny(item, depth + 1));
-    return items.includes(undefined) ? undefined : (items as JsonValue[]);
+    return json.map((item: unknown) => copyOfAny(item, depth + 1));
   }
   const copy: Record<string, JsonValue> = {};
   for (const [key, part] of Object.entries(json)) {
-    const value = readAny(part, depth + 1);
-    if (value === undefined) return undefined;
-    setOwn(copy, key, value);
+    setOwn(copy, key, copyOfAny(part, depth + 1));
   }
   return copy;
+}
+
+class Unreadable extends Error {}
+
+function readAny(json: unknown): ScalarReading {
+  try {
+    return fits(copyOfAny(json));
+  } catch (error) {
+    if (error instanceof Unreadable) return wrongValue(error.message);
+    throw error;
+  }
 }
 
 /** Checks one scalar and brings it into the spelling the API would give it. */
@@ -145,7 +158,9 @@ export function readScalar(kind: ScalarKind, json: unknown): ScalarReading {
     case "int64":
       return readInt64(json);
     case "double":
-      return typeof json === "number" ? fits(json) : wrongType("a number", json);
+      return typeof json === "number" || typeof json === "bigint"
+        ? fits(Number(json))
+        : wrongType("a number", json);
     case "bool":
       return typeof json === "boolean" ? fits(json) : wrongType("true or false", json);
     case "bytes":
@@ -158,10 +173,8 @@ export function readScalar(kind: ScalarKind, json: unknown): ScalarReading {
       return readTime(json, true);
     case "intOrString":
       return readIntOrString(json);
-    case "any": {
-      const value = readAny(json);
-      return value === undefined ? wrongValue("nests too deep") : fits(value);
-    }
+    case "any":
+      return readAny(json);
   }
 }
 

@@ -133,7 +133,7 @@ test("decodeObject: the API's own spelling", () => {
           livenessProbe: { httpGet: { port: "http" }, tcpSocket: { port: 80 } },
         },
       ],
-      terminationGracePeriodSeconds: 9223372036854775807n,
+      terminationGracePeriodSeconds: 9007199254740991n,
     },
   });
   assert.deepEqual(problems, []);
@@ -144,6 +144,37 @@ test("decodeObject: the API's own spelling", () => {
     requests: { memory: "10G" },
   });
   assert.equal(value.spec?.terminationGracePeriodSeconds, Number.MAX_SAFE_INTEGER);
+});
+
+const INEXACT =
+  "must be from -9007199254740991 to 9007199254740991: whole numbers beyond 2^53 are not kept exactly";
+for (const [seconds, fault] of [
+  [9007199254740991, undefined],
+  [-9007199254740991n, undefined],
+  [9007199254740992, INEXACT],
+  [9007199254740993n, INEXACT],
+  [2n ** 63n - 1n, INEXACT],
+  [-(2n ** 63n), INEXACT],
+  [2n ** 63n, "must fit 64 bits"],
+] as const)
+  test(`decodeObject: ${seconds} is kept, or refused in words`, () => {
+    const spec = { containers: [{ name: "c" }], terminationGracePeriodSeconds: seconds };
+    const { value, problems } = decodeObject("Pod", { spec });
+    const path = "spec.terminationGracePeriodSeconds";
+    assert.deepEqual(
+      problems.map(formatProblem),
+      fault === undefined ? [] : [`${path}: Invalid value: ${seconds}: ${fault}`],
+    );
+    if (fault === undefined)
+      assert.equal(value.spec?.terminationGracePeriodSeconds, Number(seconds));
+  });
+
+test("decodeObject: free-form JSON with a whole number that cannot be kept is refused", () => {
+  const problemsOf = (fieldsV1: unknown) =>
+    decodeObject("ConfigMap", { metadata: { managedFields: [{ fieldsV1 }] } }).problems;
+  assert.deepEqual(problemsOf({ a: [1, 2.5, 1e30] }), []);
+  const [problem] = problemsOf({ a: [2n ** 53n + 1n] });
+  assert.match(problem ? formatProblem(problem) : "", /fieldsV1: .*not kept exactly$/);
 });
 
 test("decodeObject: hostile keys and masses of nonsense are harmless", () => {

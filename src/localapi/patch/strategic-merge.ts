@@ -2,7 +2,7 @@
 
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Tree } from "../../kit/json.ts";
-import { isTree, ownField, setOwn } from "../../kit/json.ts";
+import { isTree, jsonText, ownField, setOwn } from "../../kit/json.ts";
 import { fieldShape, type SchemaShape } from "../schema/shapes.ts";
 import { PatchFault } from "./json-patch.ts";
 
@@ -22,7 +22,7 @@ export function applyStrategicPatch(value: unknown, patch: unknown, shape: Schem
   if (directive === "delete") return {};
   if (directive !== undefined && directive !== "merge")
     throw new PatchFault(
-      `Unknown patch type found: ${typeof directive === "string" ? directive : JSON.stringify(directive)}`,
+      `Unknown patch type found: ${typeof directive === "string" ? directive : jsonText(directive)}`,
     );
   const result: Record<string, unknown> = retained(isTree(value) ? value : {}, patch);
   for (const [key, change] of Object.entries(patch)) {
@@ -93,9 +93,7 @@ function withElement(
 ): readonly unknown[] {
   const key = ownField(item, mergeKey);
   if (key === undefined)
-    throw new PatchFault(
-      `map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`,
-    );
+    throw new PatchFault(`map: ${jsonText(item)} does not contain declared merge key: ${mergeKey}`);
   const isMeant = (each: unknown) => isTree(each) && isSame(each[mergeKey], key);
   if (item[DIRECTIVE] === "delete") return list.filter((each) => !isMeant(each));
   const at = replaces ? -1 : list.findIndex(isMeant);
@@ -127,8 +125,7 @@ function order(result: Record<string, unknown>, { field, wanted, before, shape }
   if (!Array.isArray(wanted)) throw new PatchFault(`${ORDER}${field} is not a list`);
   if (!Array.isArray(list) || shape.kind !== "list") return;
   const key = shape.rule?.mergeKey;
-  const idOf = (item: unknown) =>
-    JSON.stringify(key !== undefined && isTree(item) ? item[key] : item);
+  const idOf = (item: unknown) => jsonText(key !== undefined && isTree(item) ? item[key] : item);
   const ranks = new Map(wanted.map((item, i) => [idOf(item), i]));
   const previous = isTree(before) ? ownField(before, field) : undefined;
   const old = new Map((Array.isArray(previous) ? previous : []).map((item, i) => [idOf(item), i]));

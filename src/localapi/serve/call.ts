@@ -1,6 +1,7 @@
 import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { dumpYaml, parseYamlDocument, YamlError } from "../../api/text/yaml.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { jsonText } from "../../kit/json.ts";
 import { withTimeout } from "../../kit/within.ts";
 import type { ErrorReply, Exchange } from "../../outside/serving.ts";
 import type { TokenDeps } from "../access/tokens.ts";
@@ -115,7 +116,7 @@ function objectReply(
   body: object,
   { encoding = "json", warnings = [] }: ReplyForm = {},
 ): ErrorReply {
-  const text = encoding === "yaml" ? dumpYaml(body) : JSON.stringify(body);
+  const text = encoding === "yaml" ? dumpYaml(body) : jsonText(body);
   const warning = warnings.map((each) => `299 - ${JSON.stringify(printable(each))}`).join(", ");
   const headers = {
     "content-type": `application/${encoding}`,

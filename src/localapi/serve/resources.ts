@@ -1,5 +1,5 @@
 /** Answers requests for objects: one verb each. */
-import { decodeObject } from "../../api/decode/decode.ts";
+import { type Decodable, decodeObject } from "../../api/decode/decode.ts";
 import { formatProblem, required } from "../../api/decode/field-problem.ts";
 import type { DeleteOptions } from "../../api/generated/types.ts";
 import { nodeRestriction } from "../access/restrict-node.ts";
@@ -191,7 +191,19 @@ export async function deleteOptions(call: ResourceCall): Promise<DeleteOptions> 
     ...(grace === null ? {} : { gracePeriodSeconds: Number(grace) }),
     ...(query.has("dryRun") ? { dryRun: query.getAll("dryRun") } : {}),
   };
-  const { value, problems } = decodeObject("DeleteOptions", json);
+  return decoded("DeleteOptions", json);
+}
+
+/** The body as what a request carries beside objects. Throws `StatusError` BadRequest for wrong values. */
+export async function needDecoded<K extends keyof Decodable>(
+  call: ResourceCall,
+  type: K,
+): Promise<Decodable[K]> {
+  return decoded(type, await needBody(call));
+}
+
+function decoded<K extends keyof Decodable>(type: K, json: unknown): Decodable[K] {
+  const { value, problems } = decodeObject(type, json);
   const [first] = problems.filter(({ kind }) => kind !== "unknownField");
   if (first) throw badRequest(formatProblem(first));
   return value;

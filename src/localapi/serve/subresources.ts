@@ -16,6 +16,7 @@ import { type ResourceCall, replyObject } from "./call.ts";
 import { replyLog, replyNodeProxy, replyStreaming } from "./connect.ts";
 import {
   needBody,
+  needDecoded,
   replyGet,
   replyKept,
   replyPatch,
@@ -132,7 +133,7 @@ const EVICTED = {
 /** `pods/eviction`: a deletion that disruption budgets may block; there are none here. */
 async function replyEviction(call: ResourceCall): Promise<void> {
   const { deps, exchange } = call;
-  const { value } = decodeObject("Eviction", await needBody(call));
+  const value = await needDecoded(call, "Eviction");
   const request = { ...requestOfCall(call, POD_KIND), subresource: "" };
   const options = value.deleteOptions ?? {};
   const dryRun = request.dryRun || (options.dryRun ?? []).includes("All");
@@ -148,7 +149,7 @@ async function replyToken(call: ResourceCall): Promise<void> {
   const key = `${at.namespace}/${at.name}`;
   const account = deps.core.store.get(SERVICE_ACCOUNT_KIND.collection, key);
   if (!account) throw objectNotFound(SERVICE_ACCOUNT_KIND, at.name);
-  const { value } = decodeObject("TokenRequest", await needBody(call));
+  const value = await needDecoded(call, "TokenRequest");
   const request: TokenRequest = {
     ...value,
     kind: "TokenRequest",

@@ -3,11 +3,22 @@
 /** Deepest nesting of a body; objects of the API have some twenty levels. */
 export const MAX_BODY_DEPTH = 200;
 
-/** The value of a JSON text. Throws `SyntaxError`, also for what is nested without end: that is meant to hurt. */
+/** Digits of numbers that may be beyond 2^53. */
+const LONG_NUMBER = /\d{16}/;
+const INTEGER = /^-?\d+$/;
+
+/**
+ * The value of a JSON text; whole numbers beyond 2^53 are exact, as `bigint`, like those of YAML. Throws `SyntaxError`, also for what is nested without end: that is meant to hurt. */
 export function parseJson(text: string): unknown {
-  const value: unknown = JSON.parse(text);
+  const value: unknown = LONG_NUMBER.test(text) ? JSON.parse(text, exactInteger) : JSON.parse(text);
   checkDepth(value, MAX_BODY_DEPTH);
   return value;
+}
+
+function exactInteger(_: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? "";
+  return INTEGER.test(source) ? BigInt(source) : value;
 }
 
 /** Refuses JSON nested deeper than `left` levels. Throws `SyntaxError`. */

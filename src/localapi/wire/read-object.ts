@@ -207,7 +207,7 @@ function readValue(kind: string, { value, bytes }: Field, depth: number): unknow
       return bytesToBase64(bytes);
     case "int32":
     case "int64":
-      return Number(value);
+      return Number.isSafeInteger(Number(value)) ? Number(value) : value;
     case "bool":
       return value !== 0n;
     case "double":
