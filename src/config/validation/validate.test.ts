@@ -6,6 +6,8 @@ import { isTree } from "../../kit/json.ts";
 import { toKubeletConfig, withDefaults, withGateDefaults } from "../fields/defaults.ts";
 import { FIELDS } from "../fields/fields.ts";
 import { decodeConfigText } from "../file/config-text.ts";
+import { DEFAULT_FLAGS } from "../flags/kubelet-flags.ts";
+import { validateFlags } from "../flags/validate-flags.ts";
 import { resolveGates } from "../gates/feature-gates.ts";
 import { formatConfigProblem } from "../problem.ts";
 import { REFUSED, REFUSED_HERE } from "./refused.vectors.ts";
@@ -87,6 +89,17 @@ test("what only nodelet refuses is documented", () => {
     assert.ok(
       rows.some((row) => row.includes(words)),
       `${body}: no row about ${words}`,
+    );
+  }
+  for (const [flags, path] of [
+    [{ nodeIP: "nowhere" }, "--node-ip"],
+    [{ bootstrapKubeconfig: "/b" }, "--kubeconfig"],
+  ] as const) {
+    const found = validateFlags({ ...DEFAULT_FLAGS, ...flags }).map((problem) => problem.path);
+    assert.deepEqual(found, [path]);
+    assert.ok(
+      rows.some((row) => row.includes(path)),
+      `no row about ${path}`,
     );
   }
 });

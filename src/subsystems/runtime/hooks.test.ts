@@ -80,6 +80,9 @@ test("run: failures have the Go kubelet's text", async () => {
   await assert.rejects(hooksWith({}).hooks.run(AT, get({ path: "/x" }), signal), {
     message: `HTTP lifecycle hook (/x) ${where} nobody is there`,
   });
+  await assert.rejects(hooksWith({}).hooks.run(AT, get({ path: "foo:bar" }), signal), {
+    message: `HTTP lifecycle hook (foo:bar) ${where} Get "http:bar": http: no Host in request URL`,
+  });
   const exec = { exitCode: 7, out: "out", err: "no" };
   const command = ["sh", "-c", "x"];
   await assert.rejects(hooksWith({ exec }).hooks.run(AT, { exec: { command } }, signal), {
