@@ -45,7 +45,7 @@ async function prepareAndStart(argv) {
     await packagesStep(name, profile.packages, { whole: program.join(" ") !== NEWCOMERS_TESTS });
     if (profile.build) await buildStep({ types: profile.types === true });
   });
-  if (program.length > 0) becomeProgram(program, nodeBinary());
+  if (program.length > 0) becomeProgram(program, nodeBinary(), { endsLeft: name !== "run" });
 }
 
 function checkMachine() {

@@ -39,9 +39,9 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 /** A program in a session of its own, all of whose children can be told by their environment. */
-function start(name: string, argv: readonly string[]) {
+function start(name: string, argv: readonly string[], program = process.execPath) {
   const value = `${process.pid}-${performance.now()}`;
-  const child = spawn(process.execPath, argv, {
+  const child = spawn(program, argv, {
     cwd: ROOT,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
@@ -82,12 +82,30 @@ for (const [name, send] of signals)
     const { code } = await run.closed;
     assert.deepEqual(run.running().map(commandOf), []);
     assert.equal(code, 1, run.output());
+    assert.match(run.output(), /ending what this run has started\n/);
     assert.match(run.output(), /interrupted: not everything was run\n\n\d+ passed, /);
   });
 
+test("npm, ended by SIGTERM, takes along the mutants of its script, which have sessions of their own", async () => {
+  const run = start("INTERRUPT_TEST", ["run", "--silent", "mutants"], "npm");
+  await until("it runs", () =>
+    run.running().some((id) => commandOf(id).includes("play-tests.mjs")),
+  );
+  run.child.kill("SIGTERM");
+  await run.closed;
+  await until("all is gone", () => run.running().length === 0);
+});
+
+test("every script of package.json takes the place of the shell in which npm starts it", () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  for (const [name, script] of Object.entries(scripts)) assert.match(script, /^exec node /, name);
+});
+
 test("the tests of a mutant end with the run, though they have a session of their own", async () => {
   const script = `
-    import { leaveOnSignal } from ${JSON.stringify(join(ROOT, "tools/testing/end-left.mjs"))};
+    import { leaveOnSignal } from ${JSON.stringify(join(ROOT, "tools/setup/end-left.mjs"))};
     import { runMutant } from ${JSON.stringify(join(ROOT, "tools/mutants/run-mutant.ts"))};
     const leave = leaveOnSignal();
     const run = runMutant(["test/cli/processes.test.ts"], undefined);
@@ -106,7 +124,7 @@ test("the tests of a mutant end with the run, though they have a session of thei
 test("a process that left its session and lost its parent is ended, too", async () => {
   const script = `
     import { spawnSync } from "node:child_process";
-    import { endLeft, markRun, startedBy } from ${JSON.stringify(join(ROOT, "tools/testing/end-left.mjs"))};
+    import { endLeft, markRun, startedBy } from ${JSON.stringify(join(ROOT, "tools/setup/end-left.mjs"))};
     const mark = markRun();
     spawnSync("sh", ["-c", "setsid sleep 1007 >/dev/null 2>&1 & setsid setsid sleep 1008 >/dev/null 2>&1 &"]);
     const started = () => startedBy(process.pid, mark).length;

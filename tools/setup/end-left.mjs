@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Processes inherit it, so that they can be found when who started them is gone. A run inside a run has both names. */
 const VARIABLE = "NODELET_TEST_RUN";
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 const POLL_MS = 50;
 /** A box ends its containers, unmounts and removes its cgroups. */
 const BOX_GRACE_MS = 20_000;
@@ -17,15 +18,18 @@ export function leaveOnSignal() {
   const leave = new AbortController();
   const mark = markRun();
   let known = [];
-  const onSignal = (name) => {
+  const onSignal = () => {
     if (leave.signal.aborted) return;
     // While it can still be seen who started whom.
     known = startedBy(process.pid, mark);
-    process.stderr.write(`\n${name}: ending what this run has started\n`);
     leave.abort();
   };
-  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, onSignal);
+  for (const name of SIGNALS) process.on(name, onSignal);
   return {
+    /** No signal is waited for any more. */
+    stop() {
+      for (const name of SIGNALS) process.off(name, onSignal);
+    },
     signal: leave.signal,
     endLeft: () => endLeft({ mark, known, graceMs: BOX_GRACE_MS }),
   };
