@@ -42,3 +42,37 @@ test("judge: the label and the field of the operating system are compared, the l
     "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
   );
 });
+
+test("judge: a size of huge pages that the node lacks is one of which it has none", () => {
+  const rows = [
+    ["hugepages-2Mi", "64Mi", undefined],
+    ["hugepages-2Mi", "128Mi", ["OutOfhugepages-2Mi", "134217728", "67108864"]],
+    ["hugepages-1Gi", "1Gi", ["OutOfhugepages-1Gi", "1073741824", "0"]],
+    ["hugepages-1Gi", "0", undefined],
+    ["example.com/of-another-component", "1", undefined],
+  ] as const;
+  const nodeInfo: NodeInfo = {
+    ...NODE_INFO,
+    allocatable: {
+      ...NODE_INFO.allocatable,
+      hugepagesBytes: new Map([["hugepages-2Mi", 2 ** 26]]),
+    },
+  };
+  for (const [name, amount, expected] of rows)
+    for (const isOfPod of [false, true]) {
+      const resources = { requests: { [name]: amount } };
+      const pod = podFor(undefined, undefined);
+      const spec = isOfPod
+        ? { containers: [{ name: "c", image: "i" }], resources }
+        : { containers: [{ name: "c", image: "i", resources }] };
+      if (isOfPod && !name.startsWith("hugepages-")) continue;
+      const found = judge({ candidate: { ...pod, spec }, others: [], nodeInfo });
+      const [reason, requested, capacity] = expected ?? [];
+      assert.equal(found?.reason, reason, `${name} ${amount}`);
+      if (reason !== undefined)
+        assert.equal(
+          found?.message,
+          `Node didn't have enough resource: ${name}, requested: ${requested}, used: 0, capacity: ${capacity}`,
+        );
+    }
+});

@@ -24,9 +24,12 @@ export interface FoundShortage extends Shortage {
   readonly capacity: number;
 }
 
+const HUGE_PAGES = "hugepages-";
+
 /**
  * Every resource of which the node has too little left for the pod. Extended resources the node does not
- * have are another component's matter and are not asked about.
+ * have are another component's matter and are not asked about; a size of huge pages that it does not have is
+ * one of which it has none.
  */
 export function shortages(
   candidate: Pod,
@@ -41,7 +44,7 @@ export function shortages(
   ask("pods", 1, others.length, nodeInfo.pods);
   const capacity = amountsByName(nodeInfo.allocatable);
   for (const [name, amount] of amountsByName(podResources(candidate).requests)) {
-    const has = capacity.get(name);
+    const has = capacity.get(name) ?? (name.startsWith(HUGE_PAGES) ? 0 : undefined);
     if (amount <= 0 || has === undefined) continue;
     let used = 0;
     for (const pod of others) used += amountsByName(podResources(pod).requests).get(name) ?? 0;

@@ -131,24 +131,59 @@ for (const [limits, sizeLimit, wanted] of SIZES)
     assert.equal(memorySize({ spec: { containers } }, source, 8 * GI), wanted * GI);
   });
 
-test("hugePagesOf: of the medium's size, or of the only size asked for", () => {
-  const of = (medium: string, ...names: string[]) =>
-    hugePagesOf(
-      {
-        spec: {
-          containers: names.map((name, i) => ({
-            name: `c${i}`,
-            resources: { requests: { [name]: "4Mi" } },
-          })),
-        },
-      },
-      medium,
-    );
-  const MI = 2 ** 20;
-  const two = { kind: "pages", pageBytes: 2 * MI, sizeBytes: 4 * MI };
-  assert.deepEqual(of("HugePages", "hugepages-2Mi"), two);
-  assert.deepEqual(of("HugePages-2Mi", "hugepages-2Mi", "hugepages-1Gi"), two);
-  assert.equal(of("HugePages", "hugepages-2Mi", "hugepages-1Gi").kind, "fault");
-  assert.equal(of("HugePages").kind, "fault");
-  assert.equal(of("HugePages-1Gi", "hugepages-2Mi").kind, "fault");
-});
+const MI = 2 ** 20;
+const list = (...names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [`hugepages-${name}`, "64Mi"]));
+
+/** Medium; page sizes of the container, of an init container, of the pod; page and size in MiB, or the fault. */
+const HUGE_PAGES: readonly (readonly [
+  medium: string,
+  container: readonly string[],
+  init: readonly string[],
+  pod: readonly string[],
+  expected: readonly [number, number] | RegExp,
+])[] = [
+  ["HugePages", ["2Mi"], [], [], [2, 64]],
+  ["HugePages", ["2Mi"], ["2Mi"], [], [2, 128]],
+  ["HugePages", [], [], ["2Mi"], [2, 64]],
+  ["HugePages", ["2Mi"], [], ["2Mi"], [2, 64]],
+  ["HugePages", ["2Mi"], [], ["2048Ki"], [2, 64]],
+  ["HugePages-2Mi", ["2Mi", "1Gi"], [], [], [2, 64]],
+  ["HugePages-1Gi", ["2Mi"], [], ["1Gi", "2Mi"], [1024, 64]],
+  ["HugePages-2Mi", [], [], ["2Mi"], [2, 64]],
+  ["HugePages", ["2Mi", "1Gi"], [], [], /^medium: HugePages can't be used if container requests/],
+  ["HugePages", ["2Mi"], ["1Gi"], [], /multiple huge page sizes$/],
+  ["HugePages", ["2Mi"], [], ["1Gi"], /multiple huge page sizes$/],
+  ["HugePages", [], [], ["2Mi", "1Gi"], /multiple huge page sizes$/],
+  [
+    "HugePages",
+    [],
+    [],
+    [],
+    /^medium HugePages: hugePages storage requested, but there is no resource request for huge pages$/,
+  ],
+  ["HugePages-1Gi", ["2Mi"], [], ["2Mi"], /^medium HugePages-1Gi: hugePages storage requested/],
+];
+
+for (const [medium, container, init, pod, expected] of HUGE_PAGES)
+  for (const field of ["requests", "limits"] as const)
+    test(`hugePagesOf ${medium}: ${field} ${container} of the container, ${init} of an init container, ${pod} of the pod`, () => {
+      const of = (name: string, sizes: readonly string[]) => ({
+        name,
+        resources: { [field]: list(...sizes) },
+      });
+      const spec = {
+        resources: { [field]: list(...pod) },
+        initContainers: [of("i", init)],
+        containers: [of("a", container)],
+      };
+      const found = hugePagesOf({ spec }, medium);
+      if (expected instanceof RegExp)
+        assert.match(found.kind === "fault" ? found.message : found.kind, expected);
+      else
+        assert.deepEqual(found, {
+          kind: "pages",
+          pageBytes: expected[0] * MI,
+          sizeBytes: expected[1] * MI,
+        });
+    });

@@ -1,5 +1,5 @@
 // pure
-import type { EmptyDirVolumeSource, Pod } from "../../api/generated/types.ts";
+import type { EmptyDirVolumeSource, Pod, ResourceRequirements } from "../../api/generated/types.ts";
 import { podResources } from "../../api/pod/pod-resources.ts";
 import { wholeOf } from "../../api/text/quantity.ts";
 
@@ -29,38 +29,46 @@ const MEDIUM = "HugePages";
 const RESOURCE = "hugepages-";
 
 /**
- * Huge pages of a volume: of the medium's size, or of the only size the pod asks for; as many bytes as
- * the containers request of it (emptydir getPageSizeMountOption).
+ * Huge pages of a volume: of the medium's size, or of the only size that the pod or its containers request; as many
+ * bytes as the pod requests of it, or else all containers together (emptydir getPageSizeMountOption).
  */
 export function hugePagesOf(pod: Pod, medium: string): HugePages {
-  const requested = new Map<string, number>();
-  const { initContainers = [], containers = [] } = pod.spec ?? {};
-  for (const { resources } of [...initContainers, ...containers])
-    for (const [name, text] of Object.entries(resources?.requests ?? resources?.limits ?? {}))
-      if (name.startsWith(RESOURCE))
-        requested.set(name, (requested.get(name) ?? 0) + wholeOf(text));
-  const sizes = [...requested.keys()];
+  const requested = requestedPages(pod);
   if (medium !== MEDIUM) {
-    const name = RESOURCE + medium.slice(MEDIUM.length + 1);
-    const sizeBytes = requested.get(name);
-    return sizeBytes === undefined
-      ? {
-          kind: "fault",
-          message: `medium "${medium}" for a volume does not match any page size of the pod's requests`,
-        }
-      : { kind: "pages", pageBytes: wholeOf(name.slice(RESOURCE.length)), sizeBytes };
+    const pageBytes = wholeOf(medium.slice(MEDIUM.length + 1));
+    const sizeBytes = requested.get(pageBytes);
+    return sizeBytes === undefined ? noRequest(medium) : { kind: "pages", pageBytes, sizeBytes };
   }
-  const [only] = sizes;
-  if (only === undefined)
-    return {
-      kind: "fault",
-      message: "hugePages storage requested, but there is no resource request for huge pages",
-    };
-  if (sizes.length > 1)
-    return {
-      kind: "fault",
-      message: "medium HugePages can't be used if multiple huge page sizes are requested",
-    };
-  const pageBytes = wholeOf(only.slice(RESOURCE.length));
-  return { kind: "pages", pageBytes, sizeBytes: requested.get(only) ?? 0 };
+  const [only] = requested;
+  if (only === undefined) return noRequest(medium);
+  const [pageBytes, sizeBytes] = only;
+  if (requested.size === 1) return { kind: "pages", pageBytes, sizeBytes };
+  return {
+    kind: "fault",
+    message: `medium: ${medium} can't be used if container requests multiple huge page sizes`,
+  };
 }
+
+const noRequest = (medium: string): HugePages => ({
+  kind: "fault",
+  message: `medium ${medium}: hugePages storage requested, but there is no resource request for huge pages`,
+});
+
+/** Bytes by size of a page. */
+function requestedPages({ spec }: Pod): ReadonlyMap<number, number> {
+  const { initContainers = [], containers = [], resources } = spec ?? {};
+  const requested = new Map<number, number>();
+  for (const each of [...initContainers, ...containers])
+    for (const [page, bytes] of pagesOf(each.resources))
+      requested.set(page, (requested.get(page) ?? 0) + bytes);
+  for (const [page, bytes] of pagesOf(resources)) requested.set(page, bytes);
+  return requested;
+}
+
+/** Limits of huge pages are requests as well. */
+const pagesOf = ({ requests, limits }: ResourceRequirements = {}) =>
+  Object.entries({ ...limits, ...requests }).flatMap(([name, text]) =>
+    name.startsWith(RESOURCE)
+      ? [[wholeOf(name.slice(RESOURCE.length)), wholeOf(text)] as const]
+      : [],
+  );
