@@ -134,7 +134,8 @@ test("memoryHigh by the Go kubelet's vectors", () => {
   for (const [request, limit, high] of [
     [GI, 2 * GI, 2_040_107_008],
     [GI, 0, 7_838_314_496],
-    [0, 0, 7_730_937_856],
+    [0, 0, undefined],
+    [0, GI, 966_365_184],
     [128 * MI, 256 * MI, 255_012_864],
     [GI, GI, undefined],
     [4096, 4097, undefined],
@@ -157,6 +158,9 @@ test("planContainer under MemoryQoS, by policy and class", () => {
   assert.deepEqual(files(GUARANTEED, "TieredReservation"), ["1073741824", "0", undefined]);
   assert.deepEqual(files(burstable, "None"), ["0", "0", "2040107008"]);
   assert.deepEqual(files(burstable, "TieredReservation"), ["0", "1073741824", "2040107008"]);
+  for (const none of [pod([container("a")]), pod([container("a"), container("b", ONE)])])
+    for (const policy of ["None", "TieredReservation"] as const)
+      assert.deepEqual(files(none, policy), ["0", "0", undefined], "without memory");
   const v1 = resources(burstable, "a", 1, { memoryQos: MEMORY_QOS });
   assert.deepEqual(v1.unified, {});
 });

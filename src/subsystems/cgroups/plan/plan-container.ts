@@ -136,7 +136,7 @@ function memoryQosFiles(
 /**
  * Bytes from which a container is slowed down: the throttling factor's share of the way from request to
  * limit (or the node's allocatable memory), on a page boundary. `undefined` when that is not above the
- * request, or when request and limit are equal and positive.
+ * request, or when request and limit are equal, as where there is neither (kuberuntime generateLinuxContainerResources).
  */
 export function memoryHigh(
   settings: CgroupSettings,
@@ -144,8 +144,7 @@ export function memoryHigh(
   limitBytes: number,
 ): number | undefined {
   const { memoryQos } = settings;
-  const isGuaranteed = requestBytes === limitBytes && requestBytes > 0;
-  if (memoryQos === undefined || isGuaranteed) return undefined;
+  if (memoryQos === undefined || requestBytes === limitBytes) return undefined;
   const { throttlingFactor, pageBytes } = memoryQos;
   const upper = limitBytes > 0 ? limitBytes : allocatableMemoryBytes(settings);
   const exact = Math.floor(requestBytes + throttlingFactor * (upper - requestBytes));
