@@ -1,5 +1,7 @@
 // What the suites about the Kubernetes API share: one server for each, and short ways to ask it.
+
 import assert from "node:assert/strict";
+import type { IncomingHttpHeaders } from "node:http";
 import { after, before, test } from "node:test";
 import type { AdminReply, AdminRequest } from "../kube/admin.ts";
 
@@ -54,7 +56,9 @@ export class Examination {
     return `${prefix}-${this.#count}`;
   }
 
-  async send(request: AdminRequest): Promise<{ status: number; body: Json }> {
+  async send(
+    request: AdminRequest,
+  ): Promise<{ status: number; headers?: IncomingHttpHeaders; body: Json }> {
     assert.ok(this.#server, "the server has not been started");
     return await this.#server.request(request);
   }

@@ -60,3 +60,23 @@ on.examine(
     );
   },
 );
+
+on.examine("a pod that is rarely what was meant is taken with a warning", async () => {
+  const name = on.fresh("warned");
+  const resources = { limits: { memory: "128m" } };
+  const spec = { containers: [{ name: "main", image: "i:1", resources }] };
+  const object = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
+  const expected =
+    '299 - "spec.containers[0].resources.limits[memory]: fractional byte value \\"128m\\" is invalid, must be an integer", ' +
+    '299 - "spec.containers[0].resources.requests[memory]: fractional byte value \\"128m\\" is invalid, must be an integer"';
+  const made = await on.send({ method: "POST", path: PODS, body: object });
+  assert.equal(made.status, 201);
+  assert.equal(made.headers?.["warning"], expected);
+  const patch = { metadata: { labels: { a: "b" } } };
+  const contentType = STRATEGIC;
+  const path = `${PODS}/${name}`;
+  const changed = await on.send({ method: "PATCH", path, body: patch, contentType });
+  assert.equal(changed.headers?.["warning"], expected);
+  const read = await on.send({ method: "GET", path });
+  assert.equal(read.headers?.["warning"], undefined);
+});

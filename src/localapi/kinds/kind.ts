@@ -34,7 +34,7 @@ export interface KindRules {
   /** Of a status that is written through its own path: what is left out and nevertheless stays. */
   readonly keepStatus?: (now: ApiObject, before: ApiObject) => ApiObject;
   readonly validate?: (object: ApiObject) => Problems;
-  /** Warnings for the client that creates the object. */
+  /** Warnings for the client that creates or replaces the object. */
   readonly warn?: (object: ApiObject) => readonly string[];
   /** Beside `validate`, for updates. */
   readonly validateChange?: (now: ApiObject, before: ApiObject, subresource: string) => Problems;

@@ -8,6 +8,7 @@ import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { computeQosClass } from "../../api/pod/qos.ts";
 import type { Problems } from "../../api/validation/fields.ts";
 import { podStatusProblems, withQosClass } from "../../api/validation/pod-status.ts";
+import { podWarnings } from "../../api/validation/pod-warnings.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { KindRules } from "./kind.ts";
@@ -180,6 +181,7 @@ export const POD_RULES: KindRules = {
   },
   keepStatus: (now, before) => objectOf(withQosClass(podOf(now), podOf(before))),
   validate: (object) => validatePod(podOf(object), { isNew: object.metadata.uid === undefined }),
+  warn: (object) => podWarnings(podOf(object)),
   validateChange,
   graceSeconds,
 };

@@ -1,5 +1,6 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, PodSpec } from "../../api/generated/types.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { type ApiObject, without } from "../api-object.ts";
 import { resizedSpec } from "../kinds/resize-rules.ts";
 import { afterUpdate } from "../patch/managed-fields.ts";
@@ -37,6 +38,7 @@ export function updateObject(
   const now = nextState(request, given, before);
   const problems = changeProblems(request, now, before);
   if (problems.length > 0) throw invalidObject(kind, name, withoutRepetition(problems));
+  if (request.subresource === "") appendAll(request.warnings, kind.rules.warn?.(now) ?? []);
   const owned =
     how.owners === "decided"
       ? now

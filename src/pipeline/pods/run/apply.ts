@@ -15,6 +15,7 @@ import {
 import { resizePod } from "../resize/resize-pod.ts";
 import type { ActionOutcome, StepResult } from "../signals.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
+import { withLikelyCause } from "./likely-cause.ts";
 import { failure, type Run } from "./run.ts";
 import { actionSpan, decisionsOf, syncSpan } from "./spans.ts";
 import { startContainer } from "./start-container.ts";
@@ -104,7 +105,8 @@ const EXECUTORS: Executors = {
             retryInMs: RUNTIME_AWAY_MS,
           }),
         );
-      const message = `Failed to create pod sandbox: ${messageOf(error)}`;
+      const cause = withLikelyCause(pod, messageOf(error));
+      const message = `Failed to create pod sandbox: ${cause}`;
       events.record(pod, { type: "Warning", reason: "FailedCreatePodSandBox", message });
       throw new StepFailed(
         failure(run, { step: STEP_SANDBOX, reason: "CreatePodSandboxError", message }),

@@ -8,6 +8,7 @@ import { findSpecContainer } from "../plan/restart.ts";
 import { currentRound } from "../plan/rounds.ts";
 import { ContainerConfigError } from "../ports.ts";
 import type { StepResult } from "../signals.ts";
+import { withLikelyCause } from "./likely-cause.ts";
 import { failure, type Run } from "./run.ts";
 import { stopContainer } from "./stop-containers.ts";
 
@@ -100,7 +101,7 @@ async function createContainer(
     // Given up, not failed.
     run.signal.throwIfAborted();
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerError";
-    const message = plainMessageOf(error);
+    const message = withLikelyCause(pod, plainMessageOf(error));
     events.record(pod, {
       type: "Warning",
       reason: "Failed",
@@ -143,7 +144,7 @@ async function startCreated(
     await runtime.startContainer(id, run.signal);
   } catch (error) {
     run.signal.throwIfAborted();
-    const message = plainMessageOf(error);
+    const message = withLikelyCause(pod, plainMessageOf(error));
     events.record(pod, {
       type: "Warning",
       reason: "Failed",

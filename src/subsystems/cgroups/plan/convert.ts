@@ -21,6 +21,16 @@ const MAX_WEIGHT = 10_000;
 /** systemd counts CPU quota in whole percents of a CPU: 10 ms of each second. */
 const SYSTEMD_QUOTA_STEP_US = 10_000;
 
+/** The largest amount of bytes of Kubernetes and the kernel: 2^63 - 1. */
+const MOST_BYTES = 9_223_372_036_854_775_807n;
+
+/**
+ * Bytes for kernel and runtime. Amounts are clamped to what a number holds exactly; the largest one stands for all
+ * that is more, of which a limit is the most there can be, as the Go kubelet makes 2^63 - 1 of `9Ei`.
+ */
+export const kernelBytes = (bytes: number): bigint =>
+  bytes >= Number.MAX_SAFE_INTEGER ? MOST_BYTES : BigInt(bytes);
+
 /** Milli-CPU as v1 shares, 2..262144. Source: kubelet cm.MilliCPUToShares. */
 export function milliCpuToShares(milliCpu: number): number {
   const shares = Math.floor((milliCpu * SHARES_PER_CPU) / MILLI_PER_CPU);

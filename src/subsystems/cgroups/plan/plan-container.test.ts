@@ -4,6 +4,7 @@ import {
   BURSTABLE,
   container,
   demand,
+  filesOf,
   GI,
   GUARANTEED,
   ONE,
@@ -21,6 +22,7 @@ import {
   planContainerGroup,
   swapBytes,
 } from "./plan-container.ts";
+import { planPodGroup } from "./plan-pod.ts";
 
 const resources = (
   of: IdentifiedPod,
@@ -171,4 +173,22 @@ test("expectContainerFiles tells both generations of runtimes apart", () => {
     expectContainerFiles(settings(2), plan, weights).find(({ file }) => file === "cpu.weight");
   assert.equal(weight("linear")?.value, "39");
   assert.equal(weight("quadratic")?.value, "100");
+});
+
+test("an amount beyond what there can be reaches runtime and kernel as the most there is", () => {
+  const MOST = 9_223_372_036_854_775_807n;
+  for (const [memory, bytes] of [
+    ["9Ei", MOST],
+    ["9223372036854775807", MOST],
+    ["1Pi", 2n ** 50n],
+    ["4503599627370497", 2n ** 52n + 1n],
+  ] as const) {
+    const huge = pod([container("a", {}, { memory })]);
+    for (const version of [1, 2] as const) {
+      assert.equal(resources(huge, "a", version).memoryLimitInBytes, bytes, memory);
+      const files = filesOf(planPodGroup(settings(version), demand(huge)));
+      const file = version === 1 ? "memory.limit_in_bytes" : "memory.max";
+      assert.equal(files[file], String(bytes), memory);
+    }
+  }
 });

@@ -3,6 +3,7 @@
 import { allocatableMemoryBytes, type CgroupSettings } from "../settings.ts";
 import {
   DEFAULT_PERIOD_US,
+  kernelBytes,
   milliCpuToQuota,
   milliCpuToShares,
   sharesToRuntimeWeight,
@@ -50,12 +51,12 @@ export function planContainerGroup(
     cpuShares: BigInt(milliCpuToShares(container.requests.cpuMilli ?? limits.cpuMilli ?? 0)),
     cpuQuota: BigInt(isLimited ? quota : 0),
     cpuPeriod: BigInt(isLimited ? settings.cpuPeriodUs : 0),
-    memoryLimitInBytes: BigInt(limits.memoryBytes),
-    memorySwapLimitInBytes: BigInt(swap.limitBytes),
+    memoryLimitInBytes: kernelBytes(limits.memoryBytes),
+    memorySwapLimitInBytes: kernelBytes(swap.limitBytes),
     oomScoreAdj: BigInt(oomScoreAdj(pod, container, settings.capacity.memoryBytes ?? 0)),
     hugepageLimits: settings.hugepageSizes.map((pageSize) => ({
       pageSize,
-      limit: BigInt(
+      limit: kernelBytes(
         container.limits.hugepages?.[pageSize] ?? pod.podLevel.limits.hugepages?.[pageSize] ?? 0,
       ),
     })),
@@ -126,7 +127,7 @@ function memoryQosFiles(
   const request = container.requests.memoryBytes ?? 0;
   const files: Record<string, string> = { "memory.min": "0", "memory.low": "0" };
   if (memoryQos.reservation === "TieredReservation" && request > 0) {
-    files[pod.qos === "Guaranteed" ? "memory.min" : "memory.low"] = String(request);
+    files[pod.qos === "Guaranteed" ? "memory.min" : "memory.low"] = String(kernelBytes(request));
   }
   const high = memoryHigh(settings, request, container.limits.memoryBytes ?? 0);
   if (high !== undefined) files["memory.high"] = String(high);

@@ -2,7 +2,7 @@
 
 import { literalPath, parsePath, tierName } from "../names.ts";
 import { type CgroupSettings, type NodeAmounts, podsBudget } from "../settings.ts";
-import { milliCpuToShares } from "./convert.ts";
+import { kernelBytes, milliCpuToShares } from "./convert.ts";
 import { type CgroupPlan, planWrites, withFreeValues } from "./writes.ts";
 
 /**
@@ -37,7 +37,7 @@ export function hugepageLimits(
   bytes: Readonly<Record<string, number>>,
   sizes: readonly string[],
 ): Readonly<Record<string, bigint>> {
-  return Object.fromEntries(sizes.map((size) => [size, BigInt(bytes[size] ?? 0)]));
+  return Object.fromEntries(sizes.map((size) => [size, kernelBytes(bytes[size] ?? 0)]));
 }
 
 /**

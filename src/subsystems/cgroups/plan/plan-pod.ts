@@ -2,7 +2,13 @@
 
 import { literalPath, podName } from "../names.ts";
 import type { CgroupSettings } from "../settings.ts";
-import { MIN_SHARES, milliCpuToQuota, milliCpuToShares, systemdQuota } from "./convert.ts";
+import {
+  kernelBytes,
+  MIN_SHARES,
+  milliCpuToQuota,
+  milliCpuToShares,
+  systemdQuota,
+} from "./convert.ts";
 import { type PodDemand, pageSizeOfResource } from "./demand.ts";
 import { hugepageLimits } from "./plan-node.ts";
 import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
@@ -68,5 +74,7 @@ function podGuard(settings: CgroupSettings, { qos, total }: PodDemand): CgroupRe
   const bytes = total.requests.memoryBytes;
   const isTiered = settings.memoryQos?.reservation === "TieredReservation";
   if (!isTiered || settings.version !== 2 || bytes === 0) return {};
-  return { unified: { [qos === "Guaranteed" ? "memory.min" : "memory.low"]: String(bytes) } };
+  return {
+    unified: { [qos === "Guaranteed" ? "memory.min" : "memory.low"]: String(kernelBytes(bytes)) },
+  };
 }

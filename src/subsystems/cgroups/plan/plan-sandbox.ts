@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/generated/types.ts";
 import { podResources } from "../../../api/pod/pod-resources.ts";
 import type { CgroupSettings } from "../settings.ts";
-import { milliCpuToQuota, milliCpuToShares } from "./convert.ts";
+import { kernelBytes, milliCpuToQuota, milliCpuToShares } from "./convert.ts";
 import { readDemandAmounts } from "./demand.ts";
 import type { ContainerResources } from "./plan-container.ts";
 
@@ -54,7 +54,7 @@ function part(
     cpuShares: BigInt(milliCpuToShares(sum.requestMilli)),
     cpuQuota: BigInt(isLimited ? quota : 0),
     cpuPeriod: BigInt(isLimited ? settings.cpuPeriodUs : 0),
-    memoryLimitInBytes: BigInt(sum.memoryBytes),
+    memoryLimitInBytes: kernelBytes(sum.memoryBytes),
     unified:
       settings.version === 2 && !settings.singleProcessOomKill ? { "memory.oom.group": "1" } : {},
   };

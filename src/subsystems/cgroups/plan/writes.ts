@@ -1,6 +1,6 @@
 // pure
 import type { CgroupVersion } from "../../../outside/host/host.ts";
-import { DEFAULT_PERIOD_US, sharesToWeight } from "./convert.ts";
+import { DEFAULT_PERIOD_US, kernelBytes, sharesToWeight } from "./convert.ts";
 
 /** One value for one of the kernel's files. */
 export interface CgroupWrite {
@@ -72,7 +72,7 @@ function writesV1(resources: CgroupResources): CgroupWrite[] {
   if (memoryBytes) {
     const write = {
       file: "memory.limit_in_bytes",
-      value: String(memoryBytes < 0 ? -1 : memoryBytes),
+      value: String(memoryBytes < 0 ? -1 : kernelBytes(memoryBytes)),
     };
     const usage = { file: "memory.usage_in_bytes", raise: "refused" } as const;
     writes.push(resources.memoryMayBeInUse ? { ...write, usage } : write);
@@ -96,7 +96,10 @@ function writesV2(resources: CgroupResources): CgroupWrite[] {
   }
   if (resources.cpus) writes.push({ file: "cpuset.cpus", value: resources.cpus });
   if (memoryBytes) {
-    const write = { file: "memory.max", value: maxOr(memoryBytes) };
+    const write = {
+      file: "memory.max",
+      value: memoryBytes < 0 ? "max" : String(kernelBytes(memoryBytes)),
+    };
     const usage = { file: "memory.current", raise: "always" } as const;
     writes.push(resources.memoryMayBeInUse ? { ...write, usage } : write);
   }
