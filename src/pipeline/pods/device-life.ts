@@ -1,6 +1,6 @@
 // pure
 import { attemptIn, livingContainers, newestSandbox } from "./observed.ts";
-import { initContainers, regularContainers } from "./plan/restart.ts";
+import { hasFailed, initContainers, regularContainers } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
 
 /** How far a pod is in its life, for modules that allocate resources to it. */
@@ -40,6 +40,6 @@ function areInitsDone({ sync, life, observed, pod }: PodRecord): boolean {
   return initContainers(pod).every(({ container, kind }) => {
     if (kind === "sidecar") return true;
     const attempt = attemptIn(observed, sandbox.id, container.name);
-    return attempt?.state === "exited" && attempt.exitCode === 0;
+    return attempt?.state === "exited" && !hasFailed(kind, attempt);
   });
 }

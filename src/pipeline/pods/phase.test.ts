@@ -11,7 +11,7 @@ import {
   type Given,
   type RecordChanges,
 } from "../../../test/support/pods.ts";
-import { derivePhase, type PodPhase } from "./phase.ts";
+import { derivePhase, isFinished, type PodPhase } from "./phase.ts";
 
 const two = { containers: [aContainer("a"), aContainer("b")] };
 const PREP = aContainer("prep");
@@ -27,6 +27,31 @@ const sandboxes = [aSandbox({ id: "sb-1", attempt: 1 }), aSandbox({ ready: false
 const prepared = aPod({ initContainers: [PREP, aContainer("prep2")] });
 const past = [anEnd("prep", 0), anEnd("prep2", 0), anEnd("a", 137)];
 const now = { sandboxId: "sb-1", restartCount: 1 };
+
+const KILLED = anEnd("prep", 0, { reason: "OOMKilled" });
+const ONE_INIT = { initContainers: [PREP] };
+
+const OOM_KILLED: readonly Row[] = [
+  ["killed for memory: to run again", { pod: aPod(ONE_INIT), containers: [KILLED] }, "Pending"],
+  [
+    "killed for memory: for good",
+    { pod: aPod({ ...ONE_INIT, restartPolicy: "Never" }), containers: [KILLED] },
+    "Failed",
+    { life: { kind: "terminated", cause: { kind: "completed" } } },
+  ],
+  [
+    "killed for memory: it was taken for done",
+    { pod: aPod({ ...ONE_INIT, restartPolicy: "Never" }), containers: [anAttempt("a"), KILLED] },
+    "Running",
+  ],
+];
+
+test("isFinished: an init container that was killed for memory ends a pod that starts nothing again", () => {
+  const pod = aPod({ ...ONE_INIT, restartPolicy: "Never" });
+  assert.equal(isFinished(aRecord({ pod, containers: [KILLED] })), true);
+  assert.equal(isFinished(aRecord({ pod, containers: [anAttempt("a"), KILLED] })), false);
+  assert.equal(isFinished(aRecord({ pod: aPod(ONE_INIT), containers: [KILLED] })), false);
+});
 
 const AFTER_REBOOT: readonly Row[] = [
   ["again: a new sandbox", { pod: prepared, sandboxes, containers: past }, "Pending"],
@@ -121,6 +146,7 @@ const BEING_RESTARTED: readonly Row[] = [
 
 const ROWS: readonly Row[] = [
   ["nothing started", {}, "Pending"],
+  ...OOM_KILLED,
   ...AFTER_REBOOT,
   ...BEING_RESTARTED,
   ["one of two started", { pod: aPod(two), containers: [anAttempt("a")] }, "Pending"],

@@ -6,6 +6,7 @@ import { attemptIn, lastMade, latestAttempt, newestSandbox } from "./observed.ts
 import {
   decideRestart,
   type EndedAttempt,
+  hasFailed,
   initContainers,
   regularContainers,
   type SpecContainer,
@@ -60,11 +61,16 @@ export function isFinished(record: PodRecord): boolean {
   };
   const initFailed = initContainers(record.pod).some((spec) => {
     const attempt = spec.kind === "init" ? endedForGood(spec) : undefined;
-    return attempt !== undefined && attempt.exitCode !== 0;
+    return attempt !== undefined && failedInit(attempt, everInitialized(record));
   });
   return (
     initFailed || regularContainers(record.pod).every((spec) => endedForGood(spec) !== undefined)
   );
+}
+
+/** Whether an init container failed; what followed it shows that it was taken for done, as by earlier versions. */
+function failedInit(attempt: EndedAttempt, initialized: boolean): boolean {
+  return initialized ? attempt.exitCode !== 0 : hasFailed("init", attempt);
 }
 
 /** Whether any regular container was ever made in this pod. */
@@ -185,8 +191,9 @@ function countInit(pod: Pod, { spec, standing, initialized }: InitTurn, counts: 
     if (!initialized) counts.pendingInit += 1;
     return;
   }
-  if (standing.attempt.exitCode === 0 || standing.attempt.outdated === true) return;
-  if (decideRestart(pod, spec, standing.attempt).restart) counts.pendingInit += 1;
+  const { attempt } = standing;
+  if (!failedInit(attempt, initialized) || attempt.outdated === true) return;
+  if (decideRestart(pod, spec, attempt).restart) counts.pendingInit += 1;
   else counts.failedInit += 1;
 }
 

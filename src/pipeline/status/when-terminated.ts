@@ -1,6 +1,6 @@
 // pure
 import type { ContainerStateTerminated, ContainerStatus } from "../../api/generated/types.ts";
-import { EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/plan/restart.ts";
+import { EXIT_CODE_UNKNOWN, hasFailed, type SpecContainer } from "../pods/plan/restart.ts";
 
 /** State of a container whose end was not observed. */
 export const NEVER_SEEN_TO_END: ContainerStateTerminated = {
@@ -51,5 +51,7 @@ function isInitialized(
   if (!last) return true;
   if (initSpecs.at(-1)?.kind === "sidecar")
     return last.state?.running !== undefined && last.started === true;
-  return [last.state, last.lastState].some((state) => state?.terminated?.exitCode === 0);
+  return [last.state, last.lastState].some(
+    (state) => state?.terminated !== undefined && !hasFailed("init", state.terminated),
+  );
 }

@@ -5,7 +5,7 @@ import { hasRegularAttempt, isStarted } from "../phase.ts";
 import type { PodRecord } from "../record.ts";
 import { type PlanParts, planContainer, type UsableSandbox } from "./plan-containers.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
-import { initContainers, type SpecContainer } from "./restart.ts";
+import { hasFailed, initContainers, type SpecContainer } from "./restart.ts";
 
 /**
  * Init containers one after the other, sidecars kept running from their turn on. Says whether the
@@ -59,7 +59,7 @@ function isDone(
 ): boolean {
   if (!attempt) return false;
   if (spec.kind === "sidecar") return attempt.state === "running" && isStarted(record, spec);
-  return attempt.state === "exited" && attempt.exitCode === 0;
+  return attempt.state === "exited" && !hasFailed(spec.kind, attempt);
 }
 
 /** In a new sandbox every init container runs again: what ended in an older one does not count. */

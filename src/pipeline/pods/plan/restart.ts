@@ -79,17 +79,27 @@ export interface RestartDecision {
 export const EXIT_CODE_UNKNOWN = 137;
 
 /** Properties of an ended attempt that decide whether another follows. */
-export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced">;
+export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced"> & {
+  readonly reason?: string;
+};
+
+/** The runtime's word for a container of which the kernel killed a process for memory. */
+const OOM_KILLED = "OOMKilled";
+
+/**
+ * Whether an end counts as a failure. An init container of which a process was killed for memory has not done what it is
+ * there for, whatever its first process made of that (kuberuntime isInitContainerFailed).
+ */
+export function hasFailed(kind: ContainerKind, { exitCode, reason }: EndedAttempt): boolean {
+  return exitCode !== 0 || (kind === "init" && reason === OOM_KILLED);
+}
 
 /**
  * Whether a container that ended is to run again. What was stopped to be restarted does, also where it
  * took its leave with exit code 0 (kuberuntime computePodActions starts what it kills in the same pass).
  */
-export function decideRestart(
-  pod: Pod,
-  spec: SpecContainer,
-  { exitCode, replaced }: EndedAttempt,
-): RestartDecision {
+export function decideRestart(pod: Pod, spec: SpecContainer, ended: EndedAttempt): RestartDecision {
+  const { exitCode, replaced } = ended;
   const policy = restartPolicyOf(pod, spec);
   const { container } = spec;
   if (replaced) return { restart: true, rule: "was stopped to be started again", policy };
@@ -110,8 +120,8 @@ export function decideRestart(
       return { restart: false, rule: "restartPolicy Never", policy };
     case "OnFailure":
       return {
-        restart: exitCode !== 0,
-        rule: exitCode === 0 ? "ended well" : "restartPolicy OnFailure",
+        restart: hasFailed(spec.kind, ended),
+        rule: hasFailed(spec.kind, ended) ? "restartPolicy OnFailure" : "ended well",
         policy,
       };
     default:

@@ -1,12 +1,37 @@
 // Vectors of planPod: what ended, when it starts again, and when it does not.
-import { anEnd, aPod, at, wall } from "../../../../test/support/pods.ts";
+import { aContainer, anEnd, aPod, at, wall } from "../../../../test/support/pods.ts";
 import type { Row } from "./plan.vectors.ts";
 
+const PREP = aContainer("prep");
 const never = aPod({ restartPolicy: "Never" });
 const onFailure = aPod({ restartPolicy: "OnFailure" });
 
 /** All vectors about restarts. */
 export const RESTART_ROWS: readonly Row[] = [
+  {
+    name: "an init container of which a process was OOM-killed has failed, whatever its exit code",
+    given: {
+      pod: aPod({ initContainers: [PREP] }),
+      containers: [anEnd("prep", 0, { reason: "OOMKilled" })],
+    },
+    expect: ["start prep#1"],
+  },
+  {
+    name: "so has one under OnFailure",
+    given: {
+      pod: aPod({ initContainers: [PREP], restartPolicy: "OnFailure" }),
+      containers: [anEnd("prep", 0, { reason: "OOMKilled" })],
+    },
+    expect: ["start prep#1"],
+  },
+  {
+    name: "under Never nothing follows it",
+    given: {
+      pod: aPod({ initContainers: [PREP], restartPolicy: "Never" }),
+      containers: [anEnd("prep", 0, { reason: "OOMKilled" })],
+    },
+    expect: [],
+  },
   {
     name: "the first restart is immediate",
     given: { containers: [anEnd("a", 1)] },
