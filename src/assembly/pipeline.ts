@@ -107,6 +107,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     }),
     hostIps: () => base.hostIps.get(),
     showsDevices: gates.isEnabled("ResourceHealthStatus"),
+    showsPodResources: gates.isEnabled("InPlacePodLevelResourcesVerticalScaling"),
     runtimeName: () => runtimeVersion.runtimeName,
     ...(hooks.admit ? { admit: hooks.admit } : {}),
     isSpared: (namespace, name) => hooks.ownApi?.isBrokenPod(namespace, name) ?? false,

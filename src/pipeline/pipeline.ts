@@ -69,6 +69,8 @@ export interface PipelineDeps extends Subsystems {
   readonly runtimeName: () => string;
   /** Whether statuses show the devices of containers with their health. */
   readonly showsDevices: boolean;
+  /** Whether statuses show the resources of pods as a whole. */
+  readonly showsPodResources: boolean;
   /** Whether a pod that no source names is to be left alone: its object was lost, not deleted. */
   readonly isSpared: (namespace: string, name: string) => boolean;
   /** Admission rules of the embedding program; evaluated after our own. */
@@ -148,6 +150,7 @@ function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
       onHostFamily: (pod, message) =>
         deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
       recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
+      showsPodResources: deps.showsPodResources,
       ...(deps.showsDevices ? { devices: (...of) => deps.devices.allocatedResources(...of) } : {}),
     },
   );

@@ -30,6 +30,16 @@ export function sortPodIps(ips: readonly string[], hostIps: readonly string[]): 
   return [first, second].filter((ip) => ip !== undefined);
 }
 
+/** The addresses, and the node's second one where all are of the other family. */
+export function withOtherFamily(
+  ips: readonly string[],
+  hostIps: readonly string[],
+): readonly string[] {
+  const second = hostIps[1];
+  const isOther = second !== undefined && ips.every((ip) => isIPv6(ip) !== isIPv6(second));
+  return ips.length === 1 && isOther ? [...ips, second] : ips;
+}
+
 /**
  * Message for a pod when the first address of its node is of another family than the previous one: the agent found that,
  * and a cloud's controller has chosen another. Undefined when it is of the same (kubelet_pods.go generateAPIPodStatus).

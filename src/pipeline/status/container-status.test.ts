@@ -32,7 +32,7 @@ test("containerStatuses: an init container that the runtime forgot has ended wel
   assert.equal(gone?.state?.terminated?.reason, "Completed");
   assert.equal(
     gone?.state?.terminated?.message,
-    "Unable to get init container status from container runtime and pod has been initialized, treat it as exit normally",
+    "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
   );
   assert.equal(gone?.state?.terminated?.exitCode, 0);
   assert.equal(gone?.ready, true);

@@ -15,7 +15,12 @@ import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
 import { byteLength, cutToBytes } from "../../api/text/names.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import { hasRegularAttempt } from "../pods/phase.ts";
-import { decideRestart, EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/plan/restart.ts";
+import {
+  decideRestart,
+  EXIT_CODE_UNKNOWN,
+  hasFailed,
+  type SpecContainer,
+} from "../pods/plan/restart.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { containerResources } from "./resize-status.ts";
 import { NEVER_SEEN_TO_END } from "./when-terminated.ts";
@@ -74,7 +79,8 @@ function mountStatus(mount: VolumeMount, supported: boolean): VolumeMountStatus 
 const POD_MESSAGE_BYTES = 12 * 1024;
 
 function messageBudget({ pod: { spec } }: PodRecord): number {
-  const count = (spec?.containers.length ?? 0) + (spec?.initContainers ?? []).length;
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec ?? {};
+  const count = containers.length + initContainers.length + ephemeralContainers.length;
   return Math.floor(POD_MESSAGE_BYTES / Math.max(1, count));
 }
 
@@ -117,7 +123,7 @@ function containerStatus(
     image: latest.image,
     imageID: latest.imageRef,
     containerID: `${context.runtimeName}://${latest.id}`,
-    restartCount: latest.restartCount,
+    restartCount: restartCountOf(latest, before),
     ready: isReady(record, spec, latest, started),
     started,
     ...stopSignalOf(container, latest),
@@ -126,13 +132,38 @@ function containerStatus(
   };
 }
 
-/** The published last state, unless it is that of `latest` itself, which was published while it waited to restart. */
+/**
+ * The published count where it is higher: the runtime may have lost the attempts before this one. One that began after an
+ * end that was published is counted on (kubelet_pods.go convertToAPIContainerStatuses).
+ */
+function restartCountOf(
+  { state, restartCount, id }: ObservedContainer,
+  before: ContainerStatus | undefined,
+): number {
+  const published = before?.restartCount ?? 0;
+  const isNext =
+    state === "running" &&
+    before?.state?.terminated !== undefined &&
+    !isOf(before.containerID, id) &&
+    published >= restartCount;
+  return isNext ? published + 1 : Math.max(published, restartCount);
+}
+
+const isOf = (containerId: string | undefined, id: string): boolean =>
+  containerId?.endsWith(`//${id}`) ?? false;
+
+/**
+ * The published end of the attempt before, or the published last state, unless it is that of `latest` itself, which was
+ * published while it waited to restart.
+ */
 function lastStateBefore(
   before: ContainerStatus | undefined,
   latest: ObservedContainer,
 ): ContainerState {
+  if (before?.state?.terminated && !isOf(before.containerID, latest.id))
+    return { terminated: before.state.terminated };
   const known = before?.lastState ?? {};
-  return known.terminated?.containerID?.endsWith(`//${latest.id}`) ? {} : known;
+  return isOf(known.terminated?.containerID, latest.id) ? {} : known;
 }
 
 /** Shown of containers that ask for a signal: an API server that knows the field has let them. */
@@ -165,11 +196,19 @@ function withoutAttempt(
     ready: false,
     started: false,
   };
-  if (before?.state?.terminated)
-    return { ...before, ready: spec.kind === "init" && before.ready, started: false };
-  const restartCount = before?.restartCount ?? 0;
   // It is removed eventually, and without its success the others would not exist.
-  if (spec.kind === "init" && hasRegularAttempt(record))
+  const isDone = spec.kind === "init" && hasRegularAttempt(record);
+  if (before?.state?.terminated) {
+    const { terminated } = before.state;
+    return {
+      ...before,
+      ...(isDone ? { state: { terminated: withNormalExit(terminated) } } : {}),
+      ready: spec.kind === "init" && before.ready,
+      started: false,
+    };
+  }
+  const restartCount = before?.restartCount ?? 0;
+  if (isDone)
     return {
       ...base,
       restartCount,
@@ -200,9 +239,15 @@ function withoutAttempt(
 const EXITED_NORMALLY: ContainerStateTerminated = {
   reason: "Completed",
   message:
-    "Unable to get init container status from container runtime and pod has been initialized, treat it as exit normally",
+    "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
   exitCode: 0,
 };
+
+/** The kept end of an init container that did its work, with the message that it is no longer to be seen. */
+function withNormalExit(terminated: ContainerStateTerminated): ContainerStateTerminated {
+  const isSilent = terminated.exitCode === 0 && (terminated.message ?? "") === "";
+  return isSilent ? { ...terminated, message: EXITED_NORMALLY.message ?? "" } : terminated;
+}
 
 function waitingOf(record: PodRecord, container: Container): { reason: string; message?: string } {
   const { admission } = record;
@@ -302,7 +347,7 @@ function isReady(
   started: boolean,
 ): boolean {
   if (latest.outdated) return false;
-  if (kind === "init") return latest.state === "exited" && latest.exitCode === 0;
+  if (kind === "init") return latest.state === "exited" && !hasFailed(kind, latest);
   if (latest.state !== "running" || !started) return false;
   if (!container.readinessProbe) return true;
   const verdicts = record.tracked.probes[container.name];

@@ -1,6 +1,6 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
-import { sortPodIps } from "../../api/node/node-addresses.ts";
+import { sortPodIps, withOtherFamily } from "../../api/node/node-addresses.ts";
 import { isEndedByShutdown } from "../../api/node/node-shutdown.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
 import { isTerminalPhase, mayRestartAll } from "../../api/pod/pod.ts";
@@ -19,7 +19,8 @@ import {
   newerConditions,
   podConditions,
 } from "./pod-conditions.ts";
-import { resizeConditions, statusPodResources } from "./resize-status.ts";
+import { statusPodResources } from "./pod-resources-status.ts";
+import { resizeConditions } from "./resize-status.ts";
 import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
 
 /** Inputs of a status beside the record. */
@@ -27,6 +28,8 @@ export interface StatusContext extends ContainerStatusContext {
   readonly now: WallMs;
   /** Addresses of the node, primary first. */
   readonly hostIps: readonly string[];
+  /** False where resources of pods as a whole are not to be shown. */
+  readonly showsPodResources?: boolean;
 }
 
 /**
@@ -44,10 +47,9 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const sandbox = newestSandbox(record.observed);
   const published = publishedConditions(record, previous);
   const hostNetwork = record.pod.spec?.hostNetwork === true;
-  const podIps = sortPodIps(
-    hostNetwork ? context.hostIps : knownIps(sandbox, previous),
-    context.hostIps,
-  );
+  const podIps = hostNetwork
+    ? hostNetworkIps(sandbox, previous, context.hostIps)
+    : sortPodIps(knownIps(sandbox, previous), context.hostIps);
   const verdicts = podConditions({
     pod: record.pod,
     phase,
@@ -85,7 +87,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
             : {}),
         }),
     qosClass: qosClassOf(record.pod),
-    ...statusPodResources(record),
+    ...(context.showsPodResources === false ? {} : statusPodResources(record, phase)),
   };
 }
 
@@ -184,7 +186,24 @@ function knownIps(
   previous: PodStatus | undefined,
 ): readonly string[] {
   if (sandbox && (sandbox.ready || sandbox.ips.length > 0)) return sandbox.ips;
-  return (previous?.podIPs ?? []).map(({ ip }) => ip);
+  return publishedIps(previous);
+}
+
+const publishedIps = (status: PodStatus | undefined): readonly string[] =>
+  (status?.podIPs ?? []).map(({ ip }) => ip);
+
+/**
+ * A pod on the host network has the addresses that the node had when it got them, as its containers were told, and
+ * another family once the node has it (kubelet_pods.go generateAPIPodStatus).
+ */
+function hostNetworkIps(
+  sandbox: ObservedSandbox | undefined,
+  previous: PodStatus | undefined,
+  hostIps: readonly string[],
+): readonly string[] {
+  const { ips = [] } = sandbox ?? {};
+  const had = sortPodIps(ips.length > 0 ? ips : publishedIps(previous), hostIps);
+  return had.length === 0 ? sortPodIps(hostIps, hostIps) : withOtherFamily(had, hostIps);
 }
 
 function addresses(kind: "host" | "pod", ips: readonly string[]): Partial<PodStatus> {
@@ -194,21 +213,41 @@ function addresses(kind: "host" | "pod", ips: readonly string[]): Partial<PodSta
   return kind === "host" ? { hostIP: primary, hostIPs: all } : { podIP: primary, podIPs: all };
 }
 
-/** A phase that stays keeps its reason: a restarted agent knows it from nowhere else. */
+/**
+ * Why the pod was refused or is ended by the node, once its phase says that it is over: held back with it. A phase that
+ * stays keeps its reason, whoever gave it: a restarted agent knows it from nowhere else.
+ */
 function reasonOf(
   record: PodRecord,
   phase: PodPhase,
   previous: PodStatus | undefined,
 ): Pick<PodStatus, "reason" | "message"> {
   const { admission, life } = record;
-  if (admission.kind === "rejected")
+  const isOver = isTerminalPhase(phase);
+  if (isOver && admission.kind === "rejected")
     return { reason: admission.reason, message: admission.message };
   const cause = "cause" in life ? life.cause : undefined;
-  if (cause?.kind === "evicted") return { reason: cause.reason, message: cause.message };
-  if (phase !== "Failed" || previous?.phase !== phase) return degradedReason(record, phase);
-  const { reason, message } = previous;
+  if (isOver && cause?.kind === "evicted") return { reason: cause.reason, message: cause.message };
+  const degraded = degradedReason(record, phase);
+  if (degraded.reason !== undefined) return degraded;
+  const given = record.desired.source === "api" ? record.desired.pod.status : undefined;
+  return previous?.phase === phase ? keptReason(previous, given) : {};
+}
+
+/** The reason last shown, or set by others; one of an observation that failed is over with that. */
+function keptReason(
+  previous: PodStatus,
+  given: PodStatus | undefined,
+): Pick<PodStatus, "reason" | "message"> {
+  const own = [previous, given].map((status) =>
+    status?.reason === OBSERVATION_FAILED ? undefined : status,
+  );
+  const reason = own.find((status) => status?.reason)?.reason;
+  const message = own.find((status) => status?.message)?.message;
   return { ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
 }
+
+const OBSERVATION_FAILED = "ObservationFailed";
 
 /** Shown with what was last known of a pod that cannot be observed: it may be outdated. */
 function degradedReason(
@@ -216,7 +255,7 @@ function degradedReason(
   phase: string | undefined,
 ): Pick<PodStatus, "reason" | "message"> {
   if (degraded === undefined || isTerminalPhase(phase ?? "")) return {};
-  return { reason: "ObservationFailed", message: `error determining status: ${degraded}` };
+  return { reason: OBSERVATION_FAILED, message: `error determining status: ${degraded}` };
 }
 
 /** Reported together with the end, so that it does not count as the pod's own failure (KEP-3329). */

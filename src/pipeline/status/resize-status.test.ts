@@ -9,9 +9,8 @@ import {
   at,
   wall,
 } from "../../../test/support/pods.ts";
-import { allocationOf } from "../../api/pod/allocation.ts";
 import { asSpecified } from "../pods/record.ts";
-import { containerResources, resizeConditions, statusPodResources } from "./resize-status.ts";
+import { containerResources, resizeConditions } from "./resize-status.ts";
 
 const HALF = { cpu: "500m", memory: "1Gi" };
 const given = (requests: object, more: object = {}) => ({
@@ -42,22 +41,6 @@ test("containerResources: what is had while it runs, what was given otherwise", 
 test("containerResources: a container without any says so, for it tells that the node knows of resizes", () => {
   const record = aRecord({ containers: [anAttempt("a")] });
   assert.deepEqual(containerResources(record, aContainer("a")), { resources: {} });
-});
-
-test("podLevelResources: of pods that have them", () => {
-  const whole = (requests: object) => aPod({ resources: { requests: { ...requests } } });
-  const actuated = {
-    ...asSpecified(whole({ cpu: "2" })),
-    group: allocationOf(whole({ cpu: "1" })),
-  };
-  assert.deepEqual(
-    statusPodResources(aRecord({ pod: whole({ cpu: "2" }) }, { resize: { actuated } })),
-    {
-      allocatedResources: { cpu: "2" },
-      resources: { requests: { cpu: "1" } },
-    },
-  );
-  assert.deepEqual(statusPodResources(aRecord()), {});
 });
 
 test("resizeConditions: waiting, going on, failed", () => {

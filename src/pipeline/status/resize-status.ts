@@ -4,7 +4,6 @@
 import type {
   Container,
   ContainerStatus,
-  PodStatus,
   ResourceRequirements,
 } from "../../api/generated/types.ts";
 import { isSameAmount, isSameResources, withPodLimits } from "../../api/pod/allocation.ts";
@@ -87,18 +86,4 @@ function mixed(given: ResourceRequirements, has: ResourceRequirements): Resource
     return Object.keys(list).length === 0 ? {} : { [name]: list };
   };
   return { ...part("limits"), ...part("requests") };
-}
-
-/** The same of a pod that has resources as a whole. */
-export function statusPodResources({
-  pod,
-  resize,
-}: PodRecord): Pick<PodStatus, "allocatedResources" | "resources"> {
-  const given = pod.spec?.resources;
-  if (!given) return {};
-  const has = resize.actuated.group.pod;
-  return {
-    ...(given.requests ? { allocatedResources: given.requests } : {}),
-    resources: shown(has ?? given),
-  };
 }

@@ -39,6 +39,8 @@ export interface StatusDeps {
   readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;
   /** Whether the runtime of a pod can mount trees read-only; `undefined` while that is not known. */
   readonly recursiveReadOnly?: (pod: IdentifiedPod) => boolean | undefined;
+  /** False where statuses are not to show the resources of pods as a whole. */
+  readonly showsPodResources?: boolean;
 }
 
 /** A pod with its status, as readers see it. */
@@ -65,6 +67,9 @@ export class Statuses {
   /** Pods that no source names any more, now and when the agent last ended. */
   readonly #going = new Set<PodUid>();
   readonly #goneBefore = new Set<PodUid>();
+  /** Why the node is ending pods whose phase does not say so yet, now and when the agent last ended. */
+  readonly #ends = new Map<PodUid, HeldReason>();
+  readonly #endsBefore = new Map<PodUid, HeldReason>();
   readonly #sinks = new Set<StatusSink>();
   readonly #countTerminations: ReturnType<typeof terminationCounter>;
 
@@ -89,8 +94,9 @@ export class Statuses {
     // A file that is younger than the log was written by an agent of an earlier version that has run since.
     for (const [uid, { value, modifiedMs }] of earlier)
       if (!kept.has(uid) || modifiedMs > writtenMs) all.set(uid, value);
-    for (const [uid, { status, going }] of all) {
+    for (const [uid, { status, going, ending }] of all) {
       this.#kept.set(uid as PodUid, status);
+      if (ending) this.#endsBefore.set(uid as PodUid, ending);
       if (going === true) this.#goneBefore.add(uid as PodUid);
     }
     for (const uid of earlier.keys()) this.#log.changed(uid);
@@ -106,11 +112,13 @@ export class Statuses {
   }
 
   /**
-   * Status of a pod that was published before the agent was started, until it is derived again; undefined for one
-   * that was terminating then: if it is desired again, it starts over.
+   * Status of a pod that was published before the agent was started, until it is derived again, with the reason for which
+   * the node was ending it; undefined for one that was terminating since no source named it: if it is desired
+   * again, it starts over.
    */
   publishedBefore(uid: PodUid): PodStatus | undefined {
-    return this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
+    const status = this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
+    return status && { ...status, ...this.#endsBefore.get(uid) };
   }
 
   /** Whether a status of the pod was kept from a previous run, until it is derived again. */
@@ -135,16 +143,18 @@ export class Statuses {
     const before = this.#current.get(uid);
     const kept = before?.status ?? this.#keptOf(record);
     const previous = kept ?? publishedStatus(record);
-    const { devices, recursiveReadOnly } = this.#deps;
+    const { devices, recursiveReadOnly, showsPodResources = true } = this.#deps;
     const status = deriveStatus(record, {
       previous,
       now: this.#deps.clock.wall(),
       hostIps: this.#deps.hostIps(),
       runtimeName: this.#deps.runtimeName(),
+      showsPodResources,
       ...(devices ? { devices: (container) => devices(uid, container) } : {}),
       ...(recursiveReadOnly ? { recursiveReadOnly: () => recursiveReadOnly(pod) } : {}),
     });
     const ended = record.life.kind === "terminated";
+    if (this.#holdReason(record)) this.#log.changed(uid);
     if (before && before.ended === ended && before.pod === pod && isSame(before.status, status))
       return;
     this.#countTerminations(previous, status);
@@ -182,16 +192,30 @@ export class Statuses {
     const current = this.#current.get(uid);
     const status = current ? current.status : this.#kept.get(uid);
     const going = (current ? this.#going : this.#goneBefore).has(uid);
-    return status && { status, ...(going ? { going } : {}) };
+    const ending = (current ? this.#ends : this.#endsBefore).get(uid);
+    return status && { status, ...(going ? { going } : {}), ...(ending ? { ending } : {}) };
   }
 
   /** A pod that was on its way out and is wanted again is another one by right, whatever its UID. */
   #keptOf({ uid, desired }: PodRecord): PodStatus | undefined {
-    return desired.source === "runtime" ? this.#kept.get(uid) : this.publishedBefore(uid);
+    const isAnother = desired.source !== "runtime" && this.#goneBefore.has(uid);
+    return isAnother ? undefined : this.#kept.get(uid);
+  }
+
+  /** Notes why the node ends the pod, until its status says so; whether that has changed. */
+  #holdReason({ uid, life }: PodRecord): boolean {
+    const isEnded = life.kind === "terminating" && life.cause.kind === "evicted";
+    if (!isEnded) return this.#ends.delete(uid);
+    const { reason, message } = life.cause;
+    const held = this.#ends.get(uid);
+    if (held?.reason === reason && held.message === message) return false;
+    this.#ends.set(uid, { reason, message });
+    return true;
   }
 
   #forget(uid: PodUid): void {
     this.#going.delete(uid);
+    this.#ends.delete(uid);
     this.#current.delete(uid);
     this.#kept.delete(uid);
     this.#log.changed(uid);
@@ -204,12 +228,21 @@ function publishedStatus({ desired, pod }: PodRecord): PodStatus | undefined {
   return desired.source === "api" ? pod.status : undefined;
 }
 
+/** Reason and message that a status will have once the pod has ended. */
+type HeldReason = Required<Pick<PodStatus, "reason" | "message">>;
+
 interface KeptStatus {
   readonly status: PodStatus;
   /** The pod was being terminated because no source named it any more. */
   readonly going?: boolean;
+  /** Why the node was ending the pod. */
+  readonly ending?: HeldReason;
 }
 
 function decodeKept(value: unknown): KeptStatus | undefined {
-  return isTree(value) && isTree(value["status"]) ? (value as unknown as KeptStatus) : undefined;
+  if (!isTree(value) || !isTree(value["status"])) return undefined;
+  const { ending, ...kept } = value;
+  const isKnown =
+    isTree(ending) && typeof ending["reason"] === "string" && typeof ending["message"] === "string";
+  return { ...kept, ...(isKnown ? { ending } : {}) } as unknown as KeptStatus;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles, type Fault } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { anAttempt, aRecord, at } from "../../../test/support/pods.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -97,4 +98,22 @@ test("dropUnclaimed: of a pod that no longer exists nothing is kept", async () =
   await statuses.flush();
   const again = await open();
   assert.deepEqual([again.knownBefore(RUNS), again.knownBefore(GOES)], [true, false]);
+});
+
+test("update: why the node ends a pod is kept while its status holds it back", async () => {
+  const { open } = await world();
+  const statuses = await open();
+  const cause = { kind: "evicted", reason: "Evicted", message: "low on memory" } as const;
+  const life = { kind: "terminating", cause, graceSeconds: 30, killBy: at(30_000) } as const;
+  const record = aRecord({ containers: [anAttempt("a")] });
+  statuses.update(record);
+  await statuses.flush();
+  statuses.update({ ...record, life });
+  await statuses.flush();
+  assert.equal(statuses.get(record.uid)?.status.reason, undefined);
+  const again = await open();
+  const { phase, reason, message } = again.publishedBefore(record.uid) ?? {};
+  assert.deepEqual([phase, reason, message], ["Running", "Evicted", "low on memory"]);
+  again.update(record);
+  assert.equal(again.get(record.uid)?.status.reason, undefined);
 });
