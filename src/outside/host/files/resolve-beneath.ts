@@ -1,7 +1,6 @@
 import { constants, readlinkSync } from "node:fs";
 import { chmod, type FileHandle, mkdir, open, readlink } from "node:fs/promises";
 import { OutsideError } from "../../../kit/errors.ts";
-import { appendAll } from "../../../kit/limits/lists.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
 import { nameIn } from "./beneath.ts";
 
@@ -127,13 +126,13 @@ async function turn(walk: Walk, target: string): Promise<void> {
   walk.links += 1;
   if (walk.links > LINK_LIMIT) throw leaves(walk.shown);
   if (!target.startsWith("/")) {
-    appendAll(walk.ahead, namesOf(target));
+    walk.ahead.push(...namesOf(target));
     return;
   }
   const within = walk.realRoot === "/" ? "" : walk.realRoot;
   if (target !== within && !target.startsWith(`${within}/`)) throw leaves(walk.shown);
   while (walk.folders.length > 1) await walk.folders.pop()?.close();
-  appendAll(walk.ahead, namesOf(target.slice(within.length)));
+  walk.ahead.push(...namesOf(target.slice(within.length)));
 }
 
 async function holdOrMake(
