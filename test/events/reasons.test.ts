@@ -93,7 +93,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   Rebooted: NODE_STATUS,
   Shutdown: { file: "node/shutdown/shutdown.ts" },
   NodeAllocatableEnforced: "story",
-  FailedNodeAllocatableEnforcement: { file: "subsystems/cgroups/cgroups.ts" },
+  FailedNodeAllocatableEnforcement: { file: "subsystems/cgroups/enforcement.ts" },
   ContainerGCFailed: "story",
   ImageGCFailed: { file: "subsystems/images/images.ts" },
   FreeDiskSpaceFailed: IMAGE_COLLECTION,
