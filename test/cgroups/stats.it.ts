@@ -194,6 +194,7 @@ test("the node has figures of its own, and the pages say the same as the summary
     "memory",
     "podRef",
     "startTime",
+    "swap",
   ]);
 });
 
