@@ -209,10 +209,7 @@ export interface CgroupTree {
   members(path: string): Promise<readonly number[]>;
   /** Processes of the group and of all beneath it, each once. */
   processes(path: string): Promise<readonly number[]>;
-  /**
-   * Thaws the group and all beneath it, whoever froze them: on v1 a frozen process takes no signal at all, on v2 only
-   * SIGKILL. Nothing where the group or the freezer is missing.
-   */
+  /** Thaws the group and all beneath: frozen processes take no signal on v1, on v2 only SIGKILL. Idempotent. */
   thaw(path: string): Promise<void>;
   /** Kills what still runs in the group and beneath, then removes all of it. Idempotent. */
   destroy(path: string): Promise<void>;
