@@ -120,6 +120,7 @@ export const EVENT_REASONS = {
   EventsDropped: WARNING_STEP,
   DevicePluginRegistered: NORMAL,
   DevicePluginGone: WARNING,
+  DeviceMissing: WARNING,
   DeviceUnhealthy: WARNING,
 } as const satisfies Readonly<Record<string, ReasonRules>>;
 
