@@ -18,10 +18,10 @@ import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
 import { startImageLoops } from "./image-loop.ts";
 import { startIptables } from "./iptables/iptables.ts";
+import { startSystemGroups } from "./kernel/system-groups.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { startOomWatch } from "./oom/oom.ts";
 import { followPodCidr } from "./pod-cidr.ts";
-import { startSystemGroups } from "./system-groups.ts";
 
 /** Folders of the agent. */
 export interface NodeOptions {

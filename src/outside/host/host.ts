@@ -7,6 +7,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 import type { Logind } from "../systemd/logind.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
 import type { VolumeFiles } from "./files/volume-files.ts";
+import type { ProcessFacts } from "./process-facts.ts";
 
 export type {
   BindMount,
@@ -18,6 +19,7 @@ export type {
   PayloadFile,
   VolumeFiles,
 } from "./files/volume-files.ts";
+export type { ProcessFacts } from "./process-facts.ts";
 
 /** A directory entry. */
 export type FileKind = "file" | "directory" | "link" | "socket" | "other";
@@ -213,24 +215,6 @@ export interface CgroupTree {
   thaw(path: string): Promise<void>;
   /** Kills what still runs in the group and beneath, then removes all of it. Idempotent. */
   destroy(path: string): Promise<void>;
-}
-
-/** One process as the kernel shows it in /proc. */
-export interface ProcessFacts {
-  readonly pid: number;
-  readonly parentPid: number;
-  /** Name of the program, at most 15 bytes. */
-  readonly name: string;
-  /** The process that began its session. */
-  readonly sessionId: number;
-  /** The kernel's letter: R, S, D, T, Z, X … */
-  readonly state: string;
-  /** A thread of the kernel itself, without a program. */
-  readonly isKernelThread: boolean;
-  /** Clock ticks since boot; with the pid it tells processes apart that share a number. */
-  readonly startTicks: number;
-  /** Path of its group by controller (v1, named hierarchies as `name=…`), under `""` on v2. */
-  readonly cgroups: Readonly<Record<string, string>>;
 }
 
 /** How the worker processes for `podFiles` are. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
-import type { OpenFiles, ProcessFacts } from "./host.ts";
+import type { OpenFiles } from "./host.ts";
 import { errnoOf, hostError } from "./host-errors.ts";
+import type { ProcessFacts } from "./process-facts.ts";
 
 /** Places in `/proc/<pid>/stat` after the program's name (proc_pid_stat(5), counted from `state`). */
 const STAT = { state: 0, parentPid: 1, sessionId: 3, flags: 6, startTicks: 19 } as const;

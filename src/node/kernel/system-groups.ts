@@ -4,14 +4,14 @@
  * score. Invariants: process 1 and threads of the kernel stay where they are, and so does what is in a group already
  * (container_manager_linux.go ensureSystemCgroups, ensureProcessInContainerWithOOMScore).
  */
-import type { KubeletConfig } from "../config/kubelet-config.ts";
-import type { Clock } from "../kit/clock.ts";
-import { isOutside, messageOf } from "../kit/errors.ts";
-import type { Log } from "../kit/log.ts";
-import { runControlLoop } from "../kit/loops/control-loop.ts";
-import type { TaskScope } from "../kit/scope.ts";
-import type { Host, ProcessFacts } from "../outside/host/host.ts";
-import { OWN_OOM_SCORE } from "./kernel/kernel.ts";
+import type { KubeletConfig } from "../../config/kubelet-config.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import { runControlLoop } from "../../kit/loops/control-loop.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { Host, ProcessFacts } from "../../outside/host/host.ts";
+import { OWN_OOM_SCORE } from "./kernel.ts";
 
 /** Dependencies for moving processes. */
 export interface SystemGroupDeps {

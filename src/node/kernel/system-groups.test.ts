@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeHost } from "../../test/sim/fake-host.ts";
-import { SimClock } from "../../test/sim/sim-clock.ts";
-import { OutsideError } from "../kit/errors.ts";
-import { type Log, silentLog } from "../kit/log.ts";
-import { TaskScope } from "../kit/scope.ts";
-import type { ProcessFacts } from "../outside/host/host.ts";
+import { FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import { type Log, silentLog } from "../../kit/log.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import type { ProcessFacts } from "../../outside/host/host.ts";
 import { type SystemGroupOptions, startSystemGroups } from "./system-groups.ts";
 
 const SCORE = "/proc/self/oom_score_adj";
