@@ -6,6 +6,7 @@ import type {
   Files,
   FileTrees,
   FolderChange,
+  FolderEvent,
   MeasuredTree,
   NewFolder,
 } from "../../src/outside/host/host.ts";
@@ -22,6 +23,7 @@ import {
   sizeOf,
   TornAppend,
 } from "./fake-file-nodes.ts";
+import { FakeWatches } from "./fake-watches.ts";
 
 /** What a fault callback may answer: this call fails with that error. */
 export type Fault = (operation: string, path: string) => OutsideError | undefined;
@@ -45,11 +47,17 @@ const LINK_LIMIT = 40;
 export class FakeFiles implements Files, FileTrees {
   readonly #deps: FakeFilesDeps;
   readonly #root: FolderNode;
-  readonly #watches = new Set<{ path: string; onChange: () => void; pending: boolean }>();
+  readonly #watches: FakeWatches;
+  readonly #versions = new WeakMap<Node, number>();
+  #versionCount = 0;
 
   constructor(deps: FakeFilesDeps) {
     this.#deps = deps;
     this.#root = this.#folder(0o755);
+    this.#watches = new FakeWatches({
+      isThere: (path) => this.#follow(path).node !== undefined,
+      make: (path) => this.#makeDirectory(path, 0o750),
+    });
   }
 
   /** Every path there is, folders before what they hold. */
@@ -139,7 +147,7 @@ export class FakeFiles implements Files, FileTrees {
   async writeAtomic(path: string, content: string | Uint8Array, mode: number) {
     this.#begin("writeAtomic", path, () => {
       if (this.#find(path).node?.kind === "directory") throw failure("precondition", "write", path);
-      this.#put(path, this.#file(content, mode));
+      this.#put(path, this.#file(content, mode), true);
     });
   }
 
@@ -188,8 +196,9 @@ export class FakeFiles implements Files, FileTrees {
       const sizeBytes = "content" in node ? node.content.length : 0;
       const device = "device" in node ? { device: "block" as const } : {};
       const { kind, modifiedMs, mode } = node;
+      const version = String(this.#versions.get(node) ?? this.#changedNode(node));
       const groupId = node.kind === "directory" ? node.group.id : 0;
-      return { kind, sizeBytes, modifiedMs, mode, groupId, ...device };
+      return { kind, sizeBytes, modifiedMs, version, mode, groupId, ...device };
     });
   }
 
@@ -268,12 +277,12 @@ export class FakeFiles implements Files, FileTrees {
     });
   }
 
-  watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void {
-    if (signal.aborted) return;
-    const watch = { path: normal(path), onChange, pending: false };
-    this.#watches.add(watch);
-    signal.addEventListener("abort", () => this.#watches.delete(watch), { once: true });
-    this.#tell(watch);
+  watchDirectory(
+    path: string,
+    onChange: (events: readonly FolderEvent[]) => void,
+    signal: AbortSignal,
+  ): void {
+    this.#watches.watch(path, onChange, signal);
   }
 
   #begin<T>(operation: string, path: string, work: () => T): T {
@@ -341,7 +350,10 @@ export class FakeFiles implements Files, FileTrees {
     else {
       node.content = Buffer.concat([node.content, Buffer.from(text)]);
       node.modifiedMs = this.#deps.wall();
-      this.#changed(parentOf(place));
+      this.#changedNode(node);
+      this.#watches.changed(parentOf(place), [
+        { kind: "content", name: place.slice(place.lastIndexOf("/") + 1) },
+      ]);
     }
   }
 
@@ -360,38 +372,25 @@ export class FakeFiles implements Files, FileTrees {
     if (node?.kind === "directory") node.mode = mode;
   }
 
-  #put(path: string, node: Node): void {
+  #changedNode(node: Node): number {
+    this.#versionCount += 1;
+    this.#versions.set(node, this.#versionCount);
+    return this.#versionCount;
+  }
+
+  /** `byRename`: from a temporary file beside it. */
+  #put(path: string, node: Node, byRename = false): void {
     const { place } = this.#find(path);
     if (place === undefined) throw failure("notFound", "write", path);
     place.parent.entries.set(place.name, node);
     place.parent.modifiedMs = this.#deps.wall();
-    this.#changed(place.parentPath);
+    const temporary = byRename ? [{ kind: "entry", name: `.${place.name}.tmp` } as const] : [];
+    this.#watches.changed(place.parentPath, [...temporary, { kind: "entry", name: place.name }]);
   }
 
   #take(path: string): void {
     const { place } = this.#find(path);
     if (!place?.parent.entries.delete(place.name)) return;
-    this.#changed(place.parentPath);
-  }
-
-  /** Word to those who watch the folder, or something that may be gone with it. */
-  #changed(folder: string): void {
-    const changed = normal(folder);
-    for (const watch of this.#watches) {
-      const isBeneath = watch.path.startsWith(changed === "/" ? "/" : `${changed}/`);
-      const isGone = isBeneath && this.#follow(watch.path).node === undefined;
-      if (watch.path === changed || isGone) this.#tell(watch);
-    }
-  }
-
-  #tell(watch: { path: string; onChange: () => void; pending: boolean }): void {
-    if (watch.pending) return;
-    watch.pending = true;
-    queueMicrotask(() => {
-      watch.pending = false;
-      if (!this.#watches.has(watch)) return;
-      if (this.#follow(watch.path).node === undefined) this.#makeDirectory(watch.path, 0o750);
-      watch.onChange();
-    });
+    this.#watches.changed(place.parentPath, [{ kind: "entry", name: place.name }]);
   }
 }

@@ -24,7 +24,7 @@ export function killable(world: Outside): Life {
       files: {
         ...bindAll(world.host.files, isAlive),
         watchDirectory: (path, onChange, signal) =>
-          world.host.files.watchDirectory(path, () => isAlive() && onChange(), signal),
+          world.host.files.watchDirectory(path, (events) => isAlive() && onChange(events), signal),
       },
       podFiles: bindAll(world.host.podFiles, isAlive),
       volumes: bindAll(world.host.volumes, isAlive),

@@ -6,9 +6,24 @@
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { Logind } from "../systemd/logind.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
+import type {
+  FileEntry,
+  FileFacts,
+  FolderChange,
+  FolderEvent,
+  SizedEntry,
+} from "./files/file-facts.ts";
 import type { VolumeFiles } from "./files/volume-files.ts";
 import type { ProcessFacts } from "./process-facts.ts";
 
+export type {
+  FileEntry,
+  FileFacts,
+  FileKind,
+  FolderChange,
+  FolderEvent,
+  SizedEntry,
+} from "./files/file-facts.ts";
 export type {
   BindMount,
   DeviceMount,
@@ -20,41 +35,6 @@ export type {
   VolumeFiles,
 } from "./files/volume-files.ts";
 export type { ProcessFacts } from "./process-facts.ts";
-
-/** A directory entry. */
-export type FileKind = "file" | "directory" | "link" | "socket" | "other";
-
-/** A name in a folder. */
-export interface FileEntry {
-  readonly name: string;
-  readonly kind: FileKind;
-}
-
-/** A name in a folder, and the size of what it names, in bytes. */
-export interface SizedEntry extends FileEntry {
-  readonly sizeBytes: number;
-}
-
-/** A change of the files in one folder. What is missing is removed or zipped already. */
-export type FolderChange =
-  | { readonly kind: "remove"; readonly name: string }
-  /** Replaces what `to` names; a missing `from` is "notFound". */
-  | { readonly kind: "rename"; readonly from: string; readonly to: string }
-  /** Replaces a regular file by a gzipped copy, `<name>.gz`, called `<name>.tmp` on the way; a link is "precondition". */
-  | { readonly kind: "zip"; readonly name: string };
-
-/** Facts of a name from the file system. */
-export interface FileFacts {
-  readonly kind: FileKind;
-  readonly sizeBytes: number;
-  /** Last change of the content, Unix milliseconds. */
-  readonly modifiedMs: number;
-  /** Permission bits. */
-  readonly mode: number;
-  readonly groupId: number;
-  /** Of kind "other": which device it is. */
-  readonly device?: "character" | "block";
-}
 
 /** Size of a folder. */
 export interface TreeSize {
@@ -144,10 +124,15 @@ export interface Files {
     changes: readonly FolderChange[],
   ): Promise<void>;
   /**
-   * Calls `onChange` after anything in the folder may have changed (always: rescan). The folder is
-   * made when missing and watched again when it is removed and recreated. Ends with the signal.
+   * Calls `onChange` after anything in the folder may have changed (always: rescan), with what was reported since the
+   * last call, in that order and perhaps not all. The folder is made when missing and watched again when it is removed and
+   * recreated. Ends with the signal.
    */
-  watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void;
+  watchDirectory(
+    path: string,
+    onChange: (events: readonly FolderEvent[]) => void,
+    signal: AbortSignal,
+  ): void;
 }
 
 /** Folders with all they hold. Walking through one blocks the thread that does it: only workers and commands do. */

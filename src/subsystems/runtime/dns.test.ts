@@ -139,7 +139,7 @@ for (const [searches, kept, fault] of SEARCHES)
     else assert.equal(found, undefined);
   });
 
-const FILE = { kind: "file", mode: 0o644, groupId: 0 } as const;
+const FILE = { kind: "file", version: "", mode: 0o644, groupId: 0 } as const;
 
 test("Resolver reads the present file at most ten times a second, only once it has changed, and reports a problem once", async () => {
   let text: string | undefined = "nameserver 192.0.2.1";

@@ -331,6 +331,7 @@ export function fileFactsOf(stats: Stats): FileFacts {
     kind: kindOf(stats),
     sizeBytes: stats.size,
     modifiedMs: stats.mtimeMs,
+    version: `${stats.dev} ${stats.ino} ${stats.ctimeMs}`,
     mode: stats.mode & MODE_BITS,
     groupId: stats.gid,
     ...(stats.isCharacterDevice() ? { device: "character" } : {}),

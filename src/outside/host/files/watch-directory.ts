@@ -4,6 +4,7 @@ import { basename, dirname } from "node:path";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
+import type { FolderEvent } from "../host.ts";
 import { hostError } from "../host-errors.ts";
 
 /** Dependencies for watching a folder. */
@@ -17,16 +18,19 @@ const RETRY = { initialMs: 100, maxMs: 10_000 };
 
 const FOLDER_MODE = 0o750;
 
+/** Events kept until they are told; later ones are left out. */
+const MAX_EVENTS = 4096;
+
 /**
  * Calls `onChange` at most once a turn of the event loop whenever something in the folder `path` may
- * have changed, and once after every arming, because what came before it went unseen. The folder is
+ * have changed, with what was reported of it, and once after every arming, because what came before it went unseen. The folder is
  * made when missing; when it is removed or replaced, the new one is watched. An overflow of the kernel's
  * queue is not reported: callers that must not miss a change also poll. Ends with `signal`.
  */
 export function watchDirectory(
   deps: DirectoryWatchDeps,
   path: string,
-  onChange: () => void,
+  onChange: (events: readonly FolderEvent[]) => void,
   signal: AbortSignal,
 ): void {
   const watching = new DirectoryWatch(deps, path, onChange);
@@ -38,7 +42,8 @@ export function watchDirectory(
 class DirectoryWatch {
   readonly #deps: DirectoryWatchDeps;
   readonly #path: string;
-  readonly #onChange: () => void;
+  readonly #onChange: (events: readonly FolderEvent[]) => void;
+  #events: FolderEvent[] = [];
   #watchers: readonly FSWatcher[] = [];
   #inode = 0n;
   #pending: NodeJS.Immediate | undefined;
@@ -50,7 +55,11 @@ class DirectoryWatch {
   #changedWhileScanning = false;
   #closed = false;
 
-  constructor(deps: DirectoryWatchDeps, path: string, onChange: () => void) {
+  constructor(
+    deps: DirectoryWatchDeps,
+    path: string,
+    onChange: (events: readonly FolderEvent[]) => void,
+  ) {
     this.#deps = deps;
     this.#path = path;
     this.#onChange = onChange;
@@ -88,7 +97,9 @@ class DirectoryWatch {
   async #tryArm(): Promise<void> {
     await mkdir(this.#path, { recursive: true, mode: FOLDER_MODE });
     if (this.#closed) return;
-    this.#watch(this.#path, (name) => {
+    this.#watch(this.#path, (name, type) => {
+      if (name !== null && this.#events.length < MAX_EVENTS)
+        this.#events.push({ kind: type === "rename" ? "entry" : "content", name });
       // Removing or moving the folder is reported under its own name. An entry may bear that name
       // too; then arming again does no harm.
       if (name === basename(this.#path)) this.#replaced = true;
@@ -102,8 +113,8 @@ class DirectoryWatch {
     this.#inode = await inodeOf(this.#path);
   }
 
-  #watch(folder: string, onEvent: (name: string | null) => void): void {
-    const watcher = watch(folder, { persistent: false }, (_, name) => onEvent(name));
+  #watch(folder: string, onEvent: (name: string | null, type: string) => void): void {
+    const watcher = watch(folder, { persistent: false }, (type, name) => onEvent(name, type));
     this.#watchers = [...this.#watchers, watcher];
     watcher.on("error", (error) => {
       if (this.#watchers.includes(watcher)) this.#retryLater(error);
@@ -144,8 +155,10 @@ class DirectoryWatch {
   }
 
   #notify(): void {
+    const events = this.#events;
+    this.#events = [];
     try {
-      this.#onChange();
+      this.#onChange(events);
     } catch (error) {
       this.#deps.log.error("failed to handle a change in a folder", { path: this.#path, error });
     }
