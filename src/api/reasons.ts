@@ -120,7 +120,6 @@ export const EVENT_REASONS = {
   EventsDropped: WARNING_STEP,
   DevicePluginRegistered: NORMAL,
   DevicePluginGone: WARNING,
-  DeviceMissing: WARNING,
   DeviceUnhealthy: WARNING,
 } as const satisfies Readonly<Record<string, ReasonRules>>;
 

@@ -197,6 +197,7 @@ function openSources(
         uid,
         ...(graceSeconds === undefined ? {} : { graceSeconds }),
       }),
+    isKnown: (uid) => pods.knows(uid),
     onDuplicate: ({ pod, source }) =>
       deps.events.ofPod(pod, {
         type: "Warning",

@@ -35,21 +35,23 @@ export const staticPodName = (name: string, nodeName: string): string =>
 /**
  * Makes a decoded and defaulted manifest the static pod of this node: UID from its content (unless it
  * brings one), name with the node behind, namespace, node, annotations, phase Pending, and for files the
- * toleration of every `NoExecute` taint. The manifest must have a name. Source: kubelet `config/common.go`.
+ * toleration of every `NoExecute` taint. It begins now: a status and a time of creation in the manifest, which may have been
+ * saved from an API, are another pod's. The manifest must have a name. Source: kubelet `config/common.go`.
  */
 export function bindStaticPod(manifest: Pod, context: StaticPodContext): IdentifiedPod {
   const { nodeName, origin, seen } = context;
-  const { metadata, spec } = manifest;
-  const uid = (metadata?.uid || staticPodUid(manifest, nodeName, origin)) as PodUid;
+  const { spec } = manifest;
+  const { creationTimestamp: _, ...metadata } = manifest.metadata ?? {};
+  const uid = (metadata.uid || staticPodUid(manifest, nodeName, origin)) as PodUid;
   return {
     ...manifest,
     metadata: {
       ...metadata,
       uid,
-      name: staticPodName(metadata?.name ?? "", nodeName),
-      namespace: metadata?.namespace || DEFAULT_NAMESPACE,
+      name: staticPodName(metadata.name ?? "", nodeName),
+      namespace: metadata.namespace || DEFAULT_NAMESPACE,
       annotations: {
-        ...metadata?.annotations,
+        ...metadata.annotations,
         [CONFIG_HASH_ANNOTATION]: uid,
         [CONFIG_SOURCE_ANNOTATION]: origin.kind === "file" ? "file" : "http",
         [CONFIG_SEEN_ANNOTATION]: seen,
@@ -61,7 +63,8 @@ export function bindStaticPod(manifest: Pod, context: StaticPodContext): Identif
       nodeName,
       ...(origin.kind === "file" ? { tolerations: withToleration(spec?.tolerations) } : {}),
     },
-    status: { ...manifest.status, phase: "Pending" },
+    // What a manifest that was saved from an API says of another life of the pod is not this one's.
+    status: { phase: "Pending" },
   };
 }
 

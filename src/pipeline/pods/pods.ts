@@ -10,7 +10,6 @@ import type { PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import { graceSecondsOf, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { CellMap } from "../../kit/cell-map.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -24,32 +23,13 @@ import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
 import { factOf } from "./pod-fact.ts";
 import type { RecordedPodDeps } from "./ports.ts";
-import {
-  NOTHING_OBSERVED,
-  type PodOrigin,
-  type PodRecord,
-  type TerminationCause,
-} from "./record.ts";
+import { NOTHING_OBSERVED, type PodRecord, type TerminationCause } from "./record.ts";
 import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { keptResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
 import { newRecord } from "./transition.ts";
 import { knownBefore, nameOf, UnobservedPods } from "./unobserved-pods.ts";
-
-/** The desired state of one pod, as its source has it. */
-export type PodChange =
-  | {
-      readonly kind: "desired";
-      readonly uid: PodUid;
-      readonly pod: IdentifiedPod;
-      readonly source: PodOrigin;
-    }
-  | {
-      readonly kind: "removed";
-      readonly uid: PodUid;
-      /** In place of the spec's own. */
-      readonly graceSeconds?: number;
-    };
+import { type DesiredChange, type PodChange, Successors } from "./waiting/successors.ts";
 
 /** Dependencies of the module. */
 export interface PodsDeps extends RecordedPodDeps {
@@ -89,8 +69,9 @@ export class Pods implements PodsView {
   readonly #actors = new Map<PodUid, PodActor>();
   readonly #found = new Map<PodUid, ObservedPod>();
   readonly #unobserved = new UnobservedPods();
-  /** Pods that wait for the release of another one, by full name; the latest desired state counts. */
-  readonly #successors = new Map<string, Extract<PodChange, { kind: "desired" }>>();
+  readonly #successors = new Successors();
+  /** Pods that were removed; their actors may not have taken it in yet. */
+  readonly #removed = new Set<PodUid>();
   readonly #listeners = new Set<(record: PodRecord) => void>();
   readonly #admissions: Admissions;
   #sourcesSeen = false;
@@ -123,13 +104,13 @@ export class Pods implements PodsView {
       this.#actors.has(uid) ||
       this.#found.has(uid) ||
       this.#unobserved.has(uid) ||
-      [...this.#successors.values()].some((change) => change.uid === uid)
+      this.#successors.hasUid(uid)
     );
   }
 
   /** Pods that wait until one of the same name has gone. */
   successors(): readonly Pick<PodRecord, "desired">[] {
-    return [...this.#successors.values()].map((each) => ({ desired: { ...each, removed: false } }));
+    return this.#successors.list().map((each) => ({ desired: { ...each, removed: false } }));
   }
 
   subscribe(onRecord: (record: PodRecord) => void): () => void {
@@ -164,7 +145,7 @@ export class Pods implements PodsView {
       const actor = this.#start(held.desired.change, held.desired.before);
       recordDegraded(before?.sync.degraded, actor.record, this.#deps.ports);
       if (held.removed) actor.post({ kind: "removed", ...held.removed });
-    } else if (held && isEmpty) this.#letIn(nameOf(held));
+    } else if (held && isEmpty) this.#letIn(nameOf(held), uid);
   }
 
   /** Publishes a pod on which nothing is done until it can be observed. */
@@ -190,9 +171,11 @@ export class Pods implements PodsView {
     // A pod that was spared may have a successor now.
     if (this.#sourcesSeen && this.#found.size > 0) this.#adoptOrphans(change.uid);
     if (change.kind === "removed") {
-      this.#dropSuccessor(change.uid);
       const { kind: _, uid, ...how } = change;
-      this.#actors.get(uid)?.post({ kind: "removed", ...how });
+      this.#successors.drop(uid);
+      const actor = this.#actors.get(uid);
+      if (actor) this.#removed.add(uid);
+      actor?.post({ kind: "removed", ...how });
       this.#hold(uid, () => this.#unobserved.drop(uid, how));
       return;
     }
@@ -204,14 +187,14 @@ export class Pods implements PodsView {
     }
     const actor = this.#actors.get(change.uid);
     // One that is removed for good goes first.
-    if (actor && !actor.record.desired.removed) {
+    if (actor && !actor.record.desired.removed && !this.#removed.has(change.uid)) {
       actor.post({ kind: "desired", pod: change.pod });
       return;
     }
     if (actor) this.#deps.ports.measures.recreated(actor.record);
     const predecessor = actor?.record ?? this.#predecessorOf(change);
     if (predecessor) {
-      this.#successors.set(podDisplayName(change.pod), change);
+      this.#successors.set(change);
       this.#deps.ports.decisions.record(
         predecessor,
         makeDecision("replace", "same name, another definition", {
@@ -246,7 +229,7 @@ export class Pods implements PodsView {
     for (const actor of this.#actors.values()) actor.post({ kind: "tick" });
   }
 
-  #predecessorOf(change: Extract<PodChange, { kind: "desired" }>): PodRecord | undefined {
+  #predecessorOf(change: DesiredChange): PodRecord | undefined {
     if (change.source === "api") return undefined;
     const name = podDisplayName(change.pod);
     for (const { record } of this.#actors.values()) {
@@ -265,13 +248,8 @@ export class Pods implements PodsView {
     return this.#unobserved.named(name, change.uid);
   }
 
-  #dropSuccessor(uid: PodUid): void {
-    for (const [name, change] of this.#successors)
-      if (change.uid === uid) this.#successors.delete(name);
-  }
-
   #start(
-    change: Extract<PodChange, { kind: "desired" }>,
+    change: DesiredChange,
     { published, known, startedAt } = knownBefore(change, this.#deps),
   ): PodActor {
     const found = this.#found.get(change.uid);
@@ -378,6 +356,7 @@ export class Pods implements PodsView {
 
   #released(record: PodRecord): void {
     this.#actors.delete(record.uid);
+    this.#removed.delete(record.uid);
     this.#deps.facts.delete(record.uid);
     this.#admissions.forget(record.uid);
     this.#deps.ports.decisions.record(
@@ -386,14 +365,11 @@ export class Pods implements PodsView {
         cause: "cause" in record.life ? record.life.cause.kind : "removed",
       }),
     );
-    this.#letIn(podDisplayName(record.pod));
+    this.#letIn(podDisplayName(record.pod), record.uid);
   }
 
-  /** Nothing is left of a pod of that name: the one that waits for it starts. */
-  #letIn(name: string): void {
-    const successor = this.#successors.get(name);
-    if (!successor) return;
-    this.#successors.delete(name);
-    this.accept(successor);
+  /** Nothing is left of a pod: the one that waits for it starts. */
+  #letIn(name: string, uid: PodUid): void {
+    for (const successor of this.#successors.take(name, uid)) this.accept(successor);
   }
 }

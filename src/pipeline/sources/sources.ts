@@ -59,6 +59,8 @@ export interface SourcesDeps {
   readonly scope: TaskScope;
   readonly onDesired: (pod: DesiredPod) => void;
   readonly onUndesired: (uid: PodUid, graceSeconds?: number) => void;
+  /** Whether there is a pod of that UID, of a source or found running. */
+  readonly isKnown: (uid: PodUid) => boolean;
   /** Called once for a pod that is left out because another one has its name. */
   readonly onDuplicate: (pod: SourcedPod) => void;
   /** Called once for a pod with fields that are ignored. */
@@ -160,12 +162,16 @@ export class Sources {
 
   #taker(
     kind: SourceKind,
-  ): (pods: readonly SourcedPod[] | undefined, problems: readonly SourceProblem[]) => void {
-    return (pods, problems) => {
+  ): (
+    pods: readonly SourcedPod[] | undefined,
+    problems: readonly SourceProblem[],
+    recreated?: ReadonlySet<string>,
+  ) => void {
+    return (pods, problems, recreated) => {
       // Without an answer nothing is known of its pods: they may run, and must not be taken for orphans.
       if (pods) this.#answers.set(kind, pods);
       this.#problemsOf.set(kind, problems);
-      this.#merge();
+      this.#merge(recreated);
       this.#checkSeen();
     };
   }
@@ -189,6 +195,8 @@ export class Sources {
         }
         const seen = this.#seenAt.get(uid) ?? this.#now();
         this.#seenAt.set(uid, seen);
+        // The pod that a cluster knows is the one that counts.
+        if (this.#desired.has(uid)) this.#merge();
         const known = source.mayBeLater ? this.#ignoreUnknown(uid, pod) : pod;
         this.#deps.onDesired({ uid, pod: seenFromApi(known, seen), source: "api" });
       },
@@ -196,6 +204,7 @@ export class Sources {
         this.#seenAt.delete(uid);
         this.#ignored.delete(uid);
         this.#deps.onUndesired(uid as PodUid, graceSeconds);
+        if (this.#isWithheld(uid)) this.#merge();
       },
       synced: () => {
         this.#synced.add(source);
@@ -222,15 +231,29 @@ export class Sources {
       this.#seen.set(true);
   }
 
-  #merge(): void {
+  /** Whether a manifest has brought a UID that it did not get. */
+  #isWithheld(uid: string): boolean {
+    return (
+      !this.#desired.has(uid as PodUid) &&
+      [...this.#answers.values()].some((pods) => pods.some((pod) => pod.uid === uid))
+    );
+  }
+
+  /** `recreated` are the origins whose files were deleted and made again. */
+  #merge(recreated?: ReadonlySet<string>): void {
     const before = this.#desired;
-    const merged = mergeSources([...this.#answers.values()].flat(), before);
+    const { isKnown } = this.#deps;
+    const merged = mergeSources([...this.#answers.values()].flat(), {
+      before,
+      isRunning: isKnown,
+      isTaken: (uid) => this.#seenAt.has(uid),
+    });
     this.#desired = merged.pods;
     this.#reportDuplicates(merged.duplicates);
     this.#reportProblems([...[...this.#problemsOf.values()].flat(), ...merged.problems]);
-    const { removed, added } = differenceOf(before, merged.pods);
+    const { removed, desired } = differenceOf(before, merged.pods, recreated);
     for (const uid of removed) this.#deps.onUndesired(uid);
-    for (const pod of added) this.#deps.onDesired(pod);
+    for (const pod of desired) this.#deps.onDesired(pod);
   }
 
   #reportDuplicates(now: readonly SourcedPod[]): void {
