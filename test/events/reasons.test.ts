@@ -109,7 +109,6 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   EventsDropped: { file: "subsystems/events/events.ts" },
   DevicePluginRegistered: DEVICES,
   DevicePluginGone: DEVICES,
-  DeviceMissing: { file: "pipeline/ports/create-container.ts" },
   DeviceUnhealthy: { file: "subsystems/devices/devices.ts" },
   UnknownField: { file: "pipeline/pipeline.ts" },
 };

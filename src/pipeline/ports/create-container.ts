@@ -16,7 +16,6 @@ import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
 import { findSpecContainer } from "../pods/plan/restart.ts";
 import { ContainerConfigError, type CreateContainerOptions } from "../pods/ports.ts";
-import { missingDevices } from "./missing-devices.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {
@@ -77,13 +76,6 @@ export async function createContainer(
   const { mounts, devices, groups } = await mountsOf(attempt, env);
   const uid = pod.metadata.uid;
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
-  const missing = missingDevices(options.container, parts, features);
-  if (missing !== undefined)
-    deps.events.ofPod(pod, {
-      type: "Warning",
-      reason: "DeviceMissing",
-      message: missing,
-    });
   const id = await countingImageVolumes(mounts, deps, () =>
     deps.runtime.createContainer(
       {

@@ -10,8 +10,6 @@ export interface RuntimeFeatures {
   readonly imageSubPaths: boolean;
   /** Signals of the pod's choice to end containers; runtimes without it silently send their own. */
   readonly stopSignals: boolean;
-  /** Devices by their CDI names; runtimes without it silently leave them out. Absent: as they are not known to. */
-  readonly cdiDevices?: boolean;
 }
 
 /** First versions that mount images: CRI has no field for it. */
@@ -27,18 +25,6 @@ const STOP_SIGNALS_SINCE: Readonly<Record<string, readonly [number, number]>> = 
   containerd: [2, 3],
   "cri-o": [1, 34],
 };
-
-/** First versions that read CRI's field for CDI devices. */
-const CDI_DEVICES_SINCE: Readonly<Record<string, readonly [number, number]>> = {
-  containerd: [1, 7],
-};
-
-/** Whether a runtime gives containers devices by their CDI names, as far as its version says. */
-export const takesCdiDevices = ({
-  runtimeName,
-  runtimeVersion,
-}: Pick<VersionResponse, "runtimeName" | "runtimeVersion">): boolean =>
-  isSince(runtimeVersion, CDI_DEVICES_SINCE[runtimeName.toLowerCase()]);
 
 /** Features of one runtime handler (empty: the default), from its status and version. */
 export function featuresOf(

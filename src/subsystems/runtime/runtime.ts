@@ -38,7 +38,7 @@ import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 import { RuntimeCalls } from "./calls/calls.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { dnsFaults, missingClusterDns, sandboxDns } from "./dns.ts";
-import { featuresOf, type RuntimeFeatures, takesCdiDevices } from "./features.ts";
+import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer, STATUS_WITHIN_MS } from "./observe.ts";
 import type { Resolver } from "./resolver.ts";
@@ -246,7 +246,7 @@ export class Runtime {
       ? (await this.#sandboxStatus(sandboxId, signal)).runtimeHandler
       : "";
     const { status, version } = await this.#info.get(signal);
-    return { ...featuresOf(status, version, handler), cdiDevices: takesCdiDevices(version) };
+    return featuresOf(status, version, handler);
   }
 
   /** Whether the handler of a pod mounts trees read-only; `undefined` while handler or runtime are not known. */

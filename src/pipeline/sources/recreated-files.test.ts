@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { MonotonicMs } from "../../kit/clock.ts";
+import type { FolderEvent } from "../../outside/host/host.ts";
+import { RecreatedFiles } from "./recreated-files.ts";
+
+/** Events as text: a name that came, went or was replaced, `name!` for a change of its content. */
+const eventsOf = (text: string): readonly FolderEvent[] =>
+  text
+    .split(" ")
+    .filter((word) => word !== "")
+    .map((word) =>
+      word.endsWith("!")
+        ? { kind: "content", name: word.slice(0, -1) }
+        : { kind: "entry", name: word },
+    );
+
+const setOf = (text: string) => new Set(text.split(" ").filter((word) => word !== ""));
+
+interface Case {
+  readonly what: string;
+  readonly events: string;
+  /** Names in the folder before, and now where they differ. */
+  readonly before: string;
+  readonly now?: string;
+  readonly recreated: string;
+}
+
+const CASES: readonly Case[] = [
+  { what: "nothing", events: "", before: "a", recreated: "" },
+  { what: "rm a; cp x a", events: "a a a!", before: "a", recreated: "a" },
+  { what: "mv a /elsewhere; mv /elsewhere/a .", events: "a a", before: "a", recreated: "a" },
+  { what: "rm a b; cp x/* .", events: "a b a a! b b!", before: "a b", recreated: "a b" },
+  { what: "mv a b /elsewhere and back", events: "a b a b", before: "a b", recreated: "a b" },
+  { what: "written in place", events: "a! a!", before: "a", recreated: "" },
+  {
+    what: "saved by renaming a temporary file",
+    events: ".t .t! .t a",
+    before: "a",
+    recreated: "",
+  },
+  { what: "so saved twice", events: ".t .t! .t a .t .t! .t a", before: "a", recreated: "" },
+  { what: "saved by a file from elsewhere", events: "a", before: "a", recreated: "" },
+  {
+    what: "an editor that renames the old file to a backup first",
+    events: "4913 4913! 4913 a a~ a a! a~",
+    before: "a",
+    recreated: "",
+  },
+  { what: "sed -i", events: "sedX sedX! sedX a", before: "a", recreated: "" },
+  { what: "a new file", events: "a a! a!", before: "", now: "a", recreated: "" },
+  {
+    what: "a new file, deleted and made again",
+    events: "a a a",
+    before: "",
+    now: "a",
+    recreated: "",
+  },
+  { what: "deleted for good", events: "a", before: "a", now: "", recreated: "" },
+];
+
+for (const { what, events, before, now = before, recreated } of CASES) {
+  test(`RecreatedFiles: ${what}`, () => {
+    const names = { before: setOf(before), now: setOf(now) };
+    const found = new RecreatedFiles().take(eventsOf(events), names, 0 as MonotonicMs);
+    assert.deepEqual([...found].toSorted(), [...setOf(recreated)]);
+  });
+}
+
+test("RecreatedFiles: halves of a pair that are taken one after the other, but not long after", () => {
+  const names = { before: setOf("a"), now: setOf("a") };
+  for (const [pause, expected] of [
+    [400, ["a"]],
+    [600, []],
+  ] as const) {
+    const files = new RecreatedFiles();
+    assert.equal(files.take(eventsOf("a"), names, 0 as MonotonicMs).size, 0);
+    assert.deepEqual([...files.take(eventsOf("a a!"), names, pause as MonotonicMs)], expected);
+  }
+});
