@@ -12,18 +12,18 @@ import { ask, LIMITS } from "./http.ts";
 const IDLE = 300;
 /** A tenth of a second, but for a busy machine; without a share of their own it was three seconds and more. */
 const ANSWER_MS = 1_500;
-/** Of so many requests one after the other the fastest counts: a busy machine makes each of them late. */
+/** Of so many requests one after the other the one in the middle counts: a busy machine makes any of them late. */
 const ASKED = 3;
 
-/** How long the fastest of a few requests took. */
-async function fastestMs(port: number): Promise<number> {
-  let fastest = Number.POSITIVE_INFINITY;
+/** How long a request takes. */
+async function answerMs(port: number): Promise<number> {
+  const took: number[] = [];
   for (let i = 0; i < ASKED; i += 1) {
     const began = performance.now();
     assert.equal((await ask({ port, path: "/healthz" })).status, 200);
-    fastest = Math.min(fastest, performance.now() - began);
+    took.push(performance.now() - began);
   }
-  return fastest;
+  return took.toSorted((a, b) => a - b)[Math.floor(ASKED / 2)] ?? 0;
 }
 
 /** A port for health checks and another one, as of one agent. */
@@ -68,7 +68,7 @@ for (const [what, where, text] of [
     await using _other = ports.other;
     const sockets = await crowd(portOf(ports[where]), text);
     try {
-      const tookMs = await fastestMs(portOf(ports.health));
+      const tookMs = await answerMs(portOf(ports.health));
       assert.ok(tookMs < ANSWER_MS, `it took ${tookMs} ms`);
     } finally {
       for (const socket of sockets) socket.destroy();
@@ -81,7 +81,7 @@ test("connections that say nothing give way to requests on any port within a mom
   await using _other = other;
   const sockets = await crowd(portOf(other), "");
   try {
-    const tookMs = await fastestMs(portOf(other));
+    const tookMs = await answerMs(portOf(other));
     assert.ok(tookMs < ANSWER_MS, `it took ${tookMs} ms`);
   } finally {
     for (const socket of sockets) socket.destroy();
