@@ -20,11 +20,17 @@ const BY_PATH = {
     "test/sim/bite.test.ts",
     "tools/mutants/mutants.test.ts",
   ],
+  // Hundreds of histories: more than a minute of processor time each.
+  "histories of devices and broken objects": [
+    "test/sim/devices.test.ts",
+    "test/sim/isolation.test.ts",
+  ],
   // A containerd and a runc that the machine does not have are fetched.
   "newer runtimes": ["test/pods/user-namespaces.it.ts", "test/volumes/newer-runtime.it.ts"],
   // All kinds of packages are built twice, types included.
   packages: ["test/packages/packages.it.ts"],
-  // They fill memory, disks and tables of processes, or kill for a while what runs: up to a minute of processor time each.
+  // They fill memory, disks and tables of processes, run hundreds of probes, or kill for a while what runs: up to a minute
+  // of processor time each.
   "nodes under load": [
     "test/agent/chaos.it.ts",
     "test/agent/hung-filesystem.it.ts",
@@ -34,7 +40,11 @@ const BY_PATH = {
     "test/eviction/memory.it.ts",
     "test/eviction/processes.it.ts",
     "test/images/collection.it.ts",
+    "test/localapi/crash.it.ts",
+    "test/localapi/damaged.it.ts",
+    "test/probes/crowd.it.ts",
     "test/probes/hostile.it.ts",
+    "test/probes/restart.it.ts",
   ],
 };
 

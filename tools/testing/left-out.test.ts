@@ -26,7 +26,7 @@ test("all files are run or left, and what needs no more than this machine is run
     ["src/kit/in-parallel.test.ts", true],
     ["test/fuzz/fuzz.test.ts", true],
     ["test/sim/sim.test.ts", true],
-    ["test/sim/devices.test.ts", true],
+    ["test/sim/resizes.test.ts", true],
     ["test/box/box.it.ts", true],
     ["test/agent/lifecycle.it.ts", true],
     ["test/kube/node.it.ts", false],
