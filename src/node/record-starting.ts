@@ -19,6 +19,7 @@ export function recordStarting(
     events.ofNode({ type: "Warning", reason: "PossibleMemoryBackedVolumesOnDisk", message });
   }
   if (host.cgroups.version !== 1) return;
-  const message = "cgroup v1 support is in maintenance mode, please migrate to cgroup v2";
+  const message =
+    "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1";
   events.ofNode({ type: "Warning", reason: "CgroupV1", message });
 }

@@ -42,7 +42,7 @@ export const NODE_STORIES: readonly Story[] = [
     reported: [
       "Normal Starting: Starting kubelet.",
       "Warning PossibleMemoryBackedVolumesOnDisk: The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) might be swapped to disk and should no longer be considered secure.",
-      "Warning CgroupV1: cgroup v1 support is in maintenance mode, please migrate to cgroup v2",
+      "Warning CgroupV1: cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1",
     ],
   },
   {

@@ -49,7 +49,7 @@ export function readGoUrl(text: string): GoUrl {
   if (!USER.test(authority.slice(0, authority.lastIndexOf("@") + 1))) {
     return fault("net/url: invalid userinfo");
   }
-  const why = hostFault(host) || escapeFault(path);
+  const why = hostFault(host, scheme) || escapeFault(path);
   return why === "" ? { ok: true, scheme, opaque: "", host, path, query } : fault(why);
 }
 
@@ -58,19 +58,21 @@ function escapeFault(text: string): string {
   return found === undefined ? "" : `invalid URL escape ${quoted(found)}`;
 }
 
-/** What is wrong with `host:port`; empty when nothing is. */
-function hostFault(host: string): string {
+/** What is wrong with `host:port`; empty when nothing is. Of the schemes of HTTP alone a host has no colons. */
+function hostFault(host: string, scheme: string): string {
   if (host.startsWith("[")) {
     const end = host.lastIndexOf("]");
     return end < 0 ? "missing ']' in host" : portFault(host.slice(end + 1));
   }
-  const colon = host.indexOf(":");
+  const isHttp = scheme === "http" || scheme === "https";
+  const colon = isHttp ? host.indexOf(":") : host.lastIndexOf(":");
+  const port = colon < 0 ? "" : portFault(host.slice(colon));
+  if (port !== "") return port;
   const name = colon < 0 ? host : host.slice(0, colon);
   const bad = /%.{0,2}/s.exec(name)?.[0];
   if (bad !== undefined) return `invalid URL escape ${quoted(bad)}`;
   const odd = [...name].find((character) => !HOST.test(character));
-  if (odd !== undefined) return `invalid character ${quoted(odd)} in host name`;
-  return colon < 0 ? "" : portFault(host.slice(colon));
+  return odd === undefined ? "" : `invalid character ${quoted(odd)} in host name`;
 }
 
 function portFault(port: string): string {

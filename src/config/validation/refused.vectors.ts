@@ -119,7 +119,7 @@ export const REFUSED: readonly (readonly [body: string, path: string])[] = [
   ["tracing: {samplingRatePerMillion: 1000001}", "tracing.samplingRatePerMillion"],
   ...traceEndpoints([
     ...["http://localhost:4317", "https://a", "grpc://a:1", "//a", "localhost:x", "a b:4317"],
-    ...["[fd00::7:4317", "a:1:2", "%zz:1", "a%41", "localhost:4317//", "10.0.0.7:4317//x", "://a"],
+    ...["[fd00::7:4317", "%zz:1", "a%41", "localhost:4317//", "10.0.0.7:4317//x", "://a"],
   ]).map((body): [string, string] => [body, "tracing.endpoint"]),
   ["podLogsDir: /var/log/", "podLogsDir"],
   ["podLogsDir: /var/../log", "podLogsDir"],
@@ -242,6 +242,7 @@ export const REFUSED_HERE: readonly (readonly [body: string, path: string, row: 
   ["tlsCertFile: /c", "tlsPrivateKeyFile", "`tlsCertFile`"],
   ["tlsPrivateKeyFile: /k", "tlsCertFile", "`tlsCertFile`"],
   ["tracing: {endpoint: 'unix-abstract:///x'}", "tracing.endpoint", "`unix-abstract`"],
+  ["tracing: {endpoint: 'a:1:2'}", "tracing.endpoint", "no host with a port"],
   ["evictionHard: {memory.available: NaN%}", "evictionHard[memory.available]", "`NaN`"],
   ["evictionHard: {memory.available: 0x1p-2%}", "evictionHard[memory.available]", "`NaN`"],
 ];

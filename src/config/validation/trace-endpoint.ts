@@ -8,6 +8,8 @@ export type TraceEndpoint =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "fault"; readonly url: string; readonly why: string };
 
+const ADDRESS = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:\d{0,5})?$/;
+
 /**
  * Reads `tracing.endpoint` as component-base/tracing does: `host:port`, or a target of gRPC with the scheme `dns` or
  * `unix`. Of `dns://<server>/<host>:<port>` the host is asked of the system's resolver. Sockets without a
@@ -24,5 +26,9 @@ export function readTraceEndpoint(endpoint: string): TraceEndpoint {
   }
   if (scheme === "unix-abstract") return fault("sockets without a path are not supported here");
   if (scheme === "unix") return { kind: "socket", path: opaque || `${host}${path}` };
-  return { kind: "tcp", address: opaque || path.replace(/^\//, "") || host };
+  const target = endpoint.includes("//") ? opaque || path.replace(/^\//, "") || host : host;
+  const address = target === "" || target.startsWith(":") ? `localhost${target}` : target;
+  return ADDRESS.test(address)
+    ? { kind: "tcp", address }
+    : fault(`${quoted(address)} is no host with a port`);
 }

@@ -114,7 +114,7 @@ test("validateOnHost knows the machine", () => {
     validateOnHost(configOf(body).config, host).map(formatConfigProblem);
   assert.deepEqual(reported("", { cgroupVersion: 2, swapBytes: 0 }), []);
   assert.deepEqual(reported("", { cgroupVersion: 1, swapBytes: 0 }), [
-    "failCgroupV1: Forbidden: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode (boot the machine with cgroup v2, or set failCgroupV1: false)",
+    "failCgroupV1: Forbidden: kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release (boot the machine with cgroup v2, or set failCgroupV1: false)",
   ]);
   assert.deepEqual(reported("failCgroupV1: false", { cgroupVersion: 1, swapBytes: 0 }), []);
   assert.deepEqual(

@@ -46,7 +46,7 @@ export function validateOnHost(
   if (host.cgroupVersion === 1) {
     if (config.failCgroupV1) {
       const why =
-        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode";
+        "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release";
       const fix = "boot the machine with cgroup v2, or set failCgroupV1: false";
       problems.push(forbiddenField("failCgroupV1", why, fix));
     }
