@@ -67,6 +67,13 @@ for (const { what, events, before, now = before, recreated } of CASES) {
   });
 }
 
+test("RecreatedFiles: what happened to another name long before is no part of a rename", () => {
+  const names = { before: setOf("a"), now: setOf("a") };
+  const files = new RecreatedFiles();
+  assert.equal(files.take(eventsOf("a a~ a a! a~"), names, 0 as MonotonicMs).size, 0);
+  assert.deepEqual([...files.take(eventsOf("a a a!"), names, 1000 as MonotonicMs)], ["a"]);
+});
+
 test("RecreatedFiles: halves of a pair that are taken one after the other, but not long after", () => {
   const names = { before: setOf("a"), now: setOf("a") };
   for (const [pause, expected] of [

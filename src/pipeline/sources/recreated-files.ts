@@ -21,7 +21,6 @@ interface FolderNames {
 export class RecreatedFiles {
   /** Names with one event that may be half of a pair, and when it was taken. */
   readonly #half = new Map<string, MonotonicMs>();
-  #last: FolderEvent | undefined;
 
   /** Takes what was reported since the folder was last read; returns the names that were deleted and made again. */
   take(
@@ -30,10 +29,9 @@ export class RecreatedFiles {
     at: MonotonicMs,
   ): ReadonlySet<string> {
     const counts = new Map<string, number>();
-    for (const event of events) {
-      const previous = this.#last;
-      this.#last = event;
-      const { kind, name } = event;
+    // The two names of a rename are reported one right after the other, never long before.
+    for (const [i, { kind, name }] of events.entries()) {
+      const previous = events[i - 1];
       if (kind !== "entry" || !before.has(name) || !now.has(name)) continue;
       const isRename =
         previous?.kind === "entry" &&
