@@ -206,7 +206,7 @@ function pageOptions({
 }
 
 function probeSettings({ keepProbeLeftovers, fineProbeRate }: LoadedConfig["flags"]) {
-  return { endLeftovers: !keepProbeLeftovers, fineLooksPerSecond: fineProbeRate };
+  return { endLeftovers: !keepProbeLeftovers, fineAttemptsPerSecond: fineProbeRate };
 }
 
 /** Whether no cluster is named that the node belongs to. */

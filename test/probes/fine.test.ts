@@ -34,7 +34,7 @@ test("failures are counted at the fine period too", async () => {
 });
 
 test("beyond the node's ceiling fine probes slow down alike, and get their pace back", async () => {
-  const world = await World.create({ fineLooksPerSecond: 20 });
+  const world = await World.create({ fineAttemptsPerSecond: 20 });
   const watch = (i: number) => {
     const app = target({ readiness: { periodSeconds: 1 } }, { startedAtMs: world.clock.wall() });
     const annotations = fine("app/readiness=100ms");

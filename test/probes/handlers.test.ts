@@ -10,7 +10,6 @@ import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import { VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import { expandCommand } from "../../src/subsystems/probes/handlers/exec.ts";
-import { SharedConnects } from "../../src/subsystems/probes/handlers/shared-connects.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
 import { runProbe } from "../../src/subsystems/probes/run-probe.ts";
 import { listen } from "./sockets.ts";
@@ -19,7 +18,6 @@ import { exited } from "./world.ts";
 const never = new AbortController().signal;
 const net = connectNet();
 const clock = createSystemClock();
-const connects = new SharedConnects(net, clock);
 const servers = new Set<Server>();
 const sockets = new Set<Socket>();
 
@@ -48,7 +46,6 @@ async function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcom
   return await runProbe(
     {
       net,
-      connects,
       clock,
       runtime: {
         execSync: async (id, command, seconds) => {

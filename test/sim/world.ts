@@ -107,7 +107,7 @@ export class World {
     });
     this.net = {
       http: async () => ({ kind: "response", status: 200, body: "", redirectedAway: false }),
-      tcpConnect: () => ({ kind: "connected" }),
+      tcpConnect: async () => ({ kind: "connected" }),
       grpcHealth: async () => ({ kind: "status", status: "SERVING" }),
     };
   }

@@ -59,12 +59,11 @@ export type GrpcHealthAnswer =
  */
 export interface Net {
   http(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer>;
-  /** An answer that is known at once is returned, and an error thrown: with hundreds of probes a second promises count. */
   tcpConnect(
     host: string,
     port: number,
     timeoutMs: number,
     signal: AbortSignal,
-  ): ConnectAnswer | Promise<ConnectAnswer>;
+  ): Promise<ConnectAnswer>;
   grpcHealth(request: GrpcHealthRequest, signal: AbortSignal): Promise<GrpcHealthAnswer>;
 }

@@ -12,14 +12,10 @@ import { createTcpConnect } from "./tcp.ts";
 const never = new AbortController().signal;
 const MODULE = join(import.meta.dirname, "tcp.ts");
 
-function promised(connect: ReturnType<typeof createTcpConnect>) {
-  return async (...args: Parameters<typeof connect>) => await connect(...args);
-}
-
 /** The same contract holds for both ways. */
 const WAYS = [
-  { way: "by system calls", tcpConnect: promised(createTcpConnect()) },
-  { way: "by a socket of Node", tcpConnect: promised(createTcpConnect(() => undefined)) },
+  { way: "by system calls", tcpConnect: createTcpConnect() },
+  { way: "by a socket of Node", tcpConnect: createTcpConnect(() => undefined) },
 ] as const;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -217,7 +213,7 @@ test("system calls connect what Node's sockets would, and reset each descriptor 
       real.reset(descriptor);
     },
   };
-  const tcpConnect = promised(createTcpConnect(() => counted));
+  const tcpConnect = createTcpConnect(() => counted);
   using full = await fullListener();
   const server = createServer((socket) => socket.on("error", () => {}));
   const port = await listen(server);
@@ -245,7 +241,12 @@ test("system calls connect what Node's sockets would, and reset each descriptor 
 test("a connect to the node itself is answered in the same turn", async () => {
   const server = createServer((socket) => socket.on("error", () => {})).unref();
   const port = await listen(server);
-  assert.deepEqual(createTcpConnect()("127.0.0.1", port, 1_000, never), { kind: "connected" });
+  let isNextTurn = false;
+  setImmediate(() => {
+    isNextTurn = true;
+  });
+  const answer = await createTcpConnect()("127.0.0.1", port, 1_000, never);
+  assert.deepEqual({ answer, isNextTurn }, { answer: { kind: "connected" }, isNextTurn: false });
   server.close();
 });
 

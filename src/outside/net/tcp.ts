@@ -59,40 +59,26 @@ interface Target {
 }
 
 /**
- * Nearly all connects of a node go to its own pods, where the handshake is over when connect(2) returns: these end in the same turn,
- * without a timer, an event or a promise.
+ * Nearly all connects of a node go to its own pods, where the handshake is over when connect(2) returns: these need neither a timer
+ * nor an event.
  */
 function connectBySystemCalls(sockets: SystemSockets): TcpConnect {
   const pending = new PendingConnects(sockets);
-  return (host, port, timeoutMs, signal) => {
+  return async (host, port, timeoutMs, signal) => {
     signal.throwIfAborted();
     const descriptor = sockets.connect(host, port);
-    if (descriptor === undefined) return connectBySocket(host, port, timeoutMs, signal);
+    if (descriptor === undefined) return await connectBySocket(host, port, timeoutMs, signal);
     const target = { host, port, timeoutMs, signal };
-    let progress: ConnectProgress | undefined;
+    let progress: ConnectProgress;
     try {
       progress = sockets.progress(descriptor);
+      if (progress.kind === "pending")
+        progress = await settled(sockets, pending, descriptor, target);
     } finally {
-      if (progress?.kind !== "pending") sockets.reset(descriptor);
+      sockets.reset(descriptor);
     }
-    return progress.kind === "pending"
-      ? connectLater({ sockets, pending }, descriptor, target)
-      : answerOf(progress, target);
+    return await answerOf(progress, target);
   };
-}
-
-async function connectLater(
-  { sockets, pending }: { readonly sockets: SystemSockets; readonly pending: PendingConnects },
-  descriptor: number,
-  target: Target,
-): Promise<ConnectAnswer> {
-  let progress: ConnectProgress;
-  try {
-    progress = await settled(sockets, pending, descriptor, target);
-  } finally {
-    sockets.reset(descriptor);
-  }
-  return await answerOf(progress, target);
 }
 
 function answerOf(

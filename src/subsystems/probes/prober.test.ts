@@ -7,7 +7,6 @@ import { Slots } from "../../kit/limits/slots.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { ConnectAnswer, Net } from "../../outside/net/net.ts";
 import { FineRate } from "./fine-rate.ts";
-import { SharedConnects } from "./handlers/shared-connects.ts";
 import { Prober, type ProberShared } from "./prober.ts";
 import { Schedule } from "./schedule.ts";
 import { parseProbeSettings } from "./settings.ts";
@@ -28,7 +27,6 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     ports: {
       runtime: { execSync: unused, version: unused },
       net,
-      connects: new SharedConnects(net, clock),
       clock,
     },
     schedule: new Schedule(clock),
@@ -102,28 +100,6 @@ test("Prober takes over the numbers of a probe that was changed", async () => {
   await clock.advance(5000);
   assert.equal(probes, 2 + 1 + 5);
   void prober.stop();
-});
-
-test("Prober goes after the one it shares its turns with, and takes no time of its own", async () => {
-  for (const startMs of [0, 130, 500, 870]) {
-    const clock = new SimClock();
-    const shared = sharedWith(clock, {});
-    const probes = { readiness: { periodSeconds: 1 }, liveness: { periodSeconds: 1 } };
-    const waiting = target(probes, { startedAtMs: undefined, running: false });
-    const readiness = new Prober("readiness", watched(waiting), shared);
-    const liveness = new Prober("liveness", watched(waiting), shared, readiness);
-    await clock.advance(startMs);
-    const running = watched(target(probes, { startedAtMs: clock.wall() }));
-    readiness.update(running);
-    liveness.update(running);
-    await clock.advance(10_430);
-    assert.equal(shared.spread.taken, 1, `started after ${startMs} ms`);
-    await clock.advance(10_430);
-    assert.equal(shared.spread.taken, 1, `started after ${startMs} ms`);
-    void readiness.stop();
-    void liveness.stop();
-    assert.equal(shared.spread.taken, 0);
-  }
 });
 
 test("Prober takes no turns while only an update can give it something to do, and then keeps to its period", async () => {

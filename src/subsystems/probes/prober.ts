@@ -2,7 +2,6 @@ import type { PodUid } from "../../api/observation.ts";
 import { probeHandlerOf } from "../../api/pod/probe-handlers.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
-import type { ProbeTarget } from "../../api/probe-target.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
@@ -17,10 +16,8 @@ import { ProbeTurns } from "./probe-turns.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { type ProbePorts, runInSlot, runProbe } from "./run-probe.ts";
 import type { Schedule } from "./schedule.ts";
-import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
 import {
-  connectAlike,
   fieldPathOf,
   type ProbedPod,
   probeFactsOf,
@@ -64,9 +61,36 @@ export interface ProberShared {
 
 /**
  * Extra runs of a readiness probe begin no closer together than this, however often the pod is looked
- * at; what comes earlier is put off, not left out.
+ * at; what comes earlier is put off, not omitted.
  */
 const TRIGGER_GAP_MS = 100;
+
+/** What is probed, and by which rules and facts of `consider`. */
+interface Subject extends Watched {
+  readonly rules: ProbeRules;
+  readonly facts: ProbeFacts;
+}
+
+function subjectOf(kind: ProbeKind, watched: Watched, before?: Subject): Subject {
+  const { pod, target, settings } = watched;
+  const isSame = target.spec === before?.target.spec && settings === before.settings;
+  const rules = isSame ? before.rules : rulesOf(target.spec, kind, settings);
+  return { ...watched, rules, facts: probeFactsOf(pod, target, kind) };
+}
+
+/**
+ * What the loop does between two turns:
+ *
+ *   idle -- turn, there is something to probe --> probing -- attempt ends --> idle
+ *                                                    |  ^
+ *                          readiness is asked for     +--+ `again`
+ */
+type Activity =
+  | { readonly kind: "idle" }
+  /** `done` never rejects. `again`: an extra attempt was asked for meanwhile. */
+  | { readonly kind: "probing"; readonly done: Promise<void>; readonly again: boolean };
+
+const IDLE: Activity = { kind: "idle" };
 
 /**
  * The loop of one probe of one container: probes, at once and then once a period, from its first turn
@@ -75,79 +99,58 @@ const TRIGGER_GAP_MS = 100;
  */
 export class Prober {
   readonly kind: ProbeKind;
+  readonly log: ProbeLog;
   readonly #shared: ProberShared;
   readonly #abort = new AbortController();
-  readonly log: ProbeLog;
-  #pod: ProbedPod;
-  #target: ProbeTarget;
-  #settings: ProbeSettings;
-  #rules: ProbeRules;
-  /** Container that has been warned about. */
-  #warnedOf: string | undefined;
-  #state: WorkerState = NEW_WORKER;
-  #facts: ProbeFacts;
-  #step: Step | undefined;
   readonly #turns: ProbeTurns;
-  /** The attempt in progress; never rejects. */
-  #probing: Promise<void> | undefined;
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #isTriggered = false;
-  readonly #leader: Prober | undefined;
   readonly #early = new EarlyAttempts();
+  #subject: Subject;
+  #state: WorkerState = NEW_WORKER;
+  /** Of the last turn. */
+  #step: Step | undefined;
+  #activity: Activity = IDLE;
+  /** When the last attempt began. */
+  #beganAt = Number.NEGATIVE_INFINITY;
+  /** The container whose uncollected processes an event has warned about. */
+  #warnedOf: string | undefined;
 
-  /** With a `leader` that asks for the same by TCP it takes its turns together with that, so that both share a connection. */
-  constructor(
-    kind: ProbeKind,
-    { pod, target, settings }: Watched,
-    shared: ProberShared,
-    leader?: Prober,
-  ) {
+  constructor(kind: ProbeKind, watched: Watched, shared: ProberShared) {
     this.kind = kind;
-    this.#leader = leader;
     this.log = new ProbeLog(shared.historyLength);
-    this.#pod = pod;
-    this.#target = target;
-    this.#settings = settings;
     this.#shared = shared;
-    this.#rules = rulesOf(target.spec, kind, settings);
-    this.#facts = probeFactsOf(pod, target, kind);
+    this.#subject = subjectOf(kind, watched);
     this.#turns = new ProbeTurns(shared, () => this.#takeTurn());
-    this.#followLeader(target);
     this.#expect(1);
     const { clock, random, agentStartedAt } = shared;
     const now = clock.monotonic();
+    const { periodMs } = this.#subject.rules;
     // After a restart of the agent all pods are taken on at one instant; their probes need not be.
-    const isYoung = now - agentStartedAt < this.#rules.periodMs;
-    this.#turns.set(now + (isYoung ? random.next() * this.#rules.periodMs : 0));
+    const isYoung = now - agentStartedAt < periodMs;
+    this.#turns.set(now + (isYoung ? random.next() * periodMs : 0));
   }
 
   get pod(): ProbedPod {
-    return this.#pod;
+    return this.#subject.pod;
   }
 
   get container(): string {
-    return this.#target.spec.name;
+    return this.#subject.target.spec.name;
   }
 
   get handler(): HandlerKind {
-    return probeHandlerOf(probeOf(this.#target.spec, this.kind) ?? {}) ?? "none";
+    return probeHandlerOf(probeOf(this.#subject.target.spec, this.kind) ?? {}) ?? "none";
   }
 
   /** Takes what is now known of pod and container. */
-  update({ pod, target, settings }: Watched): void {
-    if (target.spec !== this.#target.spec || settings !== this.#settings) {
-      this.#expect(-1);
-      this.#rules = rulesOf(target.spec, this.kind, settings);
-      this.#expect(1);
-      this.#followLeader(target);
-    }
-    this.#pod = pod;
-    this.#target = target;
-    this.#settings = settings;
-    this.#facts = probeFactsOf(pod, target, this.kind);
+  update(watched: Watched): void {
+    const subject = subjectOf(this.kind, watched, this.#subject);
+    const hasOtherRules = subject.rules !== this.#subject.rules;
+    if (hasOtherRules) this.#expect(-1);
+    this.#subject = subject;
+    if (hasOtherRules) this.#expect(1);
     const hasEnded = this.#step?.kind === "exit";
-    if (!hasEnded && needsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
-    else if (this.#turns.at === undefined && this.#probing === undefined) this.#resume();
+    if (!hasEnded && needsTrigger(subject.rules, this.#state, subject.facts)) this.#trigger();
+    else if (this.#turns.at === undefined && this.#activity.kind === "idle") this.#resume();
   }
 
   /**
@@ -155,48 +158,44 @@ export class Prober {
    * until it is over; that never rejects.
    */
   stop(): Promise<void> | undefined {
-    if (this.#abort.signal.aborted) return this.#probing;
-    this.#abort.abort(new Error("the probe was stopped"));
-    this.#turns.cancel();
-    this.#expect(-1);
-    return this.#probing;
-  }
-
-  #followLeader({ spec }: ProbeTarget): void {
-    const leader = this.#leader;
-    const isAlike = leader !== undefined && connectAlike(spec, this.#rules, leader.#rules);
-    this.#turns.follow(isAlike ? leader.#turns : undefined);
+    if (!this.#abort.signal.aborted) {
+      this.#abort.abort(new Error("the probe was stopped"));
+      this.#turns.cancel();
+      this.#expect(-1);
+    }
+    return this.#activity.kind === "probing" ? this.#activity.done : undefined;
   }
 
   /** Reserves the turns of this probe, or releases them. */
   #expect(count: 1 | -1): void {
-    const { periodMs, finePeriodMs } = this.#rules;
+    const { periodMs, finePeriodMs } = this.#subject.rules;
     this.#shared.spread.expect(finePeriodMs ?? periodMs, count);
     if (finePeriodMs !== undefined) this.#shared.fineRate.expect(finePeriodMs, count);
   }
 
   /** Its present period. */
   get #periodMs(): number {
-    const { periodMs, finePeriodMs } = this.#rules;
+    const { periodMs, finePeriodMs } = this.#subject.rules;
     if (finePeriodMs === undefined) return periodMs;
     return this.#shared.fineRate.periodMs(finePeriodMs, periodMs);
   }
 
   report(): ProbeReport {
     const { containerId, verdict, last, run } = this.#state;
+    const { pod, rules } = this.#subject;
     return {
-      podUid: this.#pod.uid,
-      namespace: this.#pod.namespace,
-      podName: this.#pod.name,
+      podUid: pod.uid,
+      namespace: pod.namespace,
+      podName: pod.name,
       container: this.container,
       kind: this.kind,
       handler: this.handler,
       containerId,
       verdict,
       run: last === undefined ? undefined : { result: last, length: run },
-      doing: this.#probing !== undefined ? { kind: "looking" } : this.#step,
+      doing: this.#activity.kind === "probing" ? { kind: "probing" } : this.#step,
       periodMs: this.#periodMs,
-      timeoutMs: this.#rules.timeoutMs,
+      timeoutMs: rules.timeoutMs,
       nextInMs: this.#nextInMs(),
       counts: this.log.counts,
       busyMs: this.log.busyMs,
@@ -216,12 +215,8 @@ export class Prober {
   }
 
   #takeTurn(): void {
-    const { state, publish, step } = consider(
-      this.#rules,
-      this.#state,
-      this.#facts,
-      this.#moment(),
-    );
+    const { rules, facts } = this.#subject;
+    const { state, publish, step } = consider(rules, this.#state, facts, this.#moment());
     this.#state = state;
     this.#step = step;
     this.#publish(publish);
@@ -231,57 +226,52 @@ export class Prober {
       this.#launch(state.containerId);
   }
 
-  #scheduleNext(): void {
+  #launch(containerId: string): void {
+    this.#beganAt = this.#shared.clock.monotonic();
+    const done = this.#attempt(containerId).then(() => this.#endAttempt());
+    this.#activity = { kind: "probing", done, again: false };
+  }
+
+  #endAttempt(): void {
+    const isAskedAgain = this.#activity.kind === "probing" && this.#activity.again;
+    this.#activity = IDLE;
     if (this.#abort.signal.aborted) return;
+    const { rules, facts } = this.#subject;
+    if (isAskedAgain && needsTrigger(rules, this.#state, facts)) this.#setExtra();
+    else this.#scheduleNext();
+  }
+
+  #scheduleNext(): void {
     const now = this.#shared.clock.monotonic();
-    if (this.#isTriggered) {
-      this.#isTriggered = false;
-      if (needsTrigger(this.#rules, this.#state, this.#facts)) {
-        this.#turns.set(Math.max(now, this.#lookedAt + TRIGGER_GAP_MS));
-        return;
-      }
-    }
-    const pauseMs = this.#early.pauseMs(this.#rules, this.#state, now - this.#lookedAt);
+    const tookMs = now - this.#beganAt;
+    const pauseMs = this.#early.pauseMs(this.#subject.rules, this.#state, tookMs);
     if (pauseMs !== undefined) this.#turns.set(now + pauseMs);
-    else this.#turns.setNext(now, this.#periodMs, { isFailing: this.#state.last === "failure" });
+    else this.#turns.setNext(now, this.#periodMs);
   }
 
   /** Starts an attempt as soon as possible, and counts the period from there. */
   #trigger(): void {
     if (this.#step === undefined) return;
-    if (this.#probing !== undefined) {
-      this.#isTriggered = true;
-      return;
-    }
-    const now = this.#shared.clock.monotonic();
-    const at = Math.max(now, this.#lookedAt + TRIGGER_GAP_MS);
-    if (this.#turns.at !== undefined && this.#turns.at <= at) return;
-    this.#turns.set(at);
+    if (this.#activity.kind === "probing") this.#activity = { ...this.#activity, again: true };
+    else this.#setExtra();
+  }
+
+  #setExtra(): void {
+    const at = Math.max(this.#shared.clock.monotonic(), this.#beganAt + TRIGGER_GAP_MS);
+    if (this.#turns.at === undefined || this.#turns.at > at) this.#turns.set(at);
   }
 
   /** Takes its turns again when there is something to do after all. */
   #resume(): void {
+    const { rules, facts } = this.#subject;
     const moment = this.#moment();
-    const next = consider(this.#rules, this.#state, this.#facts, moment);
+    const next = consider(rules, this.#state, facts, moment);
     if (this.#step !== undefined && hasMoreToDo(this.#step, next))
       this.#turns.resume(moment.monotonic, this.#periodMs);
   }
 
-  #launch(containerId: string): void {
-    this.#lookedAt = this.#shared.clock.monotonic();
-    const attempt = this.#attempt(containerId);
-    if (attempt === undefined) {
-      this.#scheduleNext();
-      return;
-    }
-    this.#probing = attempt.then(() => {
-      this.#probing = undefined;
-      this.#scheduleNext();
-    });
-  }
-
-  /** Runs an attempt and takes its outcome. A promise, which never rejects, unless that is done at once. */
-  #attempt(containerId: string): Promise<void> | undefined {
+  /** Runs an attempt and takes its outcome. Never rejects. */
+  async #attempt(containerId: string): Promise<void> {
     const { signal } = this.#abort;
     const { ports, execSlots, log } = this.#shared;
     let began = this.#moment();
@@ -289,24 +279,16 @@ export class Prober {
       began = this.#moment();
       return this.#isRelevant(containerId);
     };
-    const take = (outcome: ProbeOutcome | undefined) => {
-      if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
-    };
-    const fail = (error: unknown) => {
-      if (!signal.aborted)
-        log.error("probe attempt failed unexpectedly", { ...this.#names(), error });
-    };
     try {
       const request = this.#request(containerId);
       const outcome = request.probe.exec
-        ? runInSlot(execSlots, ports, { request, begin }, signal)
-        : runProbe(ports, request, signal);
-      if (outcome instanceof Promise) return outcome.then(take).catch(fail);
-      take(outcome);
+        ? await runInSlot(execSlots, ports, { request, begin }, signal)
+        : await runProbe(ports, request, signal);
+      if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
     } catch (error) {
-      fail(error);
+      if (!signal.aborted)
+        log.error("probe attempt failed unexpectedly", { ...this.#names(), error });
     }
-    return undefined;
   }
 
   #takeIn(outcome: ProbeOutcome, containerId: string, began: Moment): void {
@@ -323,24 +305,25 @@ export class Prober {
   }
 
   #request(containerId: string) {
-    const { uid, namespace, name, ip } = this.#pod;
-    const { spec } = this.#target;
+    const { pod, target, settings, rules } = this.#subject;
+    const { uid, namespace, name, ip } = pod;
+    const { spec } = target;
     return {
       probe: probeOf(spec, this.kind) ?? {},
       container: spec,
       podUid: uid,
       containerId,
       owner: this,
-      endLeftovers: this.#settings.endLeftovers ?? this.#shared.endLeftovers,
+      endLeftovers: settings.endLeftovers ?? this.#shared.endLeftovers,
       podIp: ip ?? "",
       podText: `${name}_${namespace}(${uid})`,
-      timeoutMs: this.#rules.timeoutMs,
+      timeoutMs: rules.timeoutMs,
     };
   }
 
   /** Whether an attempt on this container still matters. */
   #isRelevant(containerId: string): boolean {
-    const facts = this.#facts;
+    const { facts } = this.#subject;
     if (facts.containerId !== containerId || facts.podEnded) return false;
     return this.kind === "readiness" || !facts.podEnding;
   }
@@ -350,7 +333,7 @@ export class Prober {
     if (event) this.#recordEvent(event.reason, event.message);
     if (outcome.kind === "error") return;
     const result = outcome.kind === "failure" ? "failure" : "success";
-    const { state, publish } = conclude(this.#rules, this.#state, result);
+    const { state, publish } = conclude(this.#subject.rules, this.#state, result);
     this.#state = state;
     this.#publish(publish);
     if (outcome.kind === "failure") this.#warnOfUncollected(outcome.uncollected ?? 0);
@@ -365,18 +348,19 @@ export class Prober {
   }
 
   #names() {
-    const { uid, namespace, name } = this.#pod;
+    const { uid, namespace, name } = this.#subject.pod;
     return { podUid: uid, namespace, podName: name, container: this.container, probe: this.kind };
   }
 
   #recordEvent(reason: "Unhealthy" | "ProbeWarning", message: string): void {
+    const { pod, target } = this.#subject;
     this.#shared.log.verbose(1, message, this.#names());
     this.#shared.recordEvent({
-      podUid: this.#pod.uid,
-      namespace: this.#pod.namespace,
-      podName: this.#pod.name,
+      podUid: pod.uid,
+      namespace: pod.namespace,
+      podName: pod.name,
       container: this.container,
-      fieldPath: fieldPathOf(this.#target),
+      fieldPath: fieldPathOf(target),
       type: "Warning",
       reason,
       message,
@@ -389,7 +373,7 @@ export class Prober {
     for (const result of results) {
       this.#shared.news.publish({
         kind: "probed",
-        uid: this.#pod.uid as PodUid,
+        uid: this.#subject.pod.uid as PodUid,
         container: this.container,
         containerId,
         probe: this.kind,

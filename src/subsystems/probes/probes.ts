@@ -18,7 +18,6 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
-import { SharedConnects } from "./handlers/shared-connects.ts";
 import { Prober } from "./prober.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import type { ProbePorts } from "./run-probe.ts";
@@ -31,7 +30,7 @@ export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };
 
 /** Dependencies of the module. */
-export interface ProbesDeps extends Omit<ProbePorts, "guard" | "connects"> {
+export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */
   readonly processes?: ContainerProcesses;
@@ -54,7 +53,7 @@ export interface ProbesOptions {
   /** Attempts that are kept of each probe. */
   readonly historyLength: number;
   /** Attempts per second of all probes with a period set by annotation. */
-  readonly fineLooksPerSecond: number;
+  readonly fineAttemptsPerSecond: number;
   /** Whether exec probes that ran out of time are ended with all they started, unless set by the pod. */
   readonly endLeftovers: boolean;
 }
@@ -64,7 +63,7 @@ export const DEFAULT_PROBES_OPTIONS: ProbesOptions = {
   execInFlight: 16,
   execInFlightPerPod: 4,
   historyLength: 20,
-  fineLooksPerSecond: 200,
+  fineAttemptsPerSecond: 200,
   endLeftovers: true,
 };
 
@@ -87,7 +86,7 @@ export function createProbes(
   deps: ProbesDeps,
   options: ProbesOptions = DEFAULT_PROBES_OPTIONS,
 ): Probes {
-  return new ProbeRoom(deps, options);
+  return new PodProbes(deps, options);
 }
 
 const METRIC_TYPE: Readonly<Record<ProbeKind, string>> = {
@@ -102,12 +101,12 @@ interface PodSettings {
   readonly settings: ProbeSettings;
 }
 
-class ProbeRoom implements Probes {
+class PodProbes implements Probes {
   readonly #pods = new Map<string, Map<string, Prober>>();
   /** Attempts of probes that have ended meanwhile. */
   readonly #inFlight = new Set<Promise<void>>();
   readonly #settings = new Map<string, PodSettings>();
-  readonly #newProber: (kind: ProbeKind, watched: Watched, leader?: Prober) => Prober;
+  readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;
   readonly #recordEvent: (event: ProbeEvent) => void;
   readonly #forgetMetrics: (prober: Prober) => void;
   #closed = false;
@@ -120,7 +119,7 @@ class ProbeRoom implements Probes {
       perGroup: options.execInFlightPerPod,
       order: roundRobin,
     });
-    const fineRate = new FineRate(options.fineLooksPerSecond);
+    const fineRate = new FineRate(options.fineAttemptsPerSecond);
     const metrics = this.#register(deps.metrics, execSlots);
     this.#forgetMetrics = metrics.forget;
     const shared = {
@@ -130,7 +129,6 @@ class ProbeRoom implements Probes {
       ports: {
         runtime: deps.runtime,
         net: deps.net,
-        connects: new SharedConnects(deps.net, clock),
         clock,
         ...(deps.processes ? { guard: new ExecGuard(deps.processes, clock) } : {}),
       },
@@ -145,7 +143,7 @@ class ProbeRoom implements Probes {
       recordEvent: deps.recordEvent,
       onProbe: metrics.observe,
     };
-    this.#newProber = (kind, watched, leader) => new Prober(kind, watched, shared, leader);
+    this.#newProber = (kind, watched) => new Prober(kind, watched, shared);
     this.#recordEvent = deps.recordEvent;
     deps.scope.defer("probes", async () => {
       this.#closed = true;
@@ -166,10 +164,7 @@ class ProbeRoom implements Probes {
         const watched = { pod, target, settings };
         const prober = before?.get(key);
         prober?.update(watched);
-        now.set(
-          key,
-          prober ?? this.#newProber(kind, watched, leaderOf(kind, target.spec.name, now)),
-        );
+        now.set(key, prober ?? this.#newProber(kind, watched));
       }
     }
     if (now.size > 0) this.#pods.set(pod.uid, now);
@@ -290,18 +285,6 @@ class ProbeRoom implements Probes {
       }
     }
   }
-}
-
-/**
- * The probe with which a new one may share its turns: a liveness probe with the readiness probe of its container, whose turns
- * follow from when the container was started.
- */
-function leaderOf(
-  kind: ProbeKind,
-  container: string,
-  probers: ReadonlyMap<string, Prober>,
-): Prober | undefined {
-  return kind === "liveness" ? probers.get(settingKey(container, "readiness")) : undefined;
 }
 
 function durationLabels(prober: Prober) {

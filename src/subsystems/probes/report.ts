@@ -43,7 +43,7 @@ export interface ProbeReport {
   readonly verdict: ProbeResult | undefined;
   readonly run: { readonly result: ProbeResult; readonly length: number } | undefined;
   /** Its last step; `undefined` before the first. */
-  readonly doing: Step | { readonly kind: "looking" } | undefined;
+  readonly doing: Step | { readonly kind: "probing" } | undefined;
   /** Its present period, and its timeout. */
   readonly periodMs: number;
   readonly timeoutMs: number;

@@ -9,35 +9,34 @@ import type { Net } from "../../outside/net/net.ts";
 import { type ExecPorts, LONG_START_MS, probeExec } from "./handlers/exec.ts";
 import { probeGrpc } from "./handlers/grpc.ts";
 import { probeHttp } from "./handlers/http.ts";
-import type { SharedConnects } from "./handlers/shared-connects.ts";
 import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 
 /** Dependencies for running a probe. */
 export interface ProbePorts extends ExecPorts {
   readonly net: Net;
-  /** Connects of TCP probes, made through `net`. */
-  readonly connects: SharedConnects;
 }
 
 /** Maximum tries of one attempt while it errors; a failed probe is not retried. */
 const TRIES = 3;
 
-/** Runs one probe attempt; an outcome that is known at once is returned. Throws the signal's reason when it is aborted. */
-export function runProbe(
+/** Runs one probe attempt. Rejects with the signal's reason when it is aborted. */
+export async function runProbe(
   ports: ProbePorts,
   request: ProbeRequest,
   signal: AbortSignal,
-): ProbeOutcome | Promise<ProbeOutcome> {
+): Promise<ProbeOutcome> {
   const name = probeHandlerOf(request.probe);
   if (name === undefined) {
     const message = `missing probe handler for ${request.podText}:${request.container.name}`;
     return { kind: "error", message };
   }
-  const attempt = () => callHandler(name, ports, request, signal);
-  const first = attempt();
-  if (!(first instanceof Promise) && !isWorthAnother(first)) return first;
-  return retried(first, attempt, signal);
+  let outcome = await callHandler(name, ports, request, signal);
+  for (let tries = 1; tries < TRIES && isWorthAnother(outcome); tries += 1) {
+    signal.throwIfAborted();
+    outcome = await callHandler(name, ports, request, signal);
+  }
+  return outcome;
 }
 
 /**
@@ -58,19 +57,6 @@ export function runInSlot(
   });
 }
 
-async function retried(
-  first: ProbeOutcome | Promise<ProbeOutcome>,
-  attempt: () => ProbeOutcome | Promise<ProbeOutcome>,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
-  let outcome = await first;
-  for (let tries = 1; tries < TRIES && isWorthAnother(outcome); tries += 1) {
-    signal.throwIfAborted();
-    outcome = await attempt();
-  }
-  return outcome;
-}
-
 function isWorthAnother(outcome: ProbeOutcome): boolean {
   return outcome.kind === "error" && outcome.final !== true;
 }
@@ -81,33 +67,27 @@ type Handlers = {
     action: ProbeAction<K>,
     request: ProbeRequest,
     signal: AbortSignal,
-  ) => ProbeOutcome | Promise<ProbeOutcome>;
+  ) => Promise<ProbeOutcome>;
 };
 
 const HANDLERS: Handlers = {
   exec: probeExec,
   httpGet: ({ net }, ...probe) => probeHttp(net, ...probe),
-  tcpSocket: ({ connects }, ...probe) => probeTcp(connects, ...probe),
+  tcpSocket: ({ net }, ...probe) => probeTcp(net, ...probe),
   grpc: ({ net }, ...probe) => probeGrpc(net, ...probe),
 };
 
-function callHandler<K extends ProbeHandlerName>(
+async function callHandler<K extends ProbeHandlerName>(
   name: K,
   ports: ProbePorts,
   request: ProbeRequest,
   signal: AbortSignal,
-): ProbeOutcome | Promise<ProbeOutcome> {
+): Promise<ProbeOutcome> {
   try {
-    const action = request.probe[name] as ProbeAction<K>;
-    const outcome = HANDLERS[name](ports, action, request, signal);
-    return outcome instanceof Promise ? outcome.catch(exhausted) : outcome;
+    return await HANDLERS[name](ports, request.probe[name] as ProbeAction<K>, request, signal);
   } catch (error) {
-    return exhausted(error);
+    // The node has no descriptors or memory for a connection. Unlike with the Go kubelet no container fails for that.
+    if (!isOutside(error, "exhausted")) throw error;
+    return { kind: "error", message: error.message };
   }
-}
-
-/** The node has no descriptors or memory for a connection. Unlike with the Go kubelet no container fails for that. */
-function exhausted(error: unknown): ProbeOutcome {
-  if (!isOutside(error, "exhausted")) throw error;
-  return { kind: "error", message: error.message };
 }

@@ -11,7 +11,7 @@ const SLACK_SHARE = 0.05;
 const MAX_SLACK_MS = 500;
 
 /** Milliseconds by which one turn of that period may be put off. */
-export function slackMsOf(periodMs: number): number {
+function slackMsOf(periodMs: number): number {
   return Math.min(periodMs * SLACK_SHARE, MAX_SLACK_MS);
 }
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Probe } from "../../api/generated/types.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
 import { parseProbeSettings } from "./settings.ts";
-import { connectAlike, fieldPathOf, kindsOf, resolvePort, rulesOf } from "./target.ts";
+import { fieldPathOf, kindsOf, resolvePort, rulesOf } from "./target.ts";
 
 const NO_SETTINGS = parseProbeSettings({}, new Set());
 const ruled = (kind: "liveness" | "readiness", probe: Probe, settings = NO_SETTINGS) =>
@@ -105,27 +105,4 @@ test("resolvePort finds ports by number, name and number in quotes", () => {
     ["8 0", { error: 'strconv.Atoi: parsing "8 0": invalid syntax' }],
   ];
   for (const [port, expected] of cases) assert.deepEqual(resolvePort(port, container), expected);
-});
-
-test("connectAlike compares all that two connects by TCP can differ in", () => {
-  const tcp: Probe = { tcpSocket: { port: 80 }, periodSeconds: 5, timeoutSeconds: 2 };
-  const fine = { "nodelet.dev/probe-periods": "web/liveness=200ms,web/readiness=200ms" };
-  const fineSettings = parseProbeSettings(fine, new Set(["web/liveness", "web/readiness"]));
-  const table: readonly [boolean, Probe, typeof NO_SETTINGS][] = [
-    [true, tcp, NO_SETTINGS],
-    [true, { ...tcp, initialDelaySeconds: 9, failureThreshold: 7 }, NO_SETTINGS],
-    [true, { ...tcp, tcpSocket: { port: 80, host: "" } }, NO_SETTINGS],
-    [false, { ...tcp, tcpSocket: { port: 81 } }, NO_SETTINGS],
-    [false, { ...tcp, tcpSocket: { port: "80" } }, NO_SETTINGS],
-    [false, { ...tcp, tcpSocket: { port: 80, host: "10.0.0.9" } }, NO_SETTINGS],
-    [false, { ...tcp, periodSeconds: 10 }, NO_SETTINGS],
-    [false, { ...tcp, timeoutSeconds: 1 }, NO_SETTINGS],
-    [false, { periodSeconds: 5, timeoutSeconds: 2, grpc: { port: 80 } }, NO_SETTINGS],
-    [false, tcp, fineSettings],
-  ];
-  for (const [expected, liveness, settings] of table) {
-    const web = { name: "web", livenessProbe: liveness, readinessProbe: tcp };
-    const [one, other] = [rulesOf(web, "liveness", settings), rulesOf(web, "readiness", settings)];
-    assert.equal(connectAlike(web, one, other), expected, JSON.stringify(liveness));
-  }
 });

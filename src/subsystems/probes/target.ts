@@ -69,22 +69,6 @@ export function rulesOf(
   };
 }
 
-/** Whether two probes of a container connect to the same address by TCP, with the same timeout and equally often. */
-export function connectAlike(container: Container, a: ProbeRules, b: ProbeRules): boolean {
-  const one = probeOf(container, a.kind)?.tcpSocket;
-  const other = probeOf(container, b.kind)?.tcpSocket;
-  return (
-    one !== undefined &&
-    other !== undefined &&
-    one.port === other.port &&
-    (one.host ?? "") === (other.host ?? "") &&
-    a.timeoutMs === b.timeoutMs &&
-    a.periodMs === b.periodMs &&
-    a.finePeriodMs === undefined &&
-    b.finePeriodMs === undefined
-  );
-}
-
 function atLeastOne(value: number | undefined, fallback: number): number {
   return value === undefined || value < 1 ? fallback : value;
 }

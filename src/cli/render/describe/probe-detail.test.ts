@@ -43,7 +43,7 @@ test("describeProbes says what each probe does now", () => {
       /success; last attempt: failure$/,
     ],
     ["Now", {}, /<none>$/],
-    ["Now", { doing: { kind: "looking" } }, /running$/],
+    ["Now", { doing: { kind: "probing" } }, /running$/],
     ["Now", { doing: { kind: "probe" }, nextInMs: 100 }, /next attempt in 0.1 s$/],
     ["Now", { doing: { kind: "wait", why: "no container" } }, /waiting: no container$/],
     ["Now", { doing: { kind: "exit", why: "pod has ended" } }, /finished: pod has ended$/],

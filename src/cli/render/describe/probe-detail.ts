@@ -47,7 +47,7 @@ function doingText({ doing, nextInMs }: ProbeReport): string {
   switch (doing?.kind) {
     case undefined:
       return next;
-    case "looking":
+    case "probing":
       return "running";
     case "probe":
       return next;
