@@ -287,3 +287,19 @@ test("whatever happens to pods: one attempt at a time per probe, verdicts only o
     { numRuns: 100 },
   );
 });
+
+test("each of two probes of one port connects by itself, and waits for its own period only", async () => {
+  const world = await World.create();
+  const one = { periodSeconds: 1 };
+  const app = target({ liveness: one, readiness: one }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(370);
+  const before = world.attempts().length;
+  await world.clock.advance(60_000);
+  assert.equal(world.attempts().length - before, 120);
+  for (const { kind, history } of world.probes.history()) {
+    const gaps = history.slice(1).map(({ atMs }, i) => atMs - (history[i]?.atMs ?? 0));
+    for (const gapMs of gaps)
+      assert.ok(gapMs >= 1000 && gapMs <= 1050, `${kind}: ${gapMs} ms between two attempts`);
+  }
+});

@@ -12,6 +12,7 @@ import {
   type GrpcMethod,
   type ServedCall,
 } from "../../src/outside/grpc/grpc.ts";
+import { GRPC_STATUS } from "../../src/outside/grpc/status.ts";
 import type { FakeFiles } from "./fake-files.ts";
 
 /** How well programs of the machine hear each other; may be changed at any time. */
@@ -80,7 +81,7 @@ export class FakeGrpc {
     const ms = Math.floor(this.#random.next() * (latencyMs + 1));
     if (ms > 0) await this.#clock.sleep(ms, signal);
     if (faults > 0 && this.#random.next() < faults)
-      throw new GrpcError(14, "the simulation lost it");
+      throw new GrpcError(GRPC_STATUS.Unavailable, "the simulation lost it");
   }
 
   #listen({ path, calls }: GrpcListenOptions, death: AbortSignal) {
@@ -89,7 +90,7 @@ export class FakeGrpc {
     this.#listeners.set(path, listener);
     const end = () => {
       if (this.#listeners.get(path) === listener) this.#listeners.delete(path);
-      listener.broken.abort(new GrpcError(14, "Connection dropped"));
+      listener.broken.abort(new GrpcError(GRPC_STATUS.Unavailable, "Connection dropped"));
     };
     death.addEventListener("abort", end, { once: true });
     return {
@@ -119,7 +120,7 @@ class Channel implements GrpcChannel {
   }
 
   close(): void {
-    this.#closed.abort(new GrpcError(14, "Channel has been shut down"));
+    this.#closed.abort(new GrpcError(GRPC_STATUS.Unavailable, "Channel has been shut down"));
   }
 
   async unary<Request, Response>(
@@ -131,7 +132,8 @@ class Channel implements GrpcChannel {
     const bytes = await this.#bounded(options, async (signal) => {
       const call = this.#find(service, method.name);
       await this.#net.travel(signal);
-      if (call.answer.kind !== "unary") throw new GrpcError(12, "not a unary method");
+      if (call.answer.kind !== "unary")
+        throw new GrpcError(GRPC_STATUS.Unimplemented, "not a unary method");
       const answer = await asked(
         call.answer.run(call.method.requestType.decode(encoded(method, request)) as never, signal),
       );
@@ -149,7 +151,8 @@ class Channel implements GrpcChannel {
   ): AsyncIterable<Response> {
     const { signal } = options;
     const call = await this.#bounded({ signal }, async () => this.#find(service, method.name));
-    if (call.answer.kind !== "stream") throw new GrpcError(12, "not a streaming method");
+    if (call.answer.kind !== "stream")
+      throw new GrpcError(GRPC_STATUS.Unimplemented, "not a streaming method");
     const gone = this.#listener?.broken.signal ?? signal;
     const left = new EitherSignal([signal, gone, this.#closed.signal]);
     const messages = call.answer
@@ -192,11 +195,11 @@ class Channel implements GrpcChannel {
   }
 
   #find(service: string, name: string): ServedCall {
-    if (!this.#listener) throw new GrpcError(14, "No connection established");
+    if (!this.#listener) throw new GrpcError(GRPC_STATUS.Unavailable, "No connection established");
     const found = this.#listener.calls.find(
       (call) => call.service === service && call.method.name === name,
     );
-    if (!found) throw new GrpcError(12, `unknown method ${name}`);
+    if (!found) throw new GrpcError(GRPC_STATUS.Unimplemented, `unknown method ${name}`);
     return found;
   }
 
@@ -210,7 +213,12 @@ class Channel implements GrpcChannel {
       timeoutMs === undefined
         ? undefined
         : this.#net.clock.alarm(timeoutMs, () =>
-            late.abort(new GrpcError(4, `Deadline exceeded after ${timeoutMs / 1000}s`)),
+            late.abort(
+              new GrpcError(
+                GRPC_STATUS.DeadlineExceeded,
+                `Deadline exceeded after ${timeoutMs / 1000}s`,
+              ),
+            ),
           );
     const peer = this.#listener?.broken.signal;
     const sources = [signal, late.signal, this.#closed.signal, ...(peer ? [peer] : [])];
@@ -268,7 +276,7 @@ async function asked<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
-    throw error instanceof GrpcError ? error : new GrpcError(2, messageOf(error));
+    throw error instanceof GrpcError ? error : new GrpcError(GRPC_STATUS.Unknown, messageOf(error));
   }
 }
 

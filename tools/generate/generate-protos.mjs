@@ -1,5 +1,5 @@
 // Generates the protocol buffer codecs beneath src/outside/: CRI v1 from the interface definition that
-// Debian ships (golang-k8s-cri-api-dev of suite sid), the interfaces of plugins from protos/ here.
+// Debian ships (golang-k8s-cri-api-dev of suite sid), all others from protos/<module> here.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,13 +40,12 @@ function generate(protoFile, outDir) {
 }
 
 const protos = join(root, "tools/generate/protos");
-for (const file of readdirSync(protos)) {
-  generate(
-    join(protos, file),
-    join(root, "src/outside/plugins/generated", file.replace(".proto", "")),
-  );
+for (const module of readdirSync(protos)) {
+  const outDir = join(root, "src/outside", module, "generated");
+  for (const file of readdirSync(join(protos, module)))
+    generate(join(protos, module, file), join(outDir, file.replace(".proto", "")));
+  console.log(`codecs written to src/outside/${module}/generated`);
 }
-console.log("codecs of plugins written to src/outside/plugins/generated");
 
 const [criPackage] = fetchPackages("sid", ["golang-k8s-cri-api-dev"], { say: console.log });
 generate(

@@ -6,7 +6,7 @@ import type { Http2Reply } from "../http2/stream.ts";
 import type { CallReceiver, GrpcConnection, OpenedStream } from "./link.ts";
 import { frameMessage, MessageReader } from "./messages.ts";
 import { errorOfReply } from "./reply-status.ts";
-import { GrpcError } from "./status.ts";
+import { GRPC_STATUS, GrpcError } from "./status.ts";
 
 /** What is asked, encoded. */
 export interface GrpcCallRequest {
@@ -27,19 +27,12 @@ export interface GrpcCallReceiver {
 /** As the Go kubelet's CRI client; gRPC's default of 4 MiB is too small for a full node. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-const CANCELED = 1;
-const DEADLINE_EXCEEDED = 4;
-const PERMISSION_DENIED = 7;
-const RESOURCE_EXHAUSTED = 8;
-const INTERNAL = 13;
-const UNAVAILABLE = 14;
-
 /** gRPC status for streams that the server has reset (gRPC over HTTP2, "Errors"). */
 const STATUS_OF_RESET: Readonly<Record<number, number>> = {
-  [CODE.refusedStream]: UNAVAILABLE,
-  [CODE.cancel]: CANCELED,
-  [CODE.enhanceYourCalm]: RESOURCE_EXHAUSTED,
-  [CODE.inadequateSecurity]: PERMISSION_DENIED,
+  [CODE.refusedStream]: GRPC_STATUS.Unavailable,
+  [CODE.cancel]: GRPC_STATUS.Canceled,
+  [CODE.enhanceYourCalm]: GRPC_STATUS.ResourceExhausted,
+  [CODE.inadequateSecurity]: GRPC_STATUS.PermissionDenied,
 };
 
 const ignore = () => {};
@@ -66,7 +59,7 @@ export class GrpcCall implements CallReceiver {
     if (timeoutMs !== undefined) {
       this.#endsAtMs = performance.now() + timeoutMs;
       this.#cancelTimer = startTimer(timeoutMs, () =>
-        this.#finish(new GrpcError(DEADLINE_EXCEEDED, "context deadline exceeded")),
+        this.#finish(new GrpcError(GRPC_STATUS.DeadlineExceeded, "context deadline exceeded")),
       );
     } else this.#cancelTimer = ignore;
     this.#forgetSignal = onAbort(signal, () => this.#finish(signal.reason as Error));
@@ -105,13 +98,13 @@ export class GrpcCall implements CallReceiver {
   end({ status, headers, trailers }: Http2Reply): void {
     const error = errorOfReply({ status, headers, trailers });
     if (error === undefined && !this.#reader.isAtEnd)
-      this.#finish(new GrpcError(INTERNAL, "unexpected EOF"));
+      this.#finish(new GrpcError(GRPC_STATUS.Internal, "unexpected EOF"));
     else this.#finish(error);
   }
 
   /** Of the stream: it was ended before the answer was whole. */
   reset(code: number, message: string): void {
-    this.#finish(new GrpcError(STATUS_OF_RESET[code] ?? INTERNAL, message));
+    this.#finish(new GrpcError(STATUS_OF_RESET[code] ?? GRPC_STATUS.Internal, message));
   }
 
   /** Of the connection: it is gone. */

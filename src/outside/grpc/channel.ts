@@ -2,11 +2,9 @@ import type { Reading } from "../../kit/cell.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { GrpcCall, type GrpcCallRequest } from "./call.ts";
 import { GrpcConnection, type GrpcLink, type GrpcTarget } from "./link.ts";
-import { errorOfReply } from "./reply-status.ts";
-import { GrpcError } from "./status.ts";
+import { GRPC_STATUS, GrpcError } from "./status.ts";
 
 export type { GrpcLink, GrpcTarget };
-export { errorOfReply, GrpcError };
 
 /** One method of a generated service definition (ts-proto `generic-definitions`), as far as a call needs it. */
 export interface GrpcMethod<Request, Response> {
@@ -65,8 +63,6 @@ export function openChannel(target: GrpcTarget): GrpcChannel {
   };
 }
 
-const INTERNAL = 13;
-
 /** What is asked, and how the answer is read. */
 interface Question<Request, Response> {
   readonly method: GrpcMethod<Request, Response>;
@@ -92,7 +88,9 @@ function callUnary<Request, Response>(
       end: (error) => {
         if (error) reject(error);
         else if (answer === undefined || answers > 1)
-          reject(new GrpcError(INTERNAL, `the server sent ${answers} answers to one call`));
+          reject(
+            new GrpcError(GRPC_STATUS.Internal, `the server sent ${answers} answers to one call`),
+          );
         else settle(answer);
       },
     });
@@ -159,6 +157,6 @@ function decoded<Response>(method: GrpcMethod<never, Response>, bytes: Uint8Arra
     return method.responseType.decode(bytes);
   } catch (error) {
     const details = `grpc: failed to unmarshal the received message: ${messageOf(error)}`;
-    throw new GrpcError(INTERNAL, details, error);
+    throw new GrpcError(GRPC_STATUS.Internal, details, error);
   }
 }

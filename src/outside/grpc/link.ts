@@ -4,7 +4,7 @@ import { Cell, type Reading } from "../../kit/cell.ts";
 import { Http2Session } from "../http2/http2.ts";
 import type { Http2Stream, StreamReceiver } from "../http2/stream.ts";
 import { type GrpcRequestHead, RequestHeaderWriter } from "./request-headers.ts";
-import { GrpcError } from "./status.ts";
+import { GRPC_STATUS, GrpcError } from "./status.ts";
 
 /**
  * Whether the peer answers: `connecting` until the first connection and after a lost one, `broken` from
@@ -26,8 +26,6 @@ const RECONNECT = { initialMs: 100, maxMs: 3000 };
 const DIAL_TIMEOUT_MS = 20_000;
 /** A connection that is lost sooner counts as a failed attempt, so that a peer that hangs up is not dialled in a loop. */
 const STABLE_MS = 1_000;
-const INTERNAL = 13;
-const UNAVAILABLE = 14;
 
 /** Told when the connection of a call is lost, or when there will be none. */
 export type OnLost = (error: GrpcError) => void;
@@ -88,7 +86,7 @@ export class GrpcConnection {
   #current: Session | undefined;
   #failures = 0;
   #retry: NodeJS.Timeout | undefined;
-  #lastError = new GrpcError(UNAVAILABLE, "no connection");
+  #lastError = new GrpcError(GRPC_STATUS.Unavailable, "no connection");
   #isClosed = false;
 
   constructor({ target, authority }: GrpcTarget) {
@@ -141,7 +139,7 @@ export class GrpcConnection {
     try {
       return this.#headers.write(head);
     } catch (error) {
-      throw new GrpcError(INTERNAL, (error as Error).message, error);
+      throw new GrpcError(GRPC_STATUS.Internal, (error as Error).message, error);
     }
   }
 
@@ -230,7 +228,7 @@ function lostBy({ readySinceMs }: Session, error: Error | undefined): GrpcError 
 }
 
 function unavailable(details: string, cause?: unknown): GrpcError {
-  return new GrpcError(UNAVAILABLE, details, cause);
+  return new GrpcError(GRPC_STATUS.Unavailable, details, cause);
 }
 
 function addressOf(target: string): { readonly host: string; readonly port: number } {

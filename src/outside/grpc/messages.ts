@@ -1,10 +1,8 @@
 // pure
-import { GrpcError } from "./status.ts";
+import { GRPC_STATUS, GrpcError } from "./status.ts";
 
 /** Before every message: whether it is compressed, and its length. */
 const PREFIX_BYTES = 5;
-const RESOURCE_EXHAUSTED = 8;
-const INTERNAL = 13;
 const EMPTY = new Uint8Array();
 
 /** A message as it goes over the wire. Throws when it is longer than `maxBytes`. */
@@ -63,7 +61,10 @@ export class MessageReader {
   #takePrefix(byte: number): void {
     if (this.#prefixBytes > 0) this.#length = this.#length * 256 + byte;
     else if (byte !== 0)
-      throw new GrpcError(INTERNAL, "grpc: received a compressed message that was not asked for");
+      throw new GrpcError(
+        GRPC_STATUS.Internal,
+        "grpc: received a compressed message that was not asked for",
+      );
     this.#prefixBytes += 1;
     if (this.#prefixBytes === PREFIX_BYTES && this.#length > this.#maxBytes)
       throw tooLarge("received message larger than max", this.#length, this.#maxBytes);
@@ -84,5 +85,5 @@ export class MessageReader {
 }
 
 function tooLarge(what: string, bytes: number, maxBytes: number): GrpcError {
-  return new GrpcError(RESOURCE_EXHAUSTED, `grpc: ${what} (${bytes} vs. ${maxBytes})`);
+  return new GrpcError(GRPC_STATUS.ResourceExhausted, `grpc: ${what} (${bytes} vs. ${maxBytes})`);
 }

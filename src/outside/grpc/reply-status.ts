@@ -1,4 +1,4 @@
-import { GrpcError } from "./status.ts";
+import { GRPC_STATUS, GrpcError } from "./status.ts";
 
 /** Header fields by name. */
 type Fields = Readonly<Record<string, string | string[] | undefined>>;
@@ -14,18 +14,15 @@ export interface GrpcReplyHead {
 
 /** gRPC status for answers that are no gRPC (grpc/doc/http-grpc-status-mapping.md). */
 const STATUS_OF_HTTP: Readonly<Record<number, number>> = {
-  400: 13,
-  401: 16,
-  403: 7,
-  404: 12,
-  429: 14,
-  502: 14,
-  503: 14,
-  504: 14,
+  400: GRPC_STATUS.Internal,
+  401: GRPC_STATUS.Unauthenticated,
+  403: GRPC_STATUS.PermissionDenied,
+  404: GRPC_STATUS.Unimplemented,
+  429: GRPC_STATUS.Unavailable,
+  502: GRPC_STATUS.Unavailable,
+  503: GRPC_STATUS.Unavailable,
+  504: GRPC_STATUS.Unavailable,
 };
-
-const UNKNOWN = 2;
-const INTERNAL = 13;
 
 /** The status of an answer that has come to its end; undefined for OK. */
 export function errorOfReply({
@@ -42,12 +39,15 @@ export function errorOfReply({
   }
   if (http !== 200) {
     const text = `unexpected HTTP status code received from server: ${http}`;
-    return new GrpcError(STATUS_OF_HTTP[http] ?? UNKNOWN, text);
+    return new GrpcError(STATUS_OF_HTTP[http] ?? GRPC_STATUS.Unknown, text);
   }
   const type = textOf(headers["content-type"]);
   return type.startsWith("application/grpc")
-    ? new GrpcError(INTERNAL, "server closed the stream without sending trailers")
-    : new GrpcError(UNKNOWN, `transport: received unexpected content-type ${JSON.stringify(type)}`);
+    ? new GrpcError(GRPC_STATUS.Internal, "server closed the stream without sending trailers")
+    : new GrpcError(
+        GRPC_STATUS.Unknown,
+        `transport: received unexpected content-type ${JSON.stringify(type)}`,
+      );
 }
 
 function percentDecoded(message: string | string[] | undefined): string {

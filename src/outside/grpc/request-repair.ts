@@ -7,28 +7,28 @@
  */
 import { appendAll } from "../../kit/limits/lists.ts";
 import {
+  FLAG,
+  FRAME,
+  FRAME_HEAD_BYTES,
+  frame,
+  Http2FrameReader,
+  PREFACE,
+} from "../http2/frames.ts";
+import {
   ascii,
   encodeHeaders,
   type HeaderField,
   HpackDecoder,
   HpackError,
 } from "../http2/hpack.ts";
+import { blockPartOf, protocolError } from "../http2/payloads.ts";
 
-const PREFACE = ascii("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-const FRAME_HEADER_BYTES = 9;
 /** SETTINGS_MAX_FRAME_SIZE that the server leaves at its default. */
 const MAX_FRAME_BYTES = 16_384;
 /** SETTINGS_HEADER_TABLE_SIZE likewise. */
 const TABLE_BYTES = 4096;
 /** Longest header block, compressed and not; what gRPC sends is below 1 KiB. */
 const MAX_HEADER_BYTES = 64 * 1024;
-
-const HEADERS = 1;
-const CONTINUATION = 9;
-const FLAG_END_STREAM = 0x1;
-const FLAG_END_HEADERS = 0x4;
-const FLAG_PADDED = 0x8;
-const FLAG_PRIORITY = 0x20;
 
 const AUTHORITY = ":authority";
 const REPLACEMENT = ascii("localhost");
@@ -43,120 +43,87 @@ interface OpenBlock {
   bytes: number;
 }
 
+/**
+ * How the bytes are read: `preface` until the client's connection preface is there, whose beginning is held; then frame by
+ * frame. What is not HTTP/2 is left for the server to refuse.
+ */
+type Reading =
+  | { readonly kind: "preface"; readonly held: Buffer }
+  | { readonly kind: "frames" }
+  | { readonly kind: "foreign" };
+
 /** The bytes of one connection from client to server, as they come in and as they go on. */
 export class RequestRepair {
   readonly #decoder = new HpackDecoder({ tableBytes: TABLE_BYTES, listBytes: MAX_HEADER_BYTES });
-  #held: Uint8Array = new Uint8Array();
-  #state: "preface" | "frames" | "foreign" = "preface";
-  /** Bytes of a frame's payload that only pass through. */
-  #passing = 0;
+  readonly #reader = new Http2FrameReader({
+    frame: (type, flags, streamId, payload) => this.#take(type, flags, streamId, payload),
+  });
+  #reading: Reading = { kind: "preface", held: Buffer.alloc(0) };
   #block: OpenBlock | undefined;
+  #repaired: Uint8Array[] = [];
 
-  /** Takes what arrived and returns what goes on to the server. Throws `HpackError` when the peer is broken. */
+  /** Takes what arrived and returns what goes on to the server. Throws `HpackError` or `Http2Error` when the peer is broken. */
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    if (this.#state === "foreign") return [chunk];
-    this.#held = this.#held.length === 0 ? chunk : joined([this.#held, chunk]);
-    const out: Uint8Array[] = [];
-    while (this.#step(out));
-    return out;
-  }
-
-  #step(out: Uint8Array[]): boolean {
-    if (this.#held.length === 0) return false;
-    switch (this.#state) {
+    const piece = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
+    this.#repaired = [];
+    switch (this.#reading.kind) {
       case "preface":
-        return this.#readPreface(out);
+        this.#readPreface(Buffer.concat([this.#reading.held, piece]));
+        break;
       case "frames":
-        return this.#passing > 0 ? this.#pass(out) : this.#readFrame(out);
+        this.#reader.push(piece);
+        break;
       case "foreign":
-        out.push(this.#take(this.#held.length));
-        return false;
+        return [piece];
       default:
-        return this.#state satisfies never;
+        this.#reading satisfies never;
+    }
+    return this.#repaired;
+  }
+
+  #readPreface(bytes: Buffer): void {
+    const start = bytes.subarray(0, PREFACE.length);
+    if (!PREFACE.subarray(0, start.length).equals(start)) {
+      this.#reading = { kind: "foreign" };
+      this.#repaired.push(bytes);
+    } else if (start.length < PREFACE.length) {
+      this.#reading = { kind: "preface", held: bytes };
+    } else {
+      this.#reading = { kind: "frames" };
+      this.#repaired.push(PREFACE);
+      this.#reader.push(bytes.subarray(PREFACE.length));
     }
   }
 
-  /** Input that is not HTTP/2 is left for the server to refuse. */
-  #readPreface(out: Uint8Array[]): boolean {
-    const known = Math.min(this.#held.length, PREFACE.length);
-    if (PREFACE.subarray(0, known).some((byte, i) => this.#held[i] !== byte)) {
-      this.#state = "foreign";
-      return true;
-    }
-    if (known < PREFACE.length) return false;
-    out.push(this.#take(PREFACE.length));
-    this.#state = "frames";
-    return true;
+  #take(type: number, flags: number, streamId: number, payload: Buffer): void {
+    if (this.#block && type !== FRAME.continuation)
+      throw protocolError("another frame within a header block");
+    if (type === FRAME.headers) this.#openBlock(flags, streamId, payload);
+    else if (type === FRAME.continuation) this.#extendBlock(flags, streamId, payload);
+    else this.#repaired.push(frame(type, flags, streamId, payload));
   }
 
-  #pass(out: Uint8Array[]): boolean {
-    const part = this.#take(Math.min(this.#passing, this.#held.length));
-    this.#passing -= part.length;
-    out.push(part);
-    return true;
+  #openBlock(flags: number, streamId: number, payload: Buffer): void {
+    const part = Buffer.from(blockPartOf(flags, payload));
+    const endStream = (flags & FLAG.endStream) !== 0;
+    this.#block = { streamId, endStream, parts: [part], bytes: part.length };
+    if (flags & FLAG.endHeaders) this.#closeBlock(this.#block);
   }
 
-  #readFrame(out: Uint8Array[]): boolean {
-    if (this.#held.length < FRAME_HEADER_BYTES) return false;
-    const [b0 = 0, b1 = 0, b2 = 0, type = 0, flags = 0] = this.#held;
-    const length = b0 * 65_536 + b1 * 256 + b2;
-    const mine = type === HEADERS || type === CONTINUATION;
-    if (this.#block && type !== CONTINUATION)
-      throw new HpackError("another frame within a header block");
-    if (!mine) {
-      out.push(this.#take(FRAME_HEADER_BYTES));
-      this.#passing = length;
-      return true;
-    }
-    if (length > MAX_FRAME_BYTES) throw new HpackError("a frame that is too long");
-    if (this.#held.length < FRAME_HEADER_BYTES + length) return false;
-    const frame = this.#take(FRAME_HEADER_BYTES + length);
-    const streamId = readStreamId(frame);
-    if (type === HEADERS) this.#openBlock(frame, flags, streamId);
-    else this.#extendBlock(frame.subarray(FRAME_HEADER_BYTES), streamId);
-    if (flags & FLAG_END_HEADERS) appendAll(out, this.#closeBlock());
-    return true;
-  }
-
-  #openBlock(frame: Uint8Array, flags: number, streamId: number): void {
-    let from = FRAME_HEADER_BYTES;
-    let to = frame.length;
-    if (flags & FLAG_PADDED) {
-      to -= frame[from] ?? 0;
-      from += 1;
-    }
-    if (flags & FLAG_PRIORITY) from += 5;
-    if (from > to) throw new HpackError("a header frame that is padding only");
-    const part = frame.subarray(from, to);
-    this.#block = {
-      streamId,
-      endStream: (flags & FLAG_END_STREAM) !== 0,
-      parts: [part],
-      bytes: part.length,
-    };
-  }
-
-  #extendBlock(part: Uint8Array, streamId: number): void {
+  #extendBlock(flags: number, streamId: number, payload: Buffer): void {
     const block = this.#block;
-    if (block?.streamId !== streamId) throw new HpackError("CONTINUATION without HEADERS");
-    block.parts.push(part);
+    if (block?.streamId !== streamId) throw protocolError("CONTINUATION without HEADERS");
+    block.parts.push(Buffer.from(payload));
     // Every frame counts, so that endless empty ones come to an end too.
-    block.bytes += part.length + FRAME_HEADER_BYTES;
+    block.bytes += payload.length + FRAME_HEAD_BYTES;
     if (block.bytes > MAX_HEADER_BYTES) throw new HpackError("a header block that is too long");
+    if (flags & FLAG.endHeaders) this.#closeBlock(block);
   }
 
-  #closeBlock(): readonly Uint8Array[] {
-    const block = this.#block;
+  #closeBlock(block: OpenBlock): void {
     this.#block = undefined;
-    if (!block) return [];
-    const fields = this.#decoder.decode(joined(block.parts));
-    return headerFrames(encodeHeaders(withAuthority(fields)), block);
-  }
-
-  #take(bytes: number): Uint8Array {
-    const taken = this.#held.subarray(0, bytes);
-    this.#held = this.#held.subarray(bytes);
-    return taken;
+    const fields = this.#decoder.decode(Buffer.concat(block.parts));
+    appendAll(this.#repaired, headerFrames(encodeHeaders(withAuthority(fields)), block));
   }
 }
 
@@ -177,39 +144,12 @@ function headerFrames(encoded: Uint8Array, { streamId, endStream }: OpenBlock): 
   const frames: Uint8Array[] = [];
   for (let from = 0; from === 0 || from < encoded.length; from += MAX_FRAME_BYTES) {
     const part = encoded.subarray(from, from + MAX_FRAME_BYTES);
-    const last = from + MAX_FRAME_BYTES >= encoded.length;
-    const flags = (last ? FLAG_END_HEADERS : 0) | (from === 0 && endStream ? FLAG_END_STREAM : 0);
-    frames.push(frameHeader(part.length, from === 0 ? HEADERS : CONTINUATION, flags, streamId));
-    frames.push(part);
+    const isLast = from + MAX_FRAME_BYTES >= encoded.length;
+    const end = isLast ? FLAG.endHeaders : 0;
+    const flags = from === 0 && endStream ? end | FLAG.endStream : end;
+    frames.push(frame(from === 0 ? FRAME.headers : FRAME.continuation, flags, streamId, part));
   }
   return frames;
-}
-
-function frameHeader(length: number, type: number, flags: number, streamId: number): Uint8Array {
-  const header = new Uint8Array(FRAME_HEADER_BYTES);
-  const view = new DataView(header.buffer);
-  view.setUint8(0, length >> 16);
-  view.setUint16(1, length & 0xffff);
-  view.setUint8(3, type);
-  view.setUint8(4, flags);
-  view.setUint32(5, streamId);
-  return header;
-}
-
-function readStreamId(frame: Uint8Array): number {
-  return new DataView(frame.buffer, frame.byteOffset).getUint32(5) & 0x7fff_ffff;
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const [only] = parts;
-  if (only && parts.length === 1) return only;
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 function latin1(bytes: Uint8Array): string {

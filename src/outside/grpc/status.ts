@@ -1,32 +1,52 @@
 // pure
 import { isOutside, type OutsideCode, OutsideError } from "../../kit/errors.ts";
 
-interface StatusRow {
-  /** Go's spelling of the code, as it stands in texts that users know. */
-  readonly name: string;
-  readonly code: OutsideCode;
-}
+/** gRPC status codes (grpc/doc/statuscodes.md). */
+export const GRPC_STATUS = {
+  OK: 0,
+  Canceled: 1,
+  Unknown: 2,
+  InvalidArgument: 3,
+  DeadlineExceeded: 4,
+  NotFound: 5,
+  AlreadyExists: 6,
+  PermissionDenied: 7,
+  ResourceExhausted: 8,
+  FailedPrecondition: 9,
+  Aborted: 10,
+  OutOfRange: 11,
+  Unimplemented: 12,
+  Internal: 13,
+  Unavailable: 14,
+  DataLoss: 15,
+  Unauthenticated: 16,
+} as const;
 
-/** gRPC status codes by number (grpc/doc/statuscodes.md). */
-const STATUS: readonly StatusRow[] = [
-  { name: "OK", code: "io" },
-  { name: "Canceled", code: "aborted" },
-  { name: "Unknown", code: "io" },
-  { name: "InvalidArgument", code: "invalid" },
-  { name: "DeadlineExceeded", code: "deadline" },
-  { name: "NotFound", code: "notFound" },
-  { name: "AlreadyExists", code: "alreadyExists" },
-  { name: "PermissionDenied", code: "denied" },
-  { name: "ResourceExhausted", code: "exhausted" },
-  { name: "FailedPrecondition", code: "precondition" },
-  { name: "Aborted", code: "aborted" },
-  { name: "OutOfRange", code: "invalid" },
-  { name: "Unimplemented", code: "unimplemented" },
-  { name: "Internal", code: "io" },
-  { name: "Unavailable", code: "unavailable" },
-  { name: "DataLoss", code: "io" },
-  { name: "Unauthenticated", code: "denied" },
-];
+/** Go's spelling of a code, as it stands in texts that users know. */
+type StatusName = keyof typeof GRPC_STATUS;
+
+const OUTSIDE_CODES: Readonly<Record<StatusName, OutsideCode>> = {
+  OK: "io",
+  Canceled: "aborted",
+  Unknown: "io",
+  InvalidArgument: "invalid",
+  DeadlineExceeded: "deadline",
+  NotFound: "notFound",
+  AlreadyExists: "alreadyExists",
+  PermissionDenied: "denied",
+  ResourceExhausted: "exhausted",
+  FailedPrecondition: "precondition",
+  Aborted: "aborted",
+  OutOfRange: "invalid",
+  Unimplemented: "unimplemented",
+  Internal: "io",
+  Unavailable: "unavailable",
+  DataLoss: "io",
+  Unauthenticated: "denied",
+};
+
+/** Names in the order of their numbers. */
+const NAMES = Object.keys(GRPC_STATUS) as readonly StatusName[];
 
 /**
  * A call that ended with another status than OK. The message is Go's
@@ -40,10 +60,10 @@ export class GrpcError extends OutsideError {
   readonly details: string;
 
   constructor(status: number, details: string, cause?: unknown) {
-    const row = STATUS[status];
+    const name = NAMES[status];
     super(
-      row?.code ?? "io",
-      `rpc error: code = ${row?.name ?? `Code(${status})`} desc = ${details}`,
+      name === undefined ? "io" : OUTSIDE_CODES[name],
+      `rpc error: code = ${name ?? `Code(${status})`} desc = ${details}`,
       cause === undefined ? {} : { cause },
     );
     this.status = status;
@@ -58,7 +78,7 @@ export class GrpcError extends OutsideError {
       readonly message?: unknown;
     };
     return new GrpcError(
-      typeof code === "number" ? code : 2,
+      typeof code === "number" ? code : GRPC_STATUS.Unknown,
       typeof details === "string" ? details : String(message ?? thrown),
       thrown,
     );

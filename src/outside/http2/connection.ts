@@ -29,8 +29,8 @@ import {
   blockPartOf,
   bodyOf,
   connectionPayload,
+  goAwayOf,
   incrementOf,
-  lastStreamOf,
   numberOf,
   OUR_PING,
   pingOf,
@@ -166,7 +166,7 @@ export class Http2Connection {
     this.#nextId += 2;
     this.#streams.set(stream.id, stream);
     this.#sender.start(stream);
-    if (this.#nextId > MAX_31_BIT) this.#leave();
+    if (this.#nextId > MAX_31_BIT) this.#leave(CODE.noError);
   }
 
   /** Something that the server's frames make us say. One that does not read it must not fill our memory (RFC 9113, 10.5). */
@@ -210,7 +210,7 @@ export class Http2Connection {
         this.#takePing(flags, pingOf(connectionPayload(streamId, payload)));
         break;
       case FRAME.goAway:
-        this.#takeGoAway(lastStreamOf(connectionPayload(streamId, payload)));
+        this.#takeGoAway(goAwayOf(connectionPayload(streamId, payload)));
         break;
       case FRAME.pushPromise:
         throw protocolError("PUSH_PROMISE, which was not allowed");
@@ -342,17 +342,17 @@ export class Http2Connection {
     else if (OUR_PING.equals(echo)) this.#events.pong?.();
   }
 
-  #takeGoAway(last: number): void {
-    this.#leave();
+  #takeGoAway({ last, code }: ReturnType<typeof goAwayOf>): void {
+    this.#leave(code);
     for (const stream of [...this.#streams.values()]) if (stream.id > last) this.#refuse(stream);
     if (this.isIdle) this.#events.idle();
   }
 
   /** Opens no more streams. Those that wait have not been seen by the server, so that they may be tried again. */
-  #leave(): void {
+  #leave(code: number): void {
     if (!this.#isLeaving) {
       this.#isLeaving = true;
-      this.#events.leaving();
+      this.#events.leaving(code);
     }
     for (const stream of [...this.#waiting]) this.#refuse(stream);
   }

@@ -7,8 +7,8 @@ import { SocketReader } from "./socket-reader.ts";
 export interface SessionEvents {
   /** The server's first SETTINGS are there. */
   ready(): void;
-  /** No further streams can be opened; those that are open go on. */
-  leaving(): void;
+  /** No further streams can be opened; those that are open go on. `code` is the error code of a GOAWAY. */
+  leaving(code: number): void;
   /** The last open stream is over. */
   idle(): void;
   /** Something came from the server, which has not been looked at yet. */
@@ -31,15 +31,15 @@ export class Http2Session {
   /** What is to be sent at the end of this turn, in one piece. */
   #unsent: Uint8Array[] = [];
 
-  /** `reader` is what the socket was made with; the socket may be on its way to be connected. */
-  constructor(socket: Socket, reader: SocketReader, events: SessionEvents) {
+  /** `reader` brings what is read from the socket, which may be on its way to be connected. */
+  constructor(socket: Socket, reader: Pick<SocketReader, "attach">, events: SessionEvents) {
     this.socket = socket;
     this.#events = events;
     this.http2 = new Http2Connection({
       write: (bytes) => this.#write(bytes),
       isDrained: () => this.#unsent.length === 0 && this.socket.writableLength === 0,
       ready: () => events.ready(),
-      leaving: () => events.leaving(),
+      leaving: (code) => events.leaving(code),
       idle: () => events.idle(),
       pong: () => events.pong?.(),
     });

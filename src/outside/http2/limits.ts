@@ -9,8 +9,8 @@ export interface Http2Events {
   isDrained(): boolean;
   /** The server's first SETTINGS are there. */
   ready(): void;
-  /** No further streams can be opened; those that are open go on. Called once. */
-  leaving(): void;
+  /** No further streams can be opened; those that are open go on. Called once, with the error code of a GOAWAY. */
+  leaving(code: number): void;
   /** The last open stream is over. */
   idle(): void;
   /** The server has answered our PING. */

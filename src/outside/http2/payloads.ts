@@ -47,10 +47,10 @@ export function incrementOf(payload: Uint8Array): number {
   return numberOf(payload) & MAX_31_BIT;
 }
 
-/** The last stream that the server has taken, by GOAWAY. */
-export function lastStreamOf(payload: Uint8Array): number {
+/** GOAWAY: the last stream that the server has taken, and the error code for which it leaves. */
+export function goAwayOf(payload: Uint8Array): { readonly last: number; readonly code: number } {
   if (payload.length < 8) throw new Http2Error(CODE.frameSize, "GOAWAY that is too short");
-  return numberAt(payload, 0) & MAX_31_BIT;
+  return { last: numberAt(payload, 0) & MAX_31_BIT, code: numberAt(payload, 4) };
 }
 
 /** The payload of PING. */

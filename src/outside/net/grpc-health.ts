@@ -1,14 +1,21 @@
-import { errorOfReply, GrpcError } from "../grpc/channel.ts";
+import { grpcTimeout } from "../../kit/limits/bounded-durations.ts";
+import { frameMessage, MessageReader } from "../grpc/messages.ts";
+import { errorOfReply } from "../grpc/reply-status.ts";
+import { GRPC_STATUS, GrpcError } from "../grpc/status.ts";
 import { bounded, type HeldSockets } from "./bounded.ts";
 import { dial, joinHostPort, PeerError } from "./dial.ts";
-import { type H2Reply, requestH2 } from "./h2.ts";
-import { decodeHealthStatus, encodeHealthRequest } from "./health-codec.ts";
+import {
+  HealthCheckRequest,
+  HealthCheckResponse,
+  HealthCheckResponse_ServingStatus as STATES,
+} from "./generated/health-v1/api.ts";
+import { requestOnce, type SingleReply } from "./http2-request.ts";
 import type { GrpcHealthAnswer, GrpcHealthRequest } from "./net.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
 
-/** The answer is a few bytes; a peer that sends more is none we know. */
-const MAX_ANSWER_BYTES = 4096;
+/** Request and answer are a few bytes; a peer that sends more is none we know. */
+const MAX_MESSAGE_BYTES = 4096;
 
 /** Between two attempts to connect within one probe (grpc-go's first back-off). */
 const CONNECT_RETRY_MS = 1000;
@@ -58,7 +65,10 @@ async function untilConnected(
     } catch (error) {
       if (!(error instanceof PeerError)) throw error;
       if (progress.stage === "call") {
-        return { kind: "failure", message: new GrpcError(14, error.message).message };
+        return {
+          kind: "failure",
+          message: new GrpcError(GRPC_STATUS.Unavailable, error.message).message,
+        };
       }
       progress.lastError = error.message;
       // No time for another attempt: the outcome is known now.
@@ -74,51 +84,57 @@ async function check(
   progress: Progress,
 ): Promise<GrpcHealthAnswer> {
   const socket = await dial(request.host, request.port, held);
-  const reply = await requestH2(socket, {
-    scheme: "http",
-    headers: {
-      ":method": "POST",
-      ":path": CHECK_PATH,
-      ":authority": joinHostPort(request.host, request.port),
-      "content-type": "application/grpc",
-      te: "trailers",
-      "user-agent": request.userAgent ?? "kube-probe",
-      "grpc-timeout": `${Math.max(1, Math.round(request.timeoutMs))}m`,
-    },
-    body: frame(encodeHealthRequest(request.service)),
-    maxBodyBytes: MAX_ANSWER_BYTES,
+  const message = HealthCheckRequest.encode({ service: request.service }).finish();
+  const reply = await requestOnce(socket, {
+    headers: [
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":authority", joinHostPort(request.host, request.port)],
+      [":path", CHECK_PATH],
+      ["content-type", "application/grpc"],
+      ["te", "trailers"],
+      ["user-agent", request.userAgent ?? "kube-probe"],
+      ["grpc-timeout", grpcTimeout(request.timeoutMs)],
+    ],
+    body: frameMessage(message, MAX_MESSAGE_BYTES),
+    maxBodyBytes: MAX_MESSAGE_BYTES,
     onReady: () => {
       progress.stage = "call";
     },
   });
-  progress.stage = "call";
   return answerOf(reply);
 }
 
-function frame(message: Uint8Array): Uint8Array {
-  const framed = Buffer.alloc(5 + message.length);
-  framed.writeUInt32BE(message.length, 1);
-  framed.set(message, 5);
-  return framed;
+const NAMES = new Map(Object.entries(STATES).map(([name, value]) => [value, name])) as ReadonlyMap<
+  number,
+  keyof typeof STATES
+>;
+
+/**
+ * The state in the body of an answer; numbers that are not in the protocol count as UNKNOWN. `undefined` when the body is no such
+ * answer.
+ */
+export function healthStateOf(body: Uint8Array): keyof typeof STATES | undefined {
+  try {
+    const [message] = new MessageReader(MAX_MESSAGE_BYTES).push(body);
+    return message && (NAMES.get(HealthCheckResponse.decode(message).status) ?? "UNKNOWN");
+  } catch {
+    return undefined;
+  }
 }
 
-const DEADLINE_EXCEEDED = 4;
-const UNIMPLEMENTED = 12;
-const INTERNAL = 13;
-
-function answerOf(reply: H2Reply): GrpcHealthAnswer {
-  const { headers, trailers } = reply;
-  const error = errorOfReply({ status: headers[":status"] ?? 0, headers, trailers });
+function answerOf(reply: SingleReply): GrpcHealthAnswer {
+  const error = errorOfReply(reply);
   if (error === undefined) {
-    const status = decodeHealthStatus(reply.body);
+    const status = healthStateOf(reply.body);
     return status === undefined
-      ? failure(INTERNAL, "grpc: failed to unmarshal the received message")
+      ? failure(GRPC_STATUS.Internal, "grpc: failed to unmarshal the received message")
       : { kind: "status", status };
   }
-  if (error.status === UNIMPLEMENTED) return { kind: "unimplemented", message: error.details };
-  if (error.status === DEADLINE_EXCEEDED) {
+  if (error.status === GRPC_STATUS.Unimplemented)
+    return { kind: "unimplemented", message: error.details };
+  if (error.status === GRPC_STATUS.DeadlineExceeded)
     return { kind: "timeout", stage: "call", message: error.details };
-  }
   return { kind: "failure", message: error.message };
 }
 

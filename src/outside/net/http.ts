@@ -15,8 +15,8 @@ import {
   PeerError,
   parseHttpTarget,
 } from "./dial.ts";
-import { requestH2 } from "./h2.ts";
 import { type HttpReply, MalformedReply, ReplyReader } from "./http-reply.ts";
+import { requestOnce } from "./http2-request.ts";
 import type { HttpAnswer, HttpExchange } from "./net.ts";
 
 /** Requests in one exchange, the first included (Go's net/http). */
@@ -309,30 +309,22 @@ async function requestTwo(
   head: Head,
   maxBodyBytes: number,
 ): Promise<HttpReply> {
-  const fields: Record<string, string[]> = {};
-  for (const [name, value] of head.headers) {
-    const key = name.toLowerCase();
-    if (CONNECTION_HEADERS.has(key)) continue;
-    fields[key] ??= [];
-    fields[key].push(value);
-  }
-  const reply = await requestH2(socket, {
-    scheme: "https",
-    headers: {
-      ":method": "GET",
-      ":path": target.path,
-      ":authority": head.authority,
-      ...Object.fromEntries(
-        Object.entries(fields).map(([name, [first = "", ...more]]) =>
-          more.length > 0 ? [name, [first, ...more]] : [name, first],
-        ),
-      ),
-    },
+  const headers = head.headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !CONNECTION_HEADERS.has(name));
+  const reply = await requestOnce(socket, {
+    headers: [
+      [":method", "GET"],
+      [":scheme", "https"],
+      [":authority", head.authority],
+      [":path", target.path],
+      ...headers,
+    ],
     maxBodyBytes,
   });
   return {
-    status: reply.headers[":status"] ?? 0,
-    location: reply.headers.location,
+    status: reply.status,
+    location: reply.headers["location"],
     body: reply.body,
     complete: false,
   };

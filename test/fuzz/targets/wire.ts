@@ -7,7 +7,7 @@ import { Http2Error } from "../../../src/outside/http2/frames.ts";
 import { encodeHeaders, HpackDecoder, HpackError } from "../../../src/outside/http2/hpack.ts";
 import { LineSplitter } from "../../../src/outside/kube/transport/json-lines.ts";
 import { parseHttpTarget } from "../../../src/outside/net/dial.ts";
-import { decodeHealthStatus } from "../../../src/outside/net/health-codec.ts";
+import { healthStateOf } from "../../../src/outside/net/grpc-health.ts";
 import { MalformedReply, ReplyReader } from "../../../src/outside/net/http-reply.ts";
 import { bearerTokenOf, parseTarget } from "../../../src/outside/net/serve/request-target.ts";
 import { readChannelMessage } from "../../../src/outside/net/streams/remote-command.ts";
@@ -82,7 +82,7 @@ function repaired(pieces: readonly Uint8Array[]): unknown {
   const repair = new RequestRepair();
   const result = outcome(
     () => Buffer.concat(pieces.flatMap((piece) => repair.push(piece))).toString("hex"),
-    isHpack,
+    (error) => isHpack(error) || error instanceof Http2Error,
   );
   return result === "refused" ? result : result.value;
 }
@@ -292,9 +292,9 @@ export const WIRE_TARGETS = [
   bytesTarget({
     name: "grpc-health",
     layout: "protobuf",
-    files: ["net/health-codec.ts"],
+    files: ["net/grpc-health.ts"],
     seeds: [hex("0000000002 0801"), hex("0000000008 0a0161 0801 1a0162")],
-    run: (bytes) => void decodeHealthStatus(bytes),
+    run: (bytes) => void healthStateOf(bytes),
   }),
   bytesTarget({
     name: "watch-lines",
