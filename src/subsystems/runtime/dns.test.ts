@@ -139,7 +139,7 @@ for (const [searches, kept, fault] of SEARCHES)
     else assert.equal(found, undefined);
   });
 
-const FILE = { kind: "file", version: "", mode: 0o644, groupId: 0 } as const;
+const FILE = { kind: "file", mode: 0o644, groupId: 0 } as const;
 
 test("Resolver reads the present file at most ten times a second, only once it has changed, and reports a problem once", async () => {
   let text: string | undefined = "nameserver 192.0.2.1";
@@ -147,13 +147,15 @@ test("Resolver reads the present file at most ten times a second, only once it h
   let looks = 0;
   let now = 0;
   let modifiedMs = -60_000;
+  let version = "1";
   const reported: string[] = [];
   const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };
   const deps = {
     files: {
       facts: async () => {
         looks += 1;
-        return text === undefined ? undefined : { ...FILE, sizeBytes: text.length, modifiedMs };
+        const sizeBytes = text?.length ?? 0;
+        return text === undefined ? undefined : { ...FILE, version, sizeBytes, modifiedMs };
       },
       readText: async () => {
         reads += 1;
@@ -192,6 +194,9 @@ test("Resolver reads the present file at most ten times a second, only once it h
   assert.equal(reads, before);
   text = "nameserver 192.0.2.4 ";
   assert.deepEqual((await readLater()).host.servers, ["192.0.2.4"], "its size has changed");
+  text = "nameserver 192.0.2.5 ";
+  version = "2";
+  assert.deepEqual((await readLater()).host.servers, ["192.0.2.5"], "it is another file");
   text = undefined;
   const missing = { code: "notFound", message: "open /r: no such file or directory" };
   await assert.rejects(readLater, missing);

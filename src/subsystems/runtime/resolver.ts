@@ -100,6 +100,11 @@ export class Resolver {
   }
 }
 
+/** A file that takes the place of another may have its size and its time of change. */
 function isUnchanged(before: FileFacts, now: FileFacts): boolean {
-  return before.modifiedMs === now.modifiedMs && before.sizeBytes === now.sizeBytes;
+  return (
+    before.version === now.version &&
+    before.modifiedMs === now.modifiedMs &&
+    before.sizeBytes === now.sizeBytes
+  );
 }
