@@ -115,7 +115,9 @@ async function follow(path: string, prepare: (files: FakeHost["files"]) => Promi
       readManifest: manifestReader("node", () => "now"),
       onChange: (pods, problems, recreated) =>
         reports.push({
-          pods: pods.map(({ origin, pod }) => `${origin} ${pod.metadata.labels?.["is"]}`),
+          pods: pods?.map(({ origin, pod }) => `${origin} ${pod.metadata.labels?.["is"]}`) ?? [
+            "not known",
+          ],
           problems: problems.map(({ origin, message }) => `${origin} ${message}`),
           recreated: [...recreated],
         }),
@@ -202,6 +204,21 @@ test("followFiles: a link to nothing is named, and its pods end", async () => {
   const there = await after(() => files.writeAtomic("/elsewhere/web", POD("a"), 0o600), EVERY_MS);
   assert.deepEqual(there, { pods: [`${web} a`], problems: [], recreated: [] });
   assert.deepEqual(await after(() => files.remove("/elsewhere/web"), EVERY_MS), nothing);
+  await source.stop();
+});
+
+test("followFiles: one manifest that cannot be used at first says nothing of its pods, as in the Go kubelet", async () => {
+  const path = "/web.yaml";
+  const source = await follow(path, (files) => files.writeAtomic(path, "kind: ", 0o600));
+  const { files, after } = source;
+  const { pods, problems } = await after(async () => {}, 1_000);
+  assert.deepEqual(pods, ["not known"]);
+  assert.equal(problems.length, 1);
+  const usable = await after(() => files.writeAtomic(path, POD("a"), 0o600), 1_000);
+  assert.deepEqual(usable.pods, [`${path} a`]);
+  const broken = await after(() => files.writeAtomic(path, "kind: ", 0o600), 1_000);
+  assert.deepEqual(broken.pods, [`${path} a`], "a broken edit changes nothing");
+  assert.deepEqual((await after(() => files.remove(path))).pods, []);
   await source.stop();
 });
 

@@ -35,9 +35,12 @@ export interface FileSourceDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly readManifest: ReadManifest;
-  /** `recreated`: origins whose files were deleted and made again since the last call. */
+  /**
+   * `pods`: absent while the path is one manifest that could not be used yet, which says nothing of its pods (as in the Go
+   * kubelet). `recreated`: origins whose files were deleted and made again since the last call.
+   */
   readonly onChange: (
-    pods: readonly SourcedPod[],
+    pods: readonly SourcedPod[] | undefined,
     problems: readonly SourceProblem[],
     recreated: ReadonlySet<string>,
   ) => void;
@@ -102,6 +105,8 @@ class FileSource {
   #events: FolderEvent[] = [];
   #watched: string | undefined;
   #reported = false;
+  /** What the path holds was usable once; of a folder, each manifest counts by itself. */
+  #isKnown = false;
   #unsettled = false;
 
   constructor(options: FileSourceOptions, deps: FileSourceDeps, signal: AbortSignal) {
@@ -136,8 +141,10 @@ class FileSource {
 
   report({ manifests, problems, recreated }: Pass): void {
     this.#reported = true;
+    const isUsable = !this.#remembered.get(this.#options.path)?.problem;
+    this.#isKnown ||= isUsable;
     this.#deps.onChange(
-      manifests.flatMap(({ pods }) => pods),
+      this.#isKnown ? manifests.flatMap(({ pods }) => pods) : undefined,
       [...manifests.flatMap(({ problem }) => (problem ? [problem] : [])), ...problems],
       recreated,
     );
