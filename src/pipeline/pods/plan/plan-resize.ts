@@ -5,8 +5,8 @@ import type { Container, ResourceRequirements } from "../../../api/generated/typ
 import type { ObservedContainer } from "../../../api/observation.ts";
 import {
   allocationOf,
-  isSameAllocation,
   isSameAmount,
+  isSameInEffect,
   isUnsure,
   resizableContainers,
   withPodLimits,
@@ -67,7 +67,7 @@ export function isResizing(record: PodRecord): boolean {
 const nameOf = ({ container }: RunningContainer): string => container.name;
 
 function isGroupUpToDate({ pod, resize: { actuated } }: PodRecord): boolean {
-  return !isUnsure(actuated.group) && isSameAllocation(actuated.group, allocationOf(pod));
+  return !isUnsure(actuated.group) && isSameInEffect(actuated.group, allocationOf(pod));
 }
 
 function runningContainers(record: PodRecord, sandboxId: string): readonly RunningContainer[] {
