@@ -4,7 +4,7 @@ import { formatProblems } from "../../../src/api/decode/field-problem.ts";
 import { API_SCHEMA } from "../../../src/api/generated/schema.ts";
 import { defaultPod } from "../../../src/api/pod/pod-defaults.ts";
 import { validatePod } from "../../../src/api/validation/validation.ts";
-import { isTree, mergePatch } from "../../../src/kit/json.ts";
+import { isTree, jsonText, mergePatch } from "../../../src/kit/json.ts";
 import type { ApiObject } from "../../../src/localapi/api-object.ts";
 import { fromFieldsV1, toFieldsV1 } from "../../../src/localapi/patch/field-paths.ts";
 import { applyJsonPatch, PatchFault } from "../../../src/localapi/patch/json-patch.ts";
@@ -61,9 +61,9 @@ function limited(text: string): unknown {
 function patched(text: string, apply: (input: PatchInput) => unknown): void {
   const input = patchInput(text);
   if (!input) return;
-  const before = JSON.stringify(input.value);
+  const before = jsonText(input.value);
   apply(input);
-  same(JSON.stringify(input.value), before);
+  same(jsonText(input.value), before);
 }
 
 const seedOf = (value: unknown, patch: unknown): string => JSON.stringify({ value, patch });
@@ -215,7 +215,7 @@ export const OBJECT_TARGETS = [
       patched(text, ({ value, patch }) => {
         if (patch === undefined) return;
         const once = mergePatch(value, patch);
-        same(JSON.stringify(mergePatch(once, patch)), JSON.stringify(once));
+        same(jsonText(mergePatch(once, patch)), jsonText(once));
       }),
   }),
   textTarget({

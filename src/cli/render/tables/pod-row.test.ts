@@ -105,7 +105,7 @@ const VECTORS: readonly Vector[] = [
     },
     ready: "0/0",
     status: "NodePorts",
-    why: "Pod was rejected: no free port",
+    why: "Pod was rejected: no free port; fix: use another hostPort, or remove the pod that has it",
     style: "red",
   },
   {

@@ -99,7 +99,7 @@ const ODD_IDS: readonly (readonly [bigint, boolean])[] = [
   [-1000n, false],
 ];
 for (const [uid, isValid] of ODD_IDS)
-  test(`nonRootViolation: the image's user ${uid} is ${isValid ? "accepted" : "refused"}`, () => {
+  test(`nonRootViolation (CVE-2024-40635): the image's user ${uid} is ${isValid ? "accepted" : "refused"}`, () => {
     const user = { uid, username: "" };
     const bound = pod({ securityContext: { runAsNonRoot: true } });
     assert.equal(
