@@ -86,6 +86,9 @@ test("hard thresholds: the configured ones, or merged with the defaults; 0% and 
   });
   const off = { ...DEFAULT_CONFIG, evictionHard: { "memory.available": "100%" } };
   assert.deepEqual(deriveEvictionHard(off), {});
+  // The Go kubelet compares texts: this one is always met.
+  const always = { ...DEFAULT_CONFIG, evictionHard: { "memory.available": "100.0%" } };
+  assert.deepEqual(deriveEvictionHard(always), always.evictionHard);
 });
 
 test("endpoints, cgroup and pod count follow from related fields", () => {

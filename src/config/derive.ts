@@ -6,6 +6,7 @@ import { isTree } from "../kit/json.ts";
 import { fieldAt } from "./fields/fields.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
 import { type ConfigProblem, invalidValue, requiredValue } from "./problem.ts";
+import { DISABLED_SHARES } from "./validation/eviction-thresholds.ts";
 
 /** The node's name, or why there is none. */
 export type NodeNameReading =
@@ -145,7 +146,7 @@ export function deriveEvictionHard(
 /** Thresholds without those that `0%` or `100%` switches off. */
 export function withoutDisabledSignals(thresholds: TextMap): TextMap {
   return Object.fromEntries(
-    Object.entries(thresholds).filter(([, amount]) => !/^(0|100)(\.0*)?%$/.test(amount)),
+    Object.entries(thresholds).filter(([, amount]) => !DISABLED_SHARES.includes(amount)),
   );
 }
 

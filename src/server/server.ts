@@ -135,7 +135,7 @@ export async function startServer(
     const secure = await startSecure(options, deps, serve, page?.sessions);
     if (secure) addresses.secure = secure;
   }
-  if (config.enableServer && config.readOnlyPort > 0) {
+  if (config.readOnlyPort > 0) {
     const at = { kind: "tcp", host: config.address, port: config.readOnlyPort } as const;
     addresses.readOnly = (await serve("readOnly", everybody, { addresses: [at] })).address;
   }

@@ -329,6 +329,14 @@ describe("the other endpoints", () => {
     assert.match(metrics, /^nodelet_health_lag_seconds\{check="thread-pool"\} /m);
   });
 
+  test("the read-only port is served without the secure one, as by the Go kubelet", async () => {
+    const port = await freePort();
+    const config = { readOnlyPort: port, enableServer: false };
+    await using _world = await startWorld({ config });
+    const at = { host: "127.0.0.1", port, path: "/healthz", agent: false };
+    assert.equal((await answerOf(request(at))).status, 200);
+  });
+
   test("the read-only port shows pods and metrics, and reaches into nothing", async () => {
     const port = await freePort();
     await using world = await startWorld({ config: { readOnlyPort: port } });

@@ -23,7 +23,7 @@ export function isEvictionSignal(name: string): name is EvictionSignal {
   return EVICTION_SIGNALS.some((signal) => signal === name);
 }
 
-/** Percentages that switch a threshold off; spelled in another way they are thresholds that are never met. */
+/** Percentages that switch a threshold off; spelled in another way they are thresholds: one never met, one always. */
 export const DISABLED_SHARES: readonly string[] = ["0%", "100%"];
 
 /** The amount behind a signal: a quantity, or a share of the capacity between 0 and 1. */
