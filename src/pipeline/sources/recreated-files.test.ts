@@ -47,6 +47,19 @@ const CASES: readonly Case[] = [
     before: "a",
     recreated: "",
   },
+  {
+    what: "a file from elsewhere, and then a backup by renaming, read at once",
+    events: "a a a~ a a! a~",
+    before: "a",
+    recreated: "",
+  },
+  {
+    what: "rm a; cp x a; cp x b",
+    events: "a a a! b b!",
+    before: "a",
+    now: "a b",
+    recreated: "a",
+  },
   { what: "sed -i", events: "sedX sedX! sedX a", before: "a", recreated: "" },
   { what: "a new file", events: "a a! a!", before: "", now: "a", recreated: "" },
   {

@@ -31,13 +31,14 @@ export class RecreatedFiles {
     const counts = new Map<string, number>();
     // The two names of a rename are reported one right after the other, never long before.
     for (const [i, { kind, name }] of events.entries()) {
-      const previous = events[i - 1];
       if (kind !== "entry" || !before.has(name) || !now.has(name)) continue;
-      const isRename =
-        previous?.kind === "entry" &&
-        previous.name !== name &&
-        !(before.has(previous.name) && now.has(previous.name));
-      if (!isRename) counts.set(name, (counts.get(name) ?? 0) + 1);
+      const isOther = (event: FolderEvent | undefined) =>
+        event?.kind === "entry" &&
+        event.name !== name &&
+        !(before.has(event.name) && now.has(event.name));
+      // Moved to the name of a backup, and then written again.
+      const isBackup = isOther(events[i + 1]) && events[i + 2]?.name === name;
+      if (!isOther(events[i - 1]) && !isBackup) counts.set(name, (counts.get(name) ?? 0) + 1);
     }
     return this.#pairs(counts, at);
   }
