@@ -3,6 +3,7 @@
  * others. Out: which pods are theirs, and whether they run. Invariants: a pod with a folder in this agent's root is its own;
  * what cannot be found out is never told as "nobody's".
  */
+import type { PodOwner } from "../../api/pod-owner.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -19,12 +20,6 @@ export interface NeighborsDeps {
   readonly log: Log;
   readonly scope: TaskScope;
 }
-
-/** Another agent that has a folder of the pod: it runs, or nobody has seen it run for a time, or that cannot be found out. */
-export type PodOwner =
-  | { readonly kind: "running"; readonly root: string }
-  | { readonly kind: "gone"; readonly root: string; readonly forMs: number }
-  | { readonly kind: "unknown" };
 
 /** Others hold the lock of a note for moments, when they look whether its agent runs. */
 const LOCK_ATTEMPTS = 20;

@@ -3,9 +3,10 @@ import { test } from "node:test";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../../api/observation.ts";
 import { identifyPod } from "../../../api/pod-identity.ts";
+import type { PodOwner } from "../../../api/pod-owner.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { TaskScope } from "../../../kit/scope.ts";
-import { type ForeignOwner, ForeignPods } from "./foreign-pods.ts";
+import { ForeignPods } from "./foreign-pods.ts";
 
 const GONE_MS = 60_000;
 
@@ -24,7 +25,7 @@ function found(uid: string, sandboxes = 1): ObservedPod {
 }
 
 /** A world in which `owners` says whose pods are, and in which the pods module knows what it was given. */
-function world(owners: Map<string, ForeignOwner>) {
+function world(owners: Map<string, PodOwner>) {
   const clock = new SimClock();
   const given: string[] = [];
   const foreign = new ForeignPods({
@@ -40,7 +41,7 @@ function world(owners: Map<string, ForeignOwner>) {
   return { clock, given, foreign, scope: new TaskScope("test", { clock, log: silentLog }) };
 }
 
-const ROWS: readonly (readonly [string, ForeignOwner | undefined, boolean])[] = [
+const ROWS: readonly (readonly [string, PodOwner | undefined, boolean])[] = [
   ["nobody else's", undefined, true],
   ["a running agent's", { kind: "running", root: "/b" }, false],
   ["a pod whose owner cannot be found out", { kind: "unknown" }, false],
@@ -83,7 +84,7 @@ test("ForeignPods: a pod that has vanished is told as such, and forgotten", asyn
 });
 
 test("ForeignPods: owners are looked for again; the pods of one that ends are handed over after its time", async () => {
-  const owners = new Map<string, ForeignOwner>([["a", { kind: "running", root: "/b" }]]);
+  const owners = new Map<string, PodOwner>([["a", { kind: "running", root: "/b" }]]);
   const { foreign, given, clock, scope } = world(owners);
   foreign.follow(scope);
   foreign.take([found("a")]);

@@ -5,16 +5,11 @@
  */
 import type { FoundPod, PodUid } from "../../../api/observation.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
+import type { PodOwner } from "../../../api/pod-owner.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
 import { Wakeup } from "../../../kit/loops/wakeup.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
-
-/** What is known of another agent that has a folder of the pod. */
-export type ForeignOwner =
-  | { readonly kind: "running"; readonly root: string }
-  | { readonly kind: "gone"; readonly root: string; readonly forMs: number }
-  | { readonly kind: "unknown" };
 
 /** Dependencies for telling pods of other agents. */
 export interface ForeignPodsDeps {
@@ -25,7 +20,7 @@ export interface ForeignPodsDeps {
     found(pods: readonly FoundPod[]): void;
   };
   /** The owners of those of the pods that are another agent's; absent where there are no other agents. */
-  readonly ownersOf?: (uids: readonly PodUid[]) => Promise<ReadonlyMap<string, ForeignOwner>>;
+  readonly ownersOf?: (uids: readonly PodUid[]) => Promise<ReadonlyMap<string, PodOwner>>;
   /** How long an agent that does not run keeps its pods; it may be being restarted. */
   readonly goneMs: number;
 }
@@ -100,7 +95,7 @@ export class ForeignPods {
   }
 
   /** Says once of each owner that its pods are left alone. */
-  #name(owner: ForeignOwner, found: FoundPod): void {
+  #name(owner: PodOwner, found: FoundPod): void {
     if (owner.kind === "unknown") return;
     const key = `${owner.kind} ${owner.root}`;
     if (this.#named.has(key)) return;

@@ -17,7 +17,7 @@ export type PodChange =
       readonly graceSeconds?: number;
     };
 
-/** A pod that a source wants. */
+/** A pod that a source names. */
 export type DesiredChange = Extract<PodChange, { kind: "desired" }>;
 
 /** Pods that wait until another one has gone, by full name; the latest desired state counts. */
