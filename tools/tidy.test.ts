@@ -17,6 +17,7 @@ const RULES: Readonly<Record<Violation["rule"], string>> = {
   names: "names say what a thing does; no barrels, no default exports",
   twice: "a name that src/ exports means one thing",
   docs: "what src/ exports has a docstring",
+  readers: "what src/ exports is read by another file",
   dead: "every file of src/ is used",
   words: "no tracked file names this machine or leaves work open",
   files: "imports lead to files and to declared packages, the record of own code is right",

@@ -14,13 +14,13 @@ export interface EventMarks {
 }
 
 /** The annotation that carries marks, e.g. `combined,filtered=3`. Never sent to an API server. */
-export const EVENT_MARKS_ANNOTATION = "nodelet.dev/event-marks";
+const EVENT_MARKS_ANNOTATION = "nodelet.dev/event-marks";
 
 /** An event without marks. */
 export const NO_MARKS: EventMarks = { combined: false, filtered: 0, spooled: 0, dropped: 0 };
 
 /** The marks as text; empty without marks. */
-export function formatMarks({ combined, filtered, spooled, dropped }: EventMarks): string {
+function formatMarks({ combined, filtered, spooled, dropped }: EventMarks): string {
   return [
     ...(combined ? ["combined"] : []),
     ...(filtered > 0 ? [`filtered=${filtered}`] : []),

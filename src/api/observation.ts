@@ -24,7 +24,7 @@ export interface ObservedSandbox {
 export type ContainerRuntimeState = "created" | "running" | "exited" | "unknown";
 
 /** A Linux user as the runtime resolved it. */
-export interface ObservedUser {
+interface ObservedUser {
   readonly uid: number;
   readonly gid: number;
   readonly supplementalGroups: readonly number[];

@@ -4,7 +4,7 @@
 export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
 
 /** Paths of local volumes that pods share, below the agent's root (layout of the Go kubelet). */
-export interface LocalVolumePaths {
+interface LocalVolumePaths {
   /** File systems of devices, `<volume>` (local.go generateBlockDeviceBaseGlobalPath). */
   readonly mounts: string;
   /** Nodes of devices, `<volume>/<pod uid>` (volumepathhandler MapDevice). */

@@ -6,7 +6,7 @@ import type { ObjectMeta, Pod } from "./generated/types.ts";
 export type PodUid = Branded<string, "PodUid">;
 
 /** Identity of a pod. */
-export interface PodIdentity {
+interface PodIdentity {
   readonly uid: PodUid;
   readonly namespace: string;
   readonly name: string;

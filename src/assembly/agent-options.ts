@@ -22,14 +22,13 @@ export interface DeviceSettings {
 }
 
 /** Image policy of the node's owner, beside the KubeletConfiguration. */
-export interface OwnImageSettings extends ImagePolicy {
+interface OwnImageSettings extends ImagePolicy {
   /** Home of the user that the agent runs as; docker's configuration may be there. */
   readonly home?: string;
   /** `--image-credential-provider-config` and `--image-credential-provider-bin-dir`. */
   readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
 }
 
-/** Options of the agent beside its configuration. */
 export interface AgentOptions {
   readonly config: KubeletConfig;
   readonly nodeName: string;

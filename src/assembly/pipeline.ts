@@ -16,8 +16,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Dependencies of the pipeline. */
-export interface PipelineParts {
+interface PipelineParts {
   readonly subsystems: Subsystems;
   readonly health: HealthRegistry;
   readonly cluster: Cluster | undefined;

@@ -9,8 +9,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Dependencies of the server. */
-export interface ServerParts {
+interface ServerParts {
   readonly subsystems: Subsystems;
   readonly health: HealthRegistry;
   readonly cluster: Cluster | undefined;

@@ -7,8 +7,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Dependencies for telling the service manager. */
-export interface ServiceParts {
+interface ServiceParts {
   readonly subsystems: Subsystems;
   readonly pipeline: Pipeline;
   readonly health: HealthRegistry;

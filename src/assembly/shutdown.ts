@@ -10,8 +10,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Dependencies of the shutdown. */
-export interface ShutdownParts {
+interface ShutdownParts {
   readonly subsystems: Subsystems;
   readonly pipeline: Pipeline;
   readonly health: HealthRegistry;

@@ -3,7 +3,7 @@ import { EXIT_FAILURE } from "./exit-codes.ts";
 import { withoutControls } from "./render/text.ts";
 
 /** Details of an error beside what failed. */
-export interface CliErrorOptions {
+interface CliErrorOptions {
   /** Default `EXIT_FAILURE`. */
   readonly exitCode?: number;
   /** How to fix it, as a phrase; several lines are several proposals. */

@@ -4,7 +4,7 @@ import { styleText } from "node:util";
 import { type Paint, plainPaint } from "./render/text.ts";
 
 /** The terminal side of standard input, where it is one. */
-export type InputStream = Readable & {
+type InputStream = Readable & {
   readonly isTTY?: boolean;
   setRawMode?(on: boolean): unknown;
 };
@@ -45,7 +45,7 @@ export function processIo(): Io {
 }
 
 /** Looks by ANSI sequences. */
-export const paintAnsi: Paint = (style, text) => styleText(style, text, { validateStream: false });
+const paintAnsi: Paint = (style, text) => styleText(style, text, { validateStream: false });
 
 function hasColours(stdout: OutputStream, env: Io["env"]): boolean {
   if ((env["NO_COLOR"] ?? "") !== "") return false;

@@ -4,8 +4,7 @@ import type { KubeletFlags } from "../config/flags/kubelet-flags.ts";
 import type { Log } from "../kit/log.ts";
 import { holdWith } from "../outside/host/hold-with.ts";
 
-/** Dependencies for locking. */
-export interface LockDeps {
+interface LockDeps {
   readonly log: Pick<Log, "info" | "error">;
   /** Aborted when the agent has to leave. */
   readonly leave: AbortController;

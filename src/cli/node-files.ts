@@ -17,7 +17,7 @@ const SERVICE_FILES = [
 const PROXY_KUBECONFIGS = ["/etc/kubernetes/proxy.conf", "/var/lib/kube-proxy/kubeconfig.conf"];
 
 /** Settings that name files of the agent. */
-export type NamingSettings = Pick<LoadedConfig, "config" | "flags" | "files">;
+type NamingSettings = Pick<LoadedConfig, "config" | "flags" | "files">;
 
 /** The files of this node. Links are followed: what they lead to is what counts. */
 export async function readNodeFiles(settings: NamingSettings): Promise<NodeFiles> {

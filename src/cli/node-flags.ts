@@ -8,7 +8,7 @@ export const NODE_FLAGS: readonly string[] = ["--disable-sigusr1"];
  * Old space of an agent, in MiB: about eight times what it needs with 110 pods. What leaks or is flooded ends the
  * agent, which is started again, instead of having the kernel kill pods that have a higher score than it.
  */
-export const AGENT_HEAP_MIB = 512;
+const AGENT_HEAP_MIB = 512;
 
 /**
  * Settings of malloc for an agent: one arena, whose free end is returned to the system. Blocks of 64 KiB and more are mapped

@@ -24,23 +24,22 @@ export const API_KUBECONFIG_VARIABLE = "NODELET_API_KUBECONFIG";
 /** Names the environment variable for the folder of the volumes that are made for claims. */
 export const API_VOLUMES_VARIABLE = "NODELET_API_VOLUMES";
 /** Names the one with the port; another one is taken when it is in use. */
-export const API_PORT_VARIABLE = "NODELET_API_PORT";
+const API_PORT_VARIABLE = "NODELET_API_PORT";
 
 const DEFAULT_PORT = 6443;
 const HOST = "127.0.0.1";
 
 /** The environment of the process. */
-export type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
+type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Dependencies of the API of a node. */
-export interface OwnApiDeps {
+interface OwnApiDeps {
   readonly outside: AccessWorld & { readonly serving: Serving };
   readonly state: StateFiles;
   readonly scope: TaskScope;
 }
 
 /** The API of a node without a cluster, as its agent sees it. */
-export interface OwnApi {
+interface OwnApi {
   /** The node as one of the cluster that the API is; requests fail as long as it cannot be started. */
   readonly cluster: ClusterOptions;
   /** Why it could not be started yet; undefined when it runs. */

@@ -27,7 +27,7 @@ import { getAt, type JsonObject, setAt } from "./tree.ts";
 import { validateConfig } from "./validation/validate.ts";
 
 /** All that the configuration is made of, as text. */
-export interface ConfigSources {
+interface ConfigSources {
   readonly flags: ParsedFlags;
   /** The file of `--config`; `undefined` without that flag or when it could not be read. */
   readonly base?: ConfigText;

@@ -10,10 +10,10 @@ import { REMOVED_FLAGS } from "./flags/removed-flags.ts";
 import { ACTIVE_GATES, FEATURE_GATES } from "./gates/feature-gate-table.ts";
 
 /** Generated parts of `docs/configuration.md` by the name of their marker. */
-export type DocSection = "fields" | "gates" | "flags";
+type DocSection = "fields" | "gates" | "flags";
 
 /** The text between the markers of one generated part, Markdown. */
-export function renderDocSection(section: DocSection): string {
+function renderDocSection(section: DocSection): string {
   switch (section) {
     case "fields":
       return renderFields();

@@ -9,7 +9,7 @@ import { type ConfigProblem, invalidValue, requiredValue } from "./problem.ts";
 import { DISABLED_SHARES } from "./validation/eviction-thresholds.ts";
 
 /** The node's name, or why there is none. */
-export type NodeNameReading =
+type NodeNameReading =
   | { readonly ok: true; readonly name: string }
   | { readonly ok: false; readonly problem: ConfigProblem };
 
@@ -48,7 +48,7 @@ export function deriveNodeIps(nodeIP: string): readonly string[] | undefined {
 }
 
 /** The folders and files beneath the agent's root, and the few that are elsewhere. Absolute paths. */
-export interface RootLayout {
+interface RootLayout {
   /** 0750, shared with the mounts of pods (rshared). */
   readonly root: string;
   /** One folder per pod, by uid; see `api/pod/pod-paths.ts`. 0750. */

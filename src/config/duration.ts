@@ -9,7 +9,7 @@ import type { Branded } from "../kit/brand.ts";
 export type DurationMs = Branded<number, "DurationMs">;
 
 /** The result of `parseDuration`: exact nanoseconds and the milliseconds, or why it is none. */
-export type ParsedDuration =
+type ParsedDuration =
   | { readonly ok: true; readonly nanoseconds: bigint; readonly ms: DurationMs }
   | { readonly ok: false; readonly error: string };
 

@@ -55,7 +55,7 @@ const BENCHMARK_SUITES: JsonValue & readonly string[] = STRONG_CIPHER_SUITES.fil
  * The fields of a KubeletConfiguration that the benchmark is about, by their paths, so that every check holds. The
  * serving certificate is the agent's own, made where it is missing.
  */
-export function hardenedFields({
+function hardenedFields({
   clientCaFile,
   certDir,
 }: HardeningPlaces): Readonly<Record<string, JsonValue>> {

@@ -8,7 +8,7 @@ import { messageOf } from "../kit/errors.ts";
 import { parseDuration } from "./duration.ts";
 
 /** The rules as the file gives them. */
-export interface ImagePolicyFile {
+interface ImagePolicyFile {
   readonly order: "leastRecentlyUsed" | "value";
   readonly keep: {
     readonly names: readonly string[];
@@ -19,7 +19,7 @@ export interface ImagePolicyFile {
 }
 
 /** A policy, or what is wrong with the file by path. */
-export type ImagePolicyReading =
+type ImagePolicyReading =
   | { readonly kind: "policy"; readonly policy: ImagePolicyFile }
   | { readonly kind: "faults"; readonly faults: readonly string[] };
 

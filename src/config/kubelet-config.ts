@@ -8,20 +8,20 @@ export const CONFIG_API_VERSION = "kubelet.config.k8s.io/v1beta1";
 export const CONFIG_KIND = "KubeletConfiguration";
 
 /** A Kubernetes quantity as written, e.g. `100Mi`; parsed where it is used. */
-export type QuantityText = string;
+type QuantityText = string;
 
 /** A map from names to texts, e.g. resource to quantity or eviction signal to threshold. */
 export type TextMap = { readonly [name: string]: string };
 
 /** How callers of the agent's HTTPS port prove who they are. */
-export interface AuthenticationConfig {
+interface AuthenticationConfig {
   readonly x509: { readonly clientCAFile: string };
   readonly webhook: { readonly enabled: boolean; readonly cacheTTL: DurationMs };
   readonly anonymous: { readonly enabled: boolean };
 }
 
 /** How it is decided what a caller of the agent's HTTPS port may do. */
-export interface AuthorizationConfig {
+interface AuthorizationConfig {
   readonly mode: "AlwaysAllow" | "Webhook";
   readonly webhook: {
     readonly cacheAuthorizedTTL: DurationMs;
@@ -30,7 +30,7 @@ export interface AuthorizationConfig {
 }
 
 /** How much is logged and in which form. */
-export interface LoggingConfig {
+interface LoggingConfig {
   readonly format: string;
   readonly flushFrequency: DurationMs;
   readonly verbosity: number;
@@ -39,26 +39,26 @@ export interface LoggingConfig {
 }
 
 /** Another verbosity for the source files that match `filePattern`. */
-export interface VerbosityOverride {
+interface VerbosityOverride {
   readonly filePattern: string;
   readonly verbosity: number;
 }
 
 /** Whether errors and information go to streams of their own, and how much information is buffered. */
-export interface LogStreamConfig {
+interface LogStreamConfig {
   readonly splitStream: boolean;
   readonly infoBufferSize: QuantityText;
 }
 
 /** Memory kept from containers on one NUMA node. */
-export interface MemoryReservation {
+interface MemoryReservation {
   readonly numaNode: number;
   /** `memory` or `hugepages-<size>` to quantity. */
   readonly limits: TextMap;
 }
 
 /** The time that pods of at least `priority` get when the node shuts down. */
-export interface PriorityShutdownPeriod {
+interface PriorityShutdownPeriod {
   readonly priority: number;
   readonly shutdownGracePeriodSeconds: number;
 }

@@ -24,11 +24,6 @@ export function setAt(tree: JsonObject, path: string, value: JsonValue): JsonObj
 }
 
 /** The same object with one more entry, safe for any name: a computed key `__proto__` does not set the prototype. */
-export function withEntry(object: JsonObject, name: string, value: JsonValue): JsonObject {
+function withEntry(object: JsonObject, name: string, value: JsonValue): JsonObject {
   return { ...object, [name]: value };
-}
-
-/** The same object without one entry. */
-export function withoutEntry(object: JsonObject, name: string): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([key]) => key !== name));
 }

@@ -19,11 +19,7 @@ export interface BackoffEntry {
 const FORGET_AFTER_MAXIMA = 2;
 
 /** Whether `entry` no longer counts for an event at `eventAt` (client-go flowcontrol.Backoff hasExpired). */
-export function backoffExpired(
-  entry: BackoffEntry,
-  eventAt: number,
-  policy: BackoffPolicy,
-): boolean {
+function backoffExpired(entry: BackoffEntry, eventAt: number, policy: BackoffPolicy): boolean {
   return eventAt - entry.lastUpdate > (policy.forgetMs ?? policy.maxMs * FORGET_AFTER_MAXIMA);
 }
 

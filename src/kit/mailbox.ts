@@ -2,7 +2,7 @@ import { InvariantError } from "./errors.ts";
 import { Wakeup } from "./loops/wakeup.ts";
 
 /** Bound and sharing rules of a mailbox. */
-export interface MailboxOptions<T> {
+interface MailboxOptions<T> {
   /** Most items without a key that may wait at once. One more is a broken promise of the sender, not load to shed. */
   readonly limit: number;
   /** Of items with equal keys only one waits, so that there are no more than keys; `undefined` never shares. */

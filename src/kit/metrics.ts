@@ -43,7 +43,7 @@ const SERIES_LIMIT = 10_000;
 export type MetricType = "counter" | "gauge" | "histogram";
 
 /** A registered metric: what it is, without its values. */
-export interface RegisteredMetric extends MetricOptions {
+interface RegisteredMetric extends MetricOptions {
   readonly type: MetricType;
 }
 
@@ -54,9 +54,7 @@ interface Family {
 }
 
 /** Buckets of the Go kubelet for latencies of whole operations, in seconds. */
-export const DEFAULT_BUCKETS_SECONDS = [
-  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
-] as const;
+const DEFAULT_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 /**
  * Metrics of this process, exposed in the Prometheus text format 0.0.4. Our own because the page must

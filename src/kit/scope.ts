@@ -8,10 +8,9 @@ import { NEVER_ABORTED, within } from "./within.ts";
  * Handling of a task that throws: `restart` runs it again after a back-off (loops), `fail` ends the
  * scope's owner (listeners, consumers of a mailbox).
  */
-export type TaskPolicy = "restart" | "fail";
+type TaskPolicy = "restart" | "fail";
 
-/** Dependencies of a scope: a clock for restarts, a log for failures. */
-export interface TaskScopeDeps {
+interface TaskScopeDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called for every throw of a task, for counting. */

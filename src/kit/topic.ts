@@ -7,7 +7,7 @@ export interface Publisher<T> {
 }
 
 /** Bound and sharing rule of a topic. */
-export interface TopicOptions<T> {
+interface TopicOptions<T> {
   /** Most items that wait for the reader. One more is a broken promise of the publishers. */
   readonly limit: number;
   /** Of items with equal keys only the latest waits; `undefined` never shares. */

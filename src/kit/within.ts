@@ -12,10 +12,10 @@ export interface Timeout {
 }
 
 /** How long something may take, and the message of the error when it takes longer: whole, or with what did not answer. */
-export type TimeLimit = Timeout & ({ readonly what: string } | { readonly message: string });
+type TimeLimit = Timeout & ({ readonly what: string } | { readonly message: string });
 
 /** How a wait with a timeout has ended. */
-export type Timed<T> = { readonly kind: "done"; readonly value: T } | { readonly kind: "timedOut" };
+type Timed<T> = { readonly kind: "done"; readonly value: T } | { readonly kind: "timedOut" };
 
 /**
  * Waits for `work`, but not longer than the timeout, and resolves with what came first. Rejects as `work` does, and

@@ -13,7 +13,7 @@ export interface ApiObject extends Tree {
 }
 
 /** Metadata that the store keeps: the server gave the object a UID. */
-export type StoredMeta = NamedMeta & { readonly uid: string };
+type StoredMeta = NamedMeta & { readonly uid: string };
 
 /** An object as the store has it. */
 export interface StoredObject extends ApiObject {

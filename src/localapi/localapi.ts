@@ -58,8 +58,7 @@ export interface LocalApiOptions {
   readonly bodyWithinMs?: number;
 }
 
-/** Dependencies of the API. */
-export interface LocalApiDeps {
+interface LocalApiDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

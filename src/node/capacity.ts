@@ -13,7 +13,7 @@ import type { HostFacts } from "../outside/host/host.ts";
 import type { DeviceCapacity } from "../subsystems/devices/devices.ts";
 
 /** The part of the configuration that reserves resources. */
-export interface CapacityOptions {
+interface CapacityOptions {
   readonly maxPods: number;
   readonly podsPerCore: number;
   readonly systemReserved: Readonly<Record<string, string>>;

@@ -13,8 +13,7 @@ import type { Pipeline } from "../pipeline/pipeline.ts";
 import { type Cgroups, enforcementEvent, tryUpdateQos } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 
-/** Dependencies for keeping the node's groups in order. */
-export interface CgroupLoopDeps {
+interface CgroupLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log">;
   readonly scope: TaskScope;
   readonly pipeline: Pick<Pipeline, "podFacts" | "seen">;

@@ -65,8 +65,7 @@ export interface ClusterClients {
   readonly answeredAt: Reading<MonotonicMs | undefined>;
 }
 
-/** Dependencies for making clients. */
-export interface ClusterDeps {
+interface ClusterDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;

@@ -33,8 +33,7 @@ import type { MachineFigures, PodFigures, PodStorage, Stats } from "../subsystem
 import type { NodePressure } from "./heartbeat/derive-status.ts";
 import { untilChanged } from "./until-changed.ts";
 
-/** Dependencies of eviction. */
-export interface EvictionLoopDeps {
+interface EvictionLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log" | "host">;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
@@ -48,8 +47,7 @@ export interface EvictionLoopDeps {
   readonly pressure: Cell<readonly PressureCondition[]>;
 }
 
-/** Options of the module. */
-export interface EvictionLoopOptions {
+interface EvictionLoopOptions {
   readonly config: KubeletConfig;
   readonly nodeName: string;
   readonly rootFolder: string;

@@ -9,8 +9,7 @@ import { withTimeout } from "../kit/within.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Images } from "../subsystems/images/images.ts";
 
-/** Dependencies of the loops. */
-export interface ImageLoopDeps {
+interface ImageLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log">;
   readonly scope: TaskScope;
   readonly images: Pick<Images, "list" | "upkeep">;

@@ -23,7 +23,7 @@ import type { LeaseOutcome } from "./heartbeat/lease.ts";
 import { snapshotReader } from "./heartbeat/read-snapshot.ts";
 
 /** How the node joins. */
-export interface JoinOptions {
+interface JoinOptions {
   readonly nodeName: string;
   readonly config: KubeletConfig;
   readonly cluster: ClusterOptions;
@@ -31,8 +31,7 @@ export interface JoinOptions {
   readonly given: readonly string[];
 }
 
-/** Dependencies for joining. */
-export interface JoinDeps {
+interface JoinDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;

@@ -16,7 +16,6 @@ import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Logs, RunningLog } from "../subsystems/logs/logs.ts";
 
-/** Dependencies of the loop. */
 export interface LogRotationDeps {
   readonly outside: Pick<Outside, "clock" | "log"> & {
     readonly host: { readonly podFiles: Pick<PodFiles, "factsOfAll"> };
@@ -28,7 +27,7 @@ export interface LogRotationDeps {
 }
 
 /** How often, how large, how many. */
-export type LogRotationOptions = Pick<
+type LogRotationOptions = Pick<
   KubeletConfig,
   | "containerLogMaxSize"
   | "containerLogMaxFiles"

@@ -29,8 +29,7 @@ export interface NodeOptions {
   readonly config: KubeletConfig;
 }
 
-/** Dependencies of the loops of the node. */
-export interface NodeDeps {
+interface NodeDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly pipeline: Pipeline;

@@ -11,8 +11,7 @@ import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { RuntimeService } from "../outside/cri/cri.ts";
 
-/** Dependencies for notifying the runtime. */
-export interface PodCidrDeps {
+interface PodCidrDeps {
   readonly runtime: Pick<RuntimeService, "updateRuntimeConfig">;
   /** The node's own object; undefined as long as the API has none. */
   readonly node: Reading<Node | undefined>;

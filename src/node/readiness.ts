@@ -23,7 +23,7 @@ export interface ReadinessFacts {
 }
 
 /** Why the node is not ready. */
-export interface ReadinessProblem {
+interface ReadinessProblem {
   readonly kind: "runtime" | "network" | "shutdown" | "agent";
   /** For the node's object, with the Go kubelet's text (runtime.go, kubelet_node_status.go). */
   readonly message: string;

@@ -6,7 +6,7 @@ import type { Journal } from "../subsystems/journal/journal.ts";
 import type { LastExit } from "./last-exit.ts";
 
 /** Facts about this run that are recorded. */
-export interface LifetimeOptions {
+interface LifetimeOptions {
   readonly nodeName: string;
   /** Of nodelet; undefined when another program embeds it. */
   readonly version: string | undefined;

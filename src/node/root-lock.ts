@@ -4,8 +4,7 @@ import { isOutside, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { FileLocks, Files, Host } from "../outside/host/host.ts";
 
-/** Dependencies for locking a root folder. */
-export interface RootLockDeps {
+interface RootLockDeps {
   readonly clock: Pick<Clock, "wall" | "sleep">;
   readonly log: Log;
   readonly host: { readonly files: Files; readonly locks?: Host["locks"] };

@@ -1,7 +1,7 @@
 import { onAbort } from "../kit/on-abort.ts";
 
 /** Something whose changes can be followed. */
-export interface ChangeSource {
+interface ChangeSource {
   subscribe(onChange: () => void): () => void;
 }
 

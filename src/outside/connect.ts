@@ -19,7 +19,6 @@ import { tracedTransport } from "./tracing/traced-transport.ts";
 
 export { startFileWorker } from "./host/worker/file-workers.ts";
 
-/** Options of the real outside: endpoints of the runtime, deadlines, log, tracing. */
 export interface ConnectOptions {
   /** `unix:///path` of the CRI runtime. */
   readonly runtimeEndpoint: string;

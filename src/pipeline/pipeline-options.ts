@@ -7,8 +7,7 @@ import type { PodSource, SourcesOptions } from "./sources/sources.ts";
 
 export type { DeadContainerLimits };
 
-/** Inputs of the pipeline's options. */
-export interface PipelineSettings {
+interface PipelineSettings {
   readonly config: KubeletConfig;
   readonly nodeName: string;
   readonly rootFolder: string;

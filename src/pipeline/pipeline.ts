@@ -54,7 +54,6 @@ export interface PipelineOptions extends PortOptions {
   readonly initialRestartBackoffMs: number;
 }
 
-/** Inputs of the pipeline. */
 export interface PipelineDeps extends Subsystems {
   readonly outside: Outside;
   readonly scope: TaskScope;

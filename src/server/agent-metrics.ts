@@ -4,8 +4,7 @@ import type { FeatureGates } from "../config/gates/feature-gates.ts";
 import type { MetricsRegistry, Sample } from "../kit/metrics.ts";
 import type { OwnProcess } from "../outside/serving.ts";
 
-/** Dependencies of the agent's metrics about itself. */
-export interface AgentMetricsDeps {
+interface AgentMetricsDeps {
   readonly metrics: MetricsRegistry;
   /** Every registry whose page is served. */
   readonly registries: readonly MetricsRegistry[];

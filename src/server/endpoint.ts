@@ -29,8 +29,7 @@ export type CallerAdmission =
       readonly nodeName: string;
     };
 
-/** Options of one endpoint of the server. */
-export interface EndpointOptions {
+interface EndpointOptions {
   readonly endpoint: Endpoint;
   readonly routes: readonly ServedRoute[];
   readonly admission: CallerAdmission;

@@ -3,7 +3,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 
 /** Labels of one request; all of them from small closed sets. */
-export interface RequestLabels {
+interface RequestLabels {
   readonly method: string;
   readonly path: string;
   readonly server_type: "readwrite" | "readonly";

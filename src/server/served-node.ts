@@ -23,7 +23,7 @@ export interface ServedResources {
 }
 
 /** Whether the node is ready, and what of it is not. */
-export interface ServedReadiness {
+interface ServedReadiness {
   /** Empty when it is ready; `cause` is for people. */
   readonly problems: readonly {
     readonly kind: "runtime" | "network" | "shutdown" | "agent";
@@ -71,7 +71,7 @@ export interface ServedNode {
 }
 
 /** Problem with what the node was given: a manifest, a list of devices. */
-export interface ServedProblem {
+interface ServedProblem {
   readonly origin: string;
   readonly message: string;
 }

@@ -56,7 +56,6 @@ export type { Overview } from "./routes/overview.ts";
 export type { ServedNode, ServedResources } from "./served-node.ts";
 export type { Authenticator, Authorizer };
 
-/** Options of the server beside the configuration. */
 export interface ServerOptions {
   /** Folder of the certificate it makes (`--cert-dir`). */
   readonly certFolder: string;
@@ -72,8 +71,7 @@ export interface ServerOptions {
   readonly page?: PageOptions;
 }
 
-/** Dependencies of the server. */
-export interface ServerDeps {
+interface ServerDeps {
   readonly node: ServedNode;
   readonly serving: Serving;
   readonly files: Files;

@@ -29,6 +29,13 @@ const BY_PATH = {
   "newer runtimes": ["test/pods/user-namespaces.it.ts", "test/volumes/newer-runtime.it.ts"],
   // All kinds of packages are built twice, types included.
   packages: ["test/packages/packages.it.ts"],
+  // Each plays long lives of pods or of the agent against the clock: one to four minutes, mostly of waiting.
+  "long stories": [
+    "test/agent/event-traffic.it.ts",
+    "test/agent/stories.it.ts",
+    "test/cli/supervisor.it.ts",
+    "test/cli/up.it.ts",
+  ],
   // They fill memory, disks and tables of processes, run hundreds of probes, or kill for a while what runs: up to a minute
   // of processor time each.
   "nodes under load": [

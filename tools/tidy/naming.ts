@@ -34,9 +34,13 @@ export function checkNames(file: SourceFile): Violation[] {
     add("names", lineAt(file.code, match.index), "has a default export");
   if (!isTestFile(path))
     for (const { name, line, documented } of file.exports)
-      if (!documented) add("docs", line, `${name} is exported without a docstring`);
+      if (!documented && !SAYS_ITSELF.test(name))
+        add("docs", line, `${name} is exported without a docstring`);
   return found;
 }
+
+/** Types whose names say all that a docstring could: what the thing before the suffix depends on, or is called with. */
+const SAYS_ITSELF = /[a-z](?:Deps|Options|Inputs)$/;
 
 function bannedWords(name: string): string[] {
   return name

@@ -259,6 +259,7 @@ test("names: barrels, words without meaning, default exports", () => {
     "src/kit/b.ts": "export default 1;\nexport { x as default };",
     "test/helpers/c.ts": "",
     "src/kit/d.ts": `${DOC}export interface NodeSight {}`,
+    "test/kit/readers.test.ts": "[PodManager, commonLabels, NodeSight];",
   };
   assert.deepEqual(violations(files), [
     "src/kit/index.ts is a barrel: name the file after what it exports",
@@ -273,7 +274,11 @@ test("names: barrels, words without meaning, default exports", () => {
   const kubernetes = `${DOC}export const cpuManagerPolicies = 1;\n${DOC}export type MemoryManagerPolicy = 1;`;
   const code = "import { default as x } from './x.ts'; const managed = 1; const utility = 2;";
   assert.deepEqual(
-    violations({ "src/kit/a.ts": kubernetes, "src/kit/b.ts": code, "src/kit/x.ts": "" }),
+    violations({
+      "src/kit/a.ts": kubernetes,
+      "src/kit/b.ts": `${code} cpuManagerPolicies; const a: MemoryManagerPolicy = 1;`,
+      "src/kit/x.ts": "",
+    }),
     [],
   );
 });

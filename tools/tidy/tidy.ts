@@ -17,6 +17,7 @@ import {
 import { checkNames, checkWords } from "./naming.ts";
 import { checkOwnCode } from "./own-code.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
+import { checkReaders } from "./readers.ts";
 import { checkSizes } from "./sizes.ts";
 import { readSource, type SourceFile } from "./source.ts";
 import { checkSpreads } from "./spreads.ts";
@@ -52,6 +53,7 @@ export function findViolations(tree: Tree): Violation[] {
   found.push(...checkCircles(sources, resolveImport));
   found.push(...unusedPackages(sources, tree.imported), ...checkFolders(sources.keys()));
   found.push(...checkTwice([...sources.values()].filter(({ path }) => !isGenerated(path))));
+  found.push(...checkReaders([...sources.values()], tree.files));
   found.push(...checkOwnCode(tree.files));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
   return found;

@@ -14,6 +14,7 @@ export interface Violation {
     | "names"
     | "twice"
     | "docs"
+    | "readers"
     | "dead"
     | "words"
     | "files";

@@ -19,10 +19,10 @@ export type ScalarKind =
   | "any";
 
 /** A decoded scalar. */
-export type ScalarValue = string | number | boolean | JsonValue;
+type ScalarValue = string | number | boolean | JsonValue;
 
 /** A value that fits, or why it does not. `shown` says whether the value belongs into the message. */
-export type ScalarReading =
+type ScalarReading =
   | { readonly ok: true; readonly value: ScalarValue }
   | { readonly ok: false; readonly message: string; readonly typeWrong: boolean };
 

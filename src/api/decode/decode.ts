@@ -231,7 +231,7 @@ export function decodeObject<K extends keyof Decodable>(
 }
 
 /** The pods of a document, and everything wrong with it. */
-export interface DecodedPods {
+interface DecodedPods {
   readonly pods: readonly Pod[];
   readonly problems: readonly FieldProblem[];
 }

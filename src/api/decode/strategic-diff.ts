@@ -3,7 +3,7 @@
 import { isTree, type Tree } from "../../kit/json.ts";
 
 /** How the elements of a list are identified; lists that are not named are replaced as a whole. */
-export interface DiffRules {
+interface DiffRules {
   /** Lists the API merges by this field: changed elements are sent, missing ones deleted. */
   readonly mergedBy: Readonly<Record<string, string>>;
   /** Lists the API would merge although their elements share keys: they are replaced by directive. */

@@ -2,7 +2,7 @@
 import type { MetricOptions, Stability } from "../../kit/metric-text.ts";
 
 /** A metric of the catalogue. */
-export interface DefinedMetric<L extends string = string> extends MetricOptions<L> {
+interface DefinedMetric<L extends string = string> extends MetricOptions<L> {
   readonly type: "counter" | "gauge" | "histogram";
   readonly stability: Stability;
   readonly labels: readonly L[];

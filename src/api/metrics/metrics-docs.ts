@@ -2,7 +2,7 @@
 import { METRICS, UNSERVED_METRICS } from "./metrics.ts";
 
 /** Files that count and test a metric: paths below the repository. */
-export interface MetricPlaces {
+interface MetricPlaces {
   readonly servedBy: (name: string) => readonly string[];
   readonly tests: (name: string) => readonly string[];
 }

@@ -9,7 +9,7 @@ import { isSameResources } from "../pod/allocation.ts";
 import { isRestartableInit, mayRestartAll } from "../pod/pod.ts";
 
 /** Names of features that a pod or a change of a pod can need. */
-export type NodeFeature =
+type NodeFeature =
   | "InPlacePodLevelResourcesVerticalScaling"
   | "InPlacePodVerticalScalingInitContainers"
   | "RestartAllContainersOnContainerExits"

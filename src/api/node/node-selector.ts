@@ -7,7 +7,7 @@ import type {
 import { type LabelRequirement, type LabelSet, matchesLabels } from "../text/labels.ts";
 
 /** Labels and fields a node is selected by. */
-export interface SelectableNode {
+interface SelectableNode {
   readonly labels: LabelSet;
   /** Left out where only labels count. */
   readonly name?: string;

@@ -15,7 +15,7 @@ const LOCAL_ENTRIES = [
 ];
 
 /** Addresses and host name of the pod. */
-export interface HostsIdentity {
+interface HostsIdentity {
   /** Addresses of the pod, primary first. */
   readonly podIps: readonly string[];
   readonly hostname: string;

@@ -21,9 +21,9 @@ import {
 import { defaultFieldSelector, defaultVolume } from "./volume-defaults.ts";
 
 /** Default of `terminationGracePeriodSeconds`. */
-export const DEFAULT_TERMINATION_GRACE_SECONDS = 30;
+const DEFAULT_TERMINATION_GRACE_SECONDS = 30;
 /** Default of `terminationMessagePath`. */
-export const DEFAULT_TERMINATION_MESSAGE_PATH = "/dev/termination-log";
+const DEFAULT_TERMINATION_MESSAGE_PATH = "/dev/termination-log";
 const DEFAULT_SCHEDULER = "default-scheduler";
 
 /** `{ [key]: change(source[key]) }` where there is something to change. */

@@ -6,7 +6,7 @@ const HOSTNAME_MAX = 63;
 const KERNEL_NAME_MAX = 64;
 
 /** How a pod calls itself. */
-export interface PodHostname {
+interface PodHostname {
   readonly hostname: string;
   /** `<subdomain>.<namespace>.svc.<cluster domain>`; empty when the pod has no subdomain. */
   readonly domain: string;

@@ -21,9 +21,6 @@ export const CONFIG_MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 export const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 const NODE_CRITICAL_CLASS = "system-node-critical";
 
-/** The sources a pod can come from. */
-export type PodSourceName = "api" | "file" | "http";
-
 /** The value of `annotations[key]`, never something inherited. */
 export function annotationOf(pod: Pod, key: string): string | undefined {
   const annotations = pod.metadata?.annotations;
@@ -71,7 +68,7 @@ export const podDescription = (pod: Pod): string =>
   `${podFullName(pod)}(${pod.metadata?.uid ?? ""})`;
 
 /** The three lists of a pod's containers. */
-export type ContainerListKind = "container" | "init" | "ephemeral";
+type ContainerListKind = "container" | "init" | "ephemeral";
 
 /** A container with the list it stands in. */
 export type PlacedContainer =
@@ -164,7 +161,7 @@ export const mayRestartAll = (pod: Pod): boolean =>
   );
 
 /** Consequence of a container's exit. */
-export type RestartVerdict = "restart" | "restartAllContainers" | "stay";
+type RestartVerdict = "restart" | "restartAllContainers" | "stay";
 
 /**
  * Whether a container that exited with `exitCode` is started again: by its rules, then its own policy,

@@ -2,7 +2,7 @@
 import type { VolumeMount } from "../generated/types.ts";
 
 /** Whether a mount is read-only with all that is mounted beneath, or why it cannot be as it asks. */
-export type RecursiveReadOnly =
+type RecursiveReadOnly =
   | { readonly kind: "resolved"; readonly enabled: boolean }
   | { readonly kind: "fault"; readonly message: string };
 

@@ -5,8 +5,7 @@ import type { IdentifiedPod } from "../pod-identity.ts";
 import { CONFIG_HASH_ANNOTATION, CONFIG_SEEN_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from "./pod.ts";
 import { type StaticPodOrigin, staticPodUid } from "./pod-keys.ts";
 
-/** Inputs for making a manifest a pod of this node. */
-export interface StaticPodContext {
+interface StaticPodContext {
   readonly nodeName: string;
   readonly origin: StaticPodOrigin;
   /** When the agent read it, RFC 3339 with nanoseconds. */
@@ -29,7 +28,7 @@ function withToleration(tolerations: readonly Toleration[] | undefined): readonl
 }
 
 /** The name a static pod has on its node: unique among nodes that use the same manifest. */
-export const staticPodName = (name: string, nodeName: string): string =>
+const staticPodName = (name: string, nodeName: string): string =>
   `${name}-${nodeName.toLowerCase()}`;
 
 /**

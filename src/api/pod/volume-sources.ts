@@ -7,7 +7,7 @@ import { LOCAL_PLUGIN } from "../plugin-paths.ts";
 export type VolumeSourceName = Exclude<keyof Volume, "name">;
 
 /** A kind of volume that this node makes. */
-export interface ServedSource {
+interface ServedSource {
   /** Folder of its volumes below those of the pod, as the Go kubelet lays them out. */
   readonly folder: string;
   /** Its files lie in that folder and their size is measured. */

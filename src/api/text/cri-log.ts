@@ -1,7 +1,7 @@
 // pure
 
 /** One line of a container log as the runtime writes it: `<time> <stream> <tags> <content>`. */
-export interface CriLogLine {
+interface CriLogLine {
   /** RFC 3339 with nanoseconds, as written. */
   readonly time: string;
   readonly stream: "stdout" | "stderr";

@@ -2,7 +2,7 @@
 import { quoted } from "../decode/field-problem.ts";
 
 /** A URL in the parts that Go's net/url finds in it; user and fragment are checked and left out. */
-export type GoUrl =
+type GoUrl =
   | {
       readonly ok: true;
       /** In lower case; empty when there is none. */

@@ -6,7 +6,7 @@ const GROUP = /^[0-9a-fA-F]{1,4}$/;
 const MAX_LENGTH = 100;
 
 /** An address as programs read it that are not strict. */
-export interface ParsedIp {
+interface ParsedIp {
   readonly family: "IPv4" | "IPv6";
   /** An IPv4 part has numbers like `010`, which some programs take for octal. */
   readonly leadingZeros: boolean;

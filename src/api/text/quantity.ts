@@ -2,7 +2,7 @@
 import { UsageError } from "../../kit/errors.ts";
 
 /** Which family of suffixes a quantity is written with. */
-export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
+type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 
 /**
  * An exact Kubernetes quantity: `mantissa * 10^exponent`, never a floating point number.
@@ -17,7 +17,7 @@ export interface Quantity {
 }
 
 /** Result of `readQuantity`. */
-export type QuantityReading =
+type QuantityReading =
   | { readonly kind: "quantity"; readonly quantity: Quantity }
   | { readonly kind: "fault"; readonly message: string };
 

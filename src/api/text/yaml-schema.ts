@@ -1,7 +1,4 @@
 // pure
-/** A scalar as `go-yaml` v2 (and so every Kubernetes tool) reads it. */
-export type GoScalar = null | boolean | number | bigint | string;
-
 const TRUE = new Set("y Y yes Yes YES true True TRUE on On ON".split(" "));
 const FALSE = new Set("n N no No NO false False FALSE off Off OFF".split(" "));
 const NULL = new Set(["", "~", "null", "Null", "NULL"]);

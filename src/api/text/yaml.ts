@@ -33,7 +33,7 @@ export type YamlValue =
   | { readonly [key: string]: YamlValue };
 
 /** One document of a stream. */
-export interface YamlDocument {
+interface YamlDocument {
   readonly value: YamlValue;
   /** First line of its content, counted from 1. */
   readonly line: number;
@@ -52,7 +52,7 @@ export interface YamlLimits {
 }
 
 /** Generous for manifests: a list of all pods of a full node is some hundred KiB. */
-export const YAML_LIMITS: YamlLimits = {
+const YAML_LIMITS: YamlLimits = {
   maxBytes: 4 * 1024 * 1024,
   maxDocuments: 1000,
   maxDepth: 100,

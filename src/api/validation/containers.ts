@@ -28,8 +28,7 @@ import { securityContextProblems } from "./security.ts";
 import { deviceProblems, mountProblems } from "./volumes/mounts.ts";
 import { pullPolicyProblems } from "./volumes/volume-files.ts";
 
-/** Inputs for validating containers. */
-export interface ContainerContext {
+interface ContainerContext {
   readonly pod: Pod;
   readonly spec: PodSpec;
   readonly volumes: ReadonlyMap<string, Volume>;

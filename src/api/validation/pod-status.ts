@@ -22,7 +22,7 @@ const LISTS = {
 } as const;
 
 /** A list of container statuses. */
-export type StatusList = keyof typeof LISTS;
+type StatusList = keyof typeof LISTS;
 
 /** Their names. */
 export const STATUS_LISTS = Object.keys(LISTS) as readonly StatusList[];
@@ -49,7 +49,7 @@ export function withQosClass(now: Pod, before: Pod): Pod {
 }
 
 /** A container that the API says has terminated for good, and that a new status says has not. */
-export interface RefusedTransition {
+interface RefusedTransition {
   readonly list: StatusList;
   /** Position in the status before. */
   readonly index: number;

@@ -31,7 +31,6 @@ import { tokenWithoutAccountProblems } from "./volumes/projected.ts";
 import { checkVolumes } from "./volumes/volumes.ts";
 import { hostProcessProblems, linuxPodProblems, windowsPodProblems } from "./windows.ts";
 
-/** Options that depend on the pod's source and the node's policy. */
 export interface PodValidationOptions {
   /** Whether the pod is only now coming into being; a new one has no ephemeral containers. Default true. */
   readonly isNew?: boolean;

@@ -12,8 +12,7 @@ import type { Foundation } from "../foundation.ts";
 
 const DEFAULT_HOME = "/root";
 
-/** Dependencies of images; `cri` is counted. */
-export interface ImageParts {
+interface ImageParts {
   readonly cri: ContainerRuntime;
   readonly events: Events;
   readonly journal: Journal;

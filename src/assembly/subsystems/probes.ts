@@ -10,8 +10,7 @@ import {
 } from "../../subsystems/probes/probes.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Dependencies of probes. */
-export interface ProbeParts {
+interface ProbeParts {
   readonly runtime: RuntimeService;
   readonly cgroups: Cgroups;
   readonly events: Events;

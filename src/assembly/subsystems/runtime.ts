@@ -5,8 +5,7 @@ import { openUserNamespaces, Resolver, Runtime } from "../../subsystems/runtime/
 import type { ApiClients } from "../clients.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Dependencies of the runtime; `cri` is counted. */
-export interface RuntimeParts {
+interface RuntimeParts {
   readonly cri: ContainerRuntime;
   readonly cgroups: Cgroups;
   readonly events: Events;

@@ -7,8 +7,7 @@ import { measuredPod, Stats } from "../../subsystems/stats/stats.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Dependencies of usage statistics. */
-export interface StatsParts {
+interface StatsParts {
   readonly cri: ContainerRuntime;
   readonly cgroups: Cgroups;
   readonly volumes: Volumes;

@@ -42,7 +42,7 @@ export async function recordOnDisk(
 }
 
 /** The folders where agents keep their journals, below their `--root-dir`. */
-export function journalFolder(rootFolder: string): string {
+function journalFolder(rootFolder: string): string {
   return `${rootFolder}/nodelet/journal`;
 }
 

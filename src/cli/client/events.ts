@@ -36,7 +36,7 @@ export async function requestEvents(
 }
 
 /** The folder where an agent keeps its history of events, below its `--root-dir`. */
-export function eventFolder(rootFolder: string): string {
+function eventFolder(rootFolder: string): string {
   return `${rootFolder}/nodelet/events`;
 }
 

@@ -6,7 +6,7 @@ import type { Io } from "../io.ts";
 import { connectError, replyRefusalText } from "./agent-client.ts";
 
 /** A command to run, and its streams. */
-export interface RemoteCommand {
+interface RemoteCommand {
   readonly socketPath: string;
   /** Path and query of the request. */
   readonly path: string;

@@ -14,7 +14,6 @@ import { fieldViews, renderFieldViews, renderFindings } from "../render/config-v
 import { encode } from "../render/output.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 
-/** Options that name the configuration. */
 export interface ConfigOptions {
   readonly config?: string;
   readonly configDir?: string;

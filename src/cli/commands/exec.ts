@@ -61,7 +61,7 @@ async function exec(
 }
 
 /** The request's parameters (v1.PodExecOptions; kubelets read `input`, `output` and `error`). */
-export function execQuery(
+function execQuery(
   argv: readonly string[],
   { stdin, tty }: { readonly stdin: boolean; readonly tty: boolean },
 ): URLSearchParams {

@@ -10,13 +10,11 @@ import {
 import { withSocketOption } from "../context.ts";
 import type { Io } from "../io.ts";
 
-/** Options of commands on one pod. */
 export interface PodOptions {
   readonly namespace: string;
   readonly socket?: string;
 }
 
-/** Options of commands on one container. */
 export interface ContainerOptions extends PodOptions {
   readonly container?: string;
 }

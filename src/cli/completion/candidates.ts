@@ -2,7 +2,7 @@
 /** Completion candidates at the cursor of a command line, from the tree of commands. */
 
 /** A command as completion uses it; commander's `Command` has this shape. */
-export interface CommandTree {
+interface CommandTree {
   name(): string;
   summary(): string;
   readonly commands: readonly CommandTree[];
@@ -11,7 +11,7 @@ export interface CommandTree {
 }
 
 /** An option as completion uses it. */
-export interface OptionShape {
+interface OptionShape {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
   readonly description: string;
@@ -23,7 +23,7 @@ export interface OptionShape {
 }
 
 /** A positional argument as completion uses it. */
-export interface ArgumentShape {
+interface ArgumentShape {
   name(): string;
   readonly variadic: boolean;
   readonly argChoices?: readonly string[] | undefined;

@@ -42,7 +42,7 @@ import {
 } from "./remove-made.ts";
 
 /** The user's request. */
-export interface DownRequest {
+interface DownRequest {
   readonly paths: UpPaths;
   readonly graceSeconds: number | "own";
   /** How long pods may take to end. */

@@ -15,7 +15,7 @@ import { connectOptions } from "../run.ts";
 import type { UpPaths } from "../up/paths.ts";
 
 /** Pods to drain, and options. */
-export interface DrainRequest {
+interface DrainRequest {
   readonly paths: UpPaths;
   readonly runtimeSocket: string;
   readonly nodeName: string;
@@ -42,7 +42,7 @@ export async function drainPods(request: DrainRequest): Promise<readonly string[
 }
 
 /** Outcome of pods that were to be stopped. */
-export interface StoppedPods {
+interface StoppedPods {
   readonly stopped: number;
   /** Those that still run when time is up. */
   readonly left: readonly string[];

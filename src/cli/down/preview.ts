@@ -14,7 +14,7 @@ import { queryRuntime, withRuntime } from "../up/runtime/query-runtime.ts";
 import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
 
 /** Subject of the request. */
-export interface PreviewRequest {
+interface PreviewRequest {
   readonly paths: UpPaths;
   readonly ledger: HostLedger;
   /** Whether the images go that the user loaded or pulled. */

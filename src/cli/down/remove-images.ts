@@ -15,7 +15,7 @@ export function imagesWithout(
 }
 
 /** Outcome of images, each with the reason where it is left. */
-export interface RemovedImages {
+interface RemovedImages {
   readonly removed: readonly string[];
   readonly left: readonly string[];
 }

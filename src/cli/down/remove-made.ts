@@ -136,7 +136,7 @@ export function removeLinks({ links }: Pick<HostLedger, "links">, removal: Remov
 }
 
 /** Folders that `up` created, and images to keep. */
-export interface MadeFolders {
+interface MadeFolders {
   readonly paths: UpPaths;
   readonly ledger: HostLedger;
   /** References of images that the user brought and that stay. */

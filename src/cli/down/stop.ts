@@ -18,7 +18,7 @@ import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 
 /** The user's request. */
-export interface StopNodeRequest {
+interface StopNodeRequest {
   readonly paths: UpPaths;
   readonly graceSeconds: number | "own";
   /** How long pods may take to end. */

@@ -11,7 +11,7 @@ import { CliError } from "../cli-error.ts";
 import { isUsers, portable } from "./portable.ts";
 
 /** An object as the API gives it. */
-export type ListedObject = Readonly<Record<string, unknown>>;
+type ListedObject = Readonly<Record<string, unknown>>;
 
 /** In the order in which they have to be made: what others name comes first. */
 const RESOURCES: readonly kube.Resource<object>[] = [

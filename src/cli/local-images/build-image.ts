@@ -8,8 +8,7 @@ import { type FolderLayer, type SkippedEntry, writeFolderLayer } from "./folder-
 import { type ImageConfig, imageConfigBytes } from "./image-archive.ts";
 import { type TarEntry, tarHeader, tarPadding, writeTar } from "./tar.ts";
 
-/** Inputs of an image build. */
-export interface ImageBuild {
+interface ImageBuild {
   readonly layer: FolderLayer;
   /** Full references with host and tag; at least one. */
   readonly names: readonly string[];

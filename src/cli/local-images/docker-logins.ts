@@ -11,7 +11,7 @@ import { findProgram, searchPath } from "../programs.ts";
 import { oneLine } from "../render/text.ts";
 
 /** Environment with credentials, and a callback for warnings. */
-export interface LoginSource {
+interface LoginSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;

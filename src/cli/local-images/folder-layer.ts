@@ -16,7 +16,7 @@ export interface FolderLayer {
 }
 
 /** Receives the bytes of the layer in order. */
-export type LayerSink = (bytes: Uint8Array) => Promise<void>;
+type LayerSink = (bytes: Uint8Array) => Promise<void>;
 
 /** Something that is not in the layer. */
 export interface SkippedEntry {

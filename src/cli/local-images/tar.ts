@@ -57,7 +57,7 @@ export function tarPadding(sizeBytes: number): Uint8Array {
 }
 
 /** The given pieces in one array. */
-export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
+function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of parts) length += part.length;
   const whole = new Uint8Array(length);

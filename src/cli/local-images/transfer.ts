@@ -52,7 +52,7 @@ export async function loadImages(
 }
 
 /** A docker or OCI archive, as streams from its bytes to what is imported. */
-export interface ImportedContent {
+interface ImportedContent {
   /** Of the images in it. */
   readonly names: readonly string[];
   readonly parts: readonly [Readable, ...Transform[]];

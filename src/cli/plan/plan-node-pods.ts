@@ -41,8 +41,7 @@ export interface NodePlan {
   readonly notes: readonly string[];
 }
 
-/** Inputs of the plan. */
-export interface NodePlanInputs {
+interface NodePlanInputs {
   readonly node: string;
   readonly settings: CgroupSettings;
   readonly nodeInfo: NodeInfo;

@@ -21,7 +21,7 @@ const CRITICAL: Readonly<Record<string, number>> = {
 };
 
 /** A file of pods. */
-export interface PodFile {
+interface PodFile {
   readonly path: string;
   readonly text: string;
 }

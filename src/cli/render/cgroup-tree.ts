@@ -16,7 +16,7 @@ export interface Written {
 }
 
 /** How the groups are shown. */
-export interface CgroupView {
+interface CgroupView {
   readonly onlyDifferences: boolean;
   readonly written: readonly Written[];
   readonly paint: Paint;

@@ -5,7 +5,7 @@ import type { PodRow } from "./tables/pod-row.ts";
 import { oneLine } from "./text.ts";
 
 /** State that was printed last. */
-export interface PrintedState {
+interface PrintedState {
   readonly node: string;
   /** By `namespace/name`. */
   readonly pods: ReadonlyMap<string, string>;

@@ -9,7 +9,7 @@ import { getAt } from "../../config/tree.ts";
 import { renderTable, type TableOptions } from "./tables/table.ts";
 
 /** One field with its value and where that came from. */
-export interface FieldView {
+interface FieldView {
   readonly field: string;
   readonly value: unknown;
   /** `default`, `file:line`, or `--flag`. */

@@ -27,7 +27,7 @@ export interface Screen {
 }
 
 /** The terminal. */
-export interface ScreenSize {
+interface ScreenSize {
   readonly columns: number;
   readonly rows: number;
 }

@@ -10,7 +10,7 @@ export interface Progress {
 }
 
 /** A line that is written again and again until it is closed. */
-export interface ProgressLine {
+interface ProgressLine {
   show(progress: Progress): void;
   close(): void;
 }
@@ -22,7 +22,7 @@ const LINE_MS = 5_000;
 const CLEAR_LINE = "\r\u001b[K";
 
 /** `[=========>          ]  45%  22.5 MiB of 50 MiB`; without a total only what is done. */
-export function progressText({ doneBytes, totalBytes }: Progress): string {
+function progressText({ doneBytes, totalBytes }: Progress): string {
   if (totalBytes <= 0) return humanBytes(doneBytes);
   const share = Math.min(1, doneBytes / totalBytes);
   const filled = Math.round(share * BAR_COLUMNS);

@@ -5,7 +5,7 @@
 export type RuntimeProgram = "containerd" | "runc";
 
 /** One published vulnerability that no setting of a pod avoids: only another version of the program fixes it. */
-export interface RuntimeVulnerability {
+interface RuntimeVulnerability {
   readonly name: string;
   readonly program: RuntimeProgram;
   /** First version that has it; absent when the oldest ones do. */
@@ -39,7 +39,7 @@ export const RUNTIME_VULNERABILITIES: readonly RuntimeVulnerability[] = [
 ];
 
 /** What is known of one program in one version. */
-export interface VulnerableProgram {
+interface VulnerableProgram {
   readonly program: RuntimeProgram;
   readonly version: string;
   /** Names of the vulnerabilities; at least one. */

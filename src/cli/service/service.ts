@@ -99,7 +99,7 @@ const KUBEADM = (program: string): UnitOptions => ({
 });
 
 /** A file that makes a service, or a part of it. */
-export interface ServiceFile {
+interface ServiceFile {
   readonly path: string;
   readonly text: string;
   /** The unit that it is of. */

@@ -1,7 +1,6 @@
 /** The systemd units of the agent: what `nodelet service install` writes, and what packages ship. */
 import { lastExitPath } from "../../node/last-exit.ts";
 
-/** Inputs of a unit. */
 export interface UnitOptions {
   /** The agent's command: absolute path of the program, then its arguments. */
   readonly command: readonly string[];

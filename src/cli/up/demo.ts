@@ -9,7 +9,7 @@ import type { UpPaths } from "./paths.ts";
 import { ensureImages, type ImageTarget } from "./runtime/bring-images.ts";
 
 /** Name of the pod in the example's manifest. */
-export const DEMO_POD = "hello";
+const DEMO_POD = "hello";
 const DEMO_PORT = 8080;
 
 /** Brings the example's image and puts its manifest into the agent's folder. */

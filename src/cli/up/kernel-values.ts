@@ -23,7 +23,7 @@ export function kernelValues({ readKernel }: Kernel): Readonly<Record<string, st
 }
 
 /** Outcome of settings: those that have their old value again, and those that stay, with the reason. */
-export interface RestoredKernel {
+interface RestoredKernel {
   readonly restored: readonly string[];
   readonly kept: readonly string[];
 }

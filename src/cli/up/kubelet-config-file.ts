@@ -2,8 +2,7 @@
 import { dumpYaml } from "../../api/text/yaml.ts";
 import { type HardeningPlaces, hardenedFile } from "../../config/hardening.ts";
 
-/** Inputs of the configuration for `up`. */
-export interface ConfigFileInputs extends HardeningPlaces {
+interface ConfigFileInputs extends HardeningPlaces {
   readonly manifests: string;
   readonly runtimeSocket: string;
   readonly cgroupVersion: 1 | 2;

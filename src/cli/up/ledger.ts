@@ -147,7 +147,7 @@ function withMissingParents(path: string): readonly string[] {
 }
 
 /** Owner of a file: ours as written, ours and changed since, another's, or absent. */
-export type FileState = "absent" | "ours" | "changed" | "foreign";
+type FileState = "absent" | "ours" | "changed" | "foreign";
 
 /** Compares a file with its record in the ledger. */
 export function fileState(ledger: Pick<HostLedger, "files">, path: string): FileState {

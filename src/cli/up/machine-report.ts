@@ -31,7 +31,7 @@ import { orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort } from "./taken-ports.ts";
 
 /** Subject of the request. */
-export interface Survey {
+interface Survey {
   readonly host: Host;
   readonly paths: UpPaths;
   readonly ledger: HostLedger | undefined;
@@ -81,7 +81,7 @@ async function runtimeVersions(runtime: RuntimePlan): Promise<MachineReport["run
 }
 
 /** The capabilities that this process may use, one bit each. */
-export function effectiveCapabilities(): bigint {
+function effectiveCapabilities(): bigint {
   const line = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"));
   return BigInt(`0x${line?.[1] ?? "0"}`);
 }

@@ -10,7 +10,7 @@ const TABLES = ["filter", "nat", "mangle"] as const;
 const WAIT = ["-w", "10"] as const;
 
 /** One line of `iptables -S`. */
-export interface FilterRule {
+interface FilterRule {
   readonly kind: "chain" | "rule";
   readonly chain: string;
   /** The chain a rule leads to. */

@@ -12,8 +12,7 @@ import type { UpPaths } from "./paths.ts";
 import { ensureSandboxImage } from "./runtime/bring-images.ts";
 import { ensureOwnContainerd } from "./runtime/own-containerd.ts";
 
-/** Inputs of the preparation. */
-export interface Preparation {
+interface Preparation {
   readonly paths: UpPaths;
   readonly ledger: OpenLedger;
   readonly report: MachineReport;
@@ -22,7 +21,7 @@ export interface Preparation {
 }
 
 /** The agent's cgroups hang here (cgroupRoot left alone). */
-export const AGENT_CGROUP = "/kubepods";
+const AGENT_CGROUP = "/kubepods";
 
 /**
  * Folders that appear when pods run, beside our own: runtime, network and agent make them. Outermost

@@ -29,7 +29,7 @@ export function listenersByPort(): ReadonlyMap<number, Listener> {
 }
 
 /** A process that holds a socket. */
-export interface PortHolder {
+interface PortHolder {
   readonly pid: number;
   readonly name: string;
 }

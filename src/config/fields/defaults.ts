@@ -9,16 +9,16 @@ import type { FieldType } from "./field-types.ts";
 import { FIELDS } from "./fields.ts";
 
 /** Longest restart pause while the gate KubeletCrashLoopBackOffMax is on and nothing else is set. */
-export const DEFAULT_MAX_RESTART_PERIOD = "5m0s";
+const DEFAULT_MAX_RESTART_PERIOD = "5m0s";
 /** Policy while the gate KubeletEnsureSecretPulledImages is on and nothing else is set. */
-export const DEFAULT_PULL_CREDENTIALS_POLICY = "NeverVerifyPreloadedImages";
+const DEFAULT_PULL_CREDENTIALS_POLICY = "NeverVerifyPreloadedImages";
 
 /**
  * Values that the Go kubelet has for these fields when it is started without `--config`. nodelet does not: with
  * or without a file it keeps the safe defaults of the file, and says so when it starts without one.
  * Source: `applyLegacyDefaults` and `loadConfigFile` of cmd/kubelet/app.
  */
-export const LEGACY_FLAG_DEFAULTS: readonly {
+const LEGACY_FLAG_DEFAULTS: readonly {
   readonly path: string;
   readonly go: JsonValue;
   readonly flag: string;

@@ -134,7 +134,7 @@ export const TAINT_MEMBERS = {
 } as const;
 
 /** Attributes of a row besides path and shape. */
-export interface RowText {
+interface RowText {
   readonly about: string;
   readonly rule?: string;
 }

@@ -21,7 +21,7 @@ export interface ConfigText {
 }
 
 /** A file, checked, with the lines its fields stand on. */
-export interface DecodedText extends DecodedConfig {
+interface DecodedText extends DecodedConfig {
   readonly lineOf: (path: string) => number | undefined;
 }
 

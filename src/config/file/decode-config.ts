@@ -24,7 +24,7 @@ export interface DecodedConfig {
 }
 
 /** How to read a document. */
-export interface DecodeOptions {
+interface DecodeOptions {
   /** Path of the file, for messages. */
   readonly source: string;
   /** Whether `null` takes a value away (a drop-in) or means "not set" (the main file). */

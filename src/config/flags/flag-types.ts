@@ -47,7 +47,7 @@ export const FLAG_GROUPS = [
 ] as const;
 
 /** A heading of the help text. */
-export type FlagGroup = (typeof FLAG_GROUPS)[number];
+type FlagGroup = (typeof FLAG_GROUPS)[number];
 
 /** One flag. */
 export interface FlagSpec {

@@ -13,7 +13,7 @@ import { DEFAULT_INSPECTOR } from "./inspector-address.ts";
 import { DEFAULT_PAGE } from "./page-address.ts";
 
 /** The value of a flag in file form (durations as text), or why the text is none. */
-export type FlagValue =
+type FlagValue =
   | { readonly ok: true; readonly value: JsonValue }
   | { readonly ok: false; readonly error: string };
 

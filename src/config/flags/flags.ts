@@ -31,7 +31,7 @@ export interface ParsedFlags {
 }
 
 /** The place of what was typed, in problems. */
-export const COMMAND_LINE = "command line";
+const COMMAND_LINE = "command line";
 
 /** More arguments than any command line has. */
 const MAX_ARGUMENTS = 10_000;

@@ -2,7 +2,7 @@
 import { quoted } from "../../api/decode/field-problem.ts";
 
 /** A number or boolean as Go's strconv reads it, or its error text. */
-export type GoValue<T> =
+type GoValue<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: string };
 
@@ -22,7 +22,7 @@ export function parseBool(text: string): GoValue<boolean> {
 }
 
 /** Accepted integers: signed ones take prefixes such as `0x`, unsigned ones decimal digits only. */
-export interface IntegerForm {
+interface IntegerForm {
   readonly bits: 31 | 32 | 64;
   readonly unsigned: boolean;
 }

@@ -5,7 +5,7 @@ import { isIPv4 } from "../../api/text/ip.ts";
 export const DEFAULT_INSPECTOR = "127.0.0.1:9229";
 
 /** Address of an inspector. */
-export interface InspectorAddress {
+interface InspectorAddress {
   readonly host: string;
   readonly port: number;
 }

@@ -5,7 +5,7 @@ import { isIPv4, isIPv6 } from "../../api/text/ip.ts";
 export const DEFAULT_PAGE = "127.0.0.1:10270";
 
 /** Address of the page. */
-export interface PageAddress {
+interface PageAddress {
   readonly host: string;
   readonly port: number;
 }

@@ -1,7 +1,7 @@
 // pure
 
 /** How far a feature has come. */
-export type GateStage = "alpha" | "beta" | "GA" | "deprecated";
+type GateStage = "alpha" | "beta" | "GA" | "deprecated";
 
 /** A feature gate of Kubernetes 1.36. */
 export interface FeatureGate {

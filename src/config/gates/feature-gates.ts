@@ -8,9 +8,9 @@ import { forbiddenField, invalidValue, plain } from "../problem.ts";
 import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate, GATE_NEEDS } from "./feature-gate-table.ts";
 
 /** Switches every alpha gate that is not set by name. */
-export const ALL_ALPHA = "AllAlpha";
+const ALL_ALPHA = "AllAlpha";
 /** Switches every beta gate that is not set by name. */
-export const ALL_BETA = "AllBeta";
+const ALL_BETA = "AllBeta";
 
 /** Gates as they were set, by name. */
 export type GateSettings = { readonly [name: string]: boolean };
@@ -24,7 +24,7 @@ export interface FeatureGates {
 }
 
 /** The gates after `settings`, their problems, and warnings for the user. */
-export interface ResolvedGates {
+interface ResolvedGates {
   readonly gates: FeatureGates;
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly string[];
@@ -35,7 +35,7 @@ const BY_NAME: ReadonlyMap<string, FeatureGate> = new Map(
 );
 
 /** Every name that may be set: the gates, `AllAlpha` and `AllBeta`. */
-export const GATE_NAMES: readonly string[] = [...BY_NAME.keys(), ALL_ALPHA, ALL_BETA].sort();
+const GATE_NAMES: readonly string[] = [...BY_NAME.keys(), ALL_ALPHA, ALL_BETA].sort();
 
 /** Applies `settings` (of files and flags together) to the gates of Kubernetes 1.36. Never throws. */
 export function resolveGates(settings: GateSettings): ResolvedGates {

@@ -5,7 +5,7 @@ import { quoted } from "../../api/decode/field-problem.ts";
 const MAX_CPU = 65_535;
 
 /** The CPUs of a list, or why it is none. */
-export type CpuList =
+type CpuList =
   | { readonly ok: true; readonly cpus: readonly number[] }
   | { readonly ok: false; readonly error: string };
 

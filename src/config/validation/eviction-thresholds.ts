@@ -32,7 +32,7 @@ export type EvictionAmount =
   | { readonly kind: "share"; readonly share: number };
 
 /** Result of `readEvictionAmount`. */
-export type EvictionAmountReading =
+type EvictionAmountReading =
   | { readonly ok: true; readonly amount: EvictionAmount }
   | { readonly ok: false; readonly error: string };
 

@@ -3,7 +3,7 @@ import { quoted } from "../../api/decode/field-problem.ts";
 import { readGoUrl } from "../../api/text/go-url.ts";
 
 /** Where spans are sent to: an address of TCP or a socket; or why an endpoint is none. */
-export type TraceEndpoint =
+type TraceEndpoint =
   | { readonly kind: "tcp"; readonly address: string }
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "fault"; readonly url: string; readonly why: string };

@@ -31,7 +31,7 @@ export function validateConfig(
 }
 
 /** Facts about the machine for validation. */
-export interface HostForValidation {
+interface HostForValidation {
   readonly cgroupVersion: 1 | 2;
   /** Bytes of swap that are on. */
   readonly swapBytes: number;

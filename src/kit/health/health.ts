@@ -38,14 +38,13 @@ export interface HealthProblem {
 }
 
 /** A check as it is shown. */
-export interface HealthReport {
+interface HealthReport {
   readonly name: string;
   readonly severity: HealthCheck["severity"];
   readonly problem: string | undefined;
 }
 
-/** Dependencies of the checks. */
-export interface HealthDeps {
+interface HealthDeps {
   readonly clock: Pick<Clock, "monotonic">;
   readonly log: Log;
   readonly metrics: MetricsRegistry;
@@ -145,7 +144,7 @@ export class HealthRegistry {
 }
 
 /** A check of the time since something went well last. */
-export interface AgeCheckOptions {
+interface AgeCheckOptions {
   readonly name: string;
   readonly severity: HealthCheck["severity"];
   readonly notReadyAfterMs?: number;

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 
 /** Those who wait for a slot under one name, as the order of groups sees them. */
-export interface SlotGroup {
+interface SlotGroup {
   readonly name: string;
   /** Slots that it holds. */
   readonly held: number;
@@ -21,7 +21,7 @@ export const roundRobin: SlotOrder = (a, b) => a.turn < b.turn;
 export const firstCome: SlotOrder = (a, b) => a.oldest < b.oldest;
 
 /** Limits of `Slots`. */
-export interface SlotsOptions {
+interface SlotsOptions {
   /** Held at once, all groups together. */
   readonly total: number;
   /** Held at once by one group; default no limit of its own. */

@@ -5,7 +5,7 @@ const ANY_STEP_MS = 5_000;
 const ANY_FROM_MS = 50_000;
 
 /** What alarms are made of. */
-export interface AlarmCoalescerDeps {
+interface AlarmCoalescerDeps {
   readonly monotonic: () => number;
   readonly alarm: (delayMs: number, fire: () => void) => () => void;
   /** Whole milliseconds by which the moments of this process differ from those of others. */

@@ -8,7 +8,7 @@ export interface Wakes {
 }
 
 /** How long a wait lasts at most; `Infinity` for as long as nothing wakes it. */
-export interface WaitLimit {
+interface WaitLimit {
   readonly clock: Pick<Alarms, "alarm">;
   readonly ms: number;
 }

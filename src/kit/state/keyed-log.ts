@@ -9,7 +9,7 @@ import { NO_LINE } from "./sort-lines.ts";
 import type { StateFile, StateFiles } from "./state-files.ts";
 
 /** What is kept, and where. */
-export interface KeyedLogOptions<T> {
+interface KeyedLogOptions<T> {
   readonly file: StateFile;
   /** The value as it is now; `undefined` when the key has none any more. */
   readonly valueOf: (key: string) => T | undefined;

@@ -18,8 +18,7 @@ export interface SegmentLogOptions {
   readonly isLine: (line: string) => boolean;
 }
 
-/** Dependencies of a segment log. */
-export interface SegmentLogDeps {
+interface SegmentLogDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
 }

@@ -55,8 +55,7 @@ export interface StateProblem {
   readonly atMs: number;
 }
 
-/** Dependencies of state files. */
-export interface StateFilesDeps {
+interface StateFilesDeps {
   readonly files: StatePort;
   readonly clock: Clock;
   readonly log: Log;

@@ -21,8 +21,7 @@ export function isDiskFull(thrown: unknown): boolean {
   return code !== "EMFILE" && code !== "ENFILE";
 }
 
-/** Dependencies of a reserve. */
-export interface StateReserveDeps {
+interface StateReserveDeps {
   readonly files: {
     writeAtomic(path: string, content: Uint8Array, mode: number): Promise<void>;
     facts(path: string): Promise<{ readonly sizeBytes: number } | undefined>;

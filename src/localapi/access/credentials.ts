@@ -13,7 +13,7 @@ import {
 } from "../../outside/x509/x509.ts";
 
 /** A certificate with its key, both PEM. */
-export interface KeyAndCertificate {
+interface KeyAndCertificate {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
 }
@@ -31,7 +31,7 @@ export interface ApiCredentials {
 }
 
 /** Folder of the credentials and name of the node. */
-export interface CredentialOptions {
+interface CredentialOptions {
   readonly folder: string;
   readonly nodeName: string;
 }

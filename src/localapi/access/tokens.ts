@@ -28,7 +28,6 @@ const BOUND_KINDS: Readonly<Record<string, string>> = {
   Node: "nodes",
 };
 
-/** Dependencies of tokens. */
 export interface TokenDeps {
   readonly signer: TokenSigner;
   readonly store: Pick<ObjectStore, "get">;

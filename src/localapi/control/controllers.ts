@@ -10,7 +10,7 @@ import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { isRefusal } from "../status-error.ts";
 
 /** One step; a promise is awaited before the next step. */
-export type ControlStep = () => void | Promise<void>;
+type ControlStep = () => void | Promise<void>;
 
 /** One controller: reads objects and plans steps. */
 export interface Controller {

@@ -7,7 +7,7 @@ import { createObject } from "../objects/create.ts";
 import { ownRequest } from "./controllers.ts";
 
 /** An event of a controller. */
-export interface EventNote extends EventText {
+interface EventNote extends EventText {
   /** Reporting component, e.g. `default-scheduler`. */
   readonly component: string;
 }

@@ -14,7 +14,7 @@ export interface PrintedColumn {
 }
 
 /** Cells of a row in the order of the columns. */
-export type Cells = readonly (string | number)[];
+type Cells = readonly (string | number)[];
 
 /** How objects of a kind are shown in a table. */
 export interface ObjectTable {

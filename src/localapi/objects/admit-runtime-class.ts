@@ -5,7 +5,7 @@ import type { PodSpec, RuntimeClass, Toleration } from "../../api/generated/type
 import { compareQuantities, parseQuantity } from "../../api/text/quantity.ts";
 
 /** Fields that a runtime class adds to a pod, or why the pod is refused. */
-export type RuntimeClassVerdict =
+type RuntimeClassVerdict =
   | {
       readonly kind: "adds";
       readonly spec: Pick<PodSpec, "overhead" | "nodeSelector" | "tolerations">;

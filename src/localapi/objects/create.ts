@@ -42,11 +42,7 @@ export function createObject(
 }
 
 /** Completes, admits and validates a new object. */
-export function beginObject(
-  core: ObjectsCore,
-  request: ObjectRequest,
-  named: ApiObject,
-): ApiObject {
+function beginObject(core: ObjectsCore, request: ObjectRequest, named: ApiObject): ApiObject {
   const { kind } = request;
   const { complete = same, begin = same, validate } = kind.rules;
   const admitted = admitNew(core, request, begin(complete(named)));

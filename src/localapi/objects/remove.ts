@@ -15,7 +15,7 @@ export interface Removal {
 }
 
 /** Namespaces that are always there. */
-export const LASTING_NAMESPACES: readonly string[] = ["default", "kube-system", "kube-public"];
+const LASTING_NAMESPACES: readonly string[] = ["default", "kube-system", "kube-public"];
 
 /**
  * Deletes an object: at once, or in two steps where it has a grace period or finalizers. Throws

@@ -16,7 +16,7 @@ import type { ObjectRequest } from "./object-request.ts";
 const SPEC_ONLY: ReadonlySet<string> = new Set(["ephemeralcontainers", "resize"]);
 
 /** How a write came to be, where it is not an ordinary one. */
-export interface UpdateKind {
+interface UpdateKind {
   /** Server-side apply has decided on the owners; they are in the object. */
   readonly owners?: "decided";
 }

@@ -58,7 +58,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** The name of a type as the API's own description has it. */
-export function definitionName(type: string): string {
+function definitionName(type: string): string {
   if (META.has(type)) return `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`;
   const group = OTHERS.find(([pattern]) => pattern.test(type))?.[1] ?? "core";
   const name = type.replace(/^(Core|Events)(?=Event)/, "");

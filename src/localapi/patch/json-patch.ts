@@ -7,7 +7,7 @@ import { isTree, setOwn } from "../../kit/json.ts";
 export class PatchFault extends Error {}
 
 /** Most operations of one patch (the API's own bound). */
-export const MAX_OPERATIONS = 10_000;
+const MAX_OPERATIONS = 10_000;
 
 interface Operation {
   readonly op: string;

@@ -147,7 +147,7 @@ export interface ApplyConflict {
 }
 
 /** Result of applying a configuration. */
-export type Applied =
+type Applied =
   | { readonly kind: "applied"; readonly object: ApiObject }
   | { readonly kind: "conflicts"; readonly conflicts: readonly ApplyConflict[] };
 

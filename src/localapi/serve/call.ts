@@ -13,7 +13,6 @@ import { parseJson } from "../wire/parse-json.ts";
 import { PROTOBUF, readWireObject, WireFault } from "../wire/read-object.ts";
 import type { ResourcePath } from "./request.ts";
 
-/** Dependencies of the server. */
 export interface ServeDeps {
   readonly core: ObjectsCore;
   readonly tokens: TokenDeps;
@@ -105,7 +104,7 @@ async function readBytes(
 }
 
 /** How an answer is written. */
-export interface ReplyForm {
+interface ReplyForm {
   readonly encoding?: "json" | "yaml";
   readonly warnings?: readonly string[];
 }

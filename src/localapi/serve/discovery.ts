@@ -14,7 +14,7 @@ import type { UnsupportedKind } from "../kinds/unsupported-kinds.ts";
 import { mediaTypes } from "./negotiate.ts";
 
 /** Discovery document at a path. */
-export type DiscoveryDocument =
+type DiscoveryDocument =
   | { readonly kind: "coreVersions" }
   | { readonly kind: "groups" }
   | { readonly kind: "group"; readonly of: GroupVersion }

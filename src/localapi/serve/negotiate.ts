@@ -11,7 +11,7 @@ export interface Form {
 }
 
 /** One entry of an Accept header. */
-export interface MediaType {
+interface MediaType {
   readonly type: string;
   readonly parameters: Readonly<Record<string, string>>;
   readonly quality: number;

@@ -5,8 +5,7 @@ import type { FieldValidation, ObjectRequest, User } from "../objects/object-req
 import { invalidObject } from "../status-error.ts";
 import type { ResourcePath } from "./request.ts";
 
-/** Inputs of a request for objects. */
-export interface ObjectRequestParts {
+interface ObjectRequestParts {
   readonly kind: Kind;
   readonly at: ResourcePath;
   readonly query: URLSearchParams;

@@ -32,7 +32,7 @@ export function requestOfCall(
 }
 
 /** How the answer to a call is shown. Throws `StatusError` NotAcceptable. */
-export function showingOf({ deps, exchange, query }: ResourceCall, kind: Kind): Showing {
+function showingOf({ deps, exchange, query }: ResourceCall, kind: Kind): Showing {
   const wanted = query.get("includeObject") ?? "";
   const included: Included = wanted === "None" || wanted === "Object" ? wanted : "Metadata";
   const form = chooseForm(exchange.headers["accept"]);

@@ -10,22 +10,21 @@ import { type Showing, showObject, tableOf } from "./forms.ts";
 import { isOn } from "./request.ts";
 import type { Selects } from "./select.ts";
 
-/** Dependencies of a watch. */
-export interface ObjectWatchDeps {
+interface ObjectWatchDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /** A watch request. */
-export interface WatchRequest {
+interface WatchRequest {
   readonly showing: Showing;
   readonly selects: Selects;
   readonly query: URLSearchParams;
 }
 
 /** Start of a watch. */
-export interface WatchStart {
+interface WatchStart {
   /** Changes after this version are sent. */
   readonly version: number;
   /** Objects that are sent first. */

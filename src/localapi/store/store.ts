@@ -23,8 +23,7 @@ export interface Change {
   readonly last: StoredObject;
 }
 
-/** Dependencies of a store. */
-export interface StoreDeps {
+interface StoreDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Log;

@@ -1,7 +1,7 @@
 // pure
 
 /** Deepest nesting of a body; objects of the API have some twenty levels. */
-export const MAX_BODY_DEPTH = 200;
+const MAX_BODY_DEPTH = 200;
 
 /** Digits of numbers that may be beyond 2^53. */
 const LONG_NUMBER = /\d{16}/;

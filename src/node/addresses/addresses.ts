@@ -17,14 +17,13 @@ import type { Host } from "../../outside/host/host.ts";
 import { chooseAddresses, needsDns } from "./choose-addresses.ts";
 
 /** Name of the node and its configured addresses. */
-export interface AddressOptions {
+interface AddressOptions {
   readonly nodeName: string;
   /** `--node-ip`, canonical; empty when unset. */
   readonly given: readonly string[];
 }
 
-/** Dependencies for finding addresses. */
-export interface AddressDeps {
+interface AddressDeps {
   readonly host: Pick<Host, "addresses" | "lookup">;
   readonly clock: Clock;
   readonly log: Log;

@@ -16,7 +16,7 @@ export interface AddressFacts {
 }
 
 /** The chosen addresses, primary first, or why there are none. */
-export type ChosenAddresses =
+type ChosenAddresses =
   | { readonly kind: "chosen"; readonly ips: readonly string[] }
   | { readonly kind: "none"; readonly problem: string };
 

@@ -1,8 +1,7 @@
 import type { HealthCheck, HealthMeasure } from "../../kit/health/health.ts";
 import type { LoopDelay } from "../../outside/serving.ts";
 
-/** Dependencies for timing the event loop. */
-export interface EventLoopDeps {
+interface EventLoopDeps {
   /** How long its turns took lately; absent where they are not timed (a simulation). */
   readonly turns: (() => LoopDelay) | undefined;
 }

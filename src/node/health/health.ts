@@ -19,8 +19,7 @@ import { ProgramPageRelease } from "./program-page-release.ts";
 import { RestRelease, SCHEDULER_FILE, waitedSeconds } from "./rest-release.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
-/** Dependencies for measuring the agent. */
-export interface NodeHealthDeps {
+interface NodeHealthDeps {
   readonly outside: Pick<Outside, "clock" | "log" | "host" | "serving">;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;

@@ -22,14 +22,14 @@ export const SCHEDULER_FILE = "/proc/self/schedstat";
 const NANOS_PER_SECOND = 1e9;
 
 /** What the process has had of processors until now. */
-export interface CpuReading {
+interface CpuReading {
   readonly usedSeconds: number;
   /** How long its main thread was ready to run and had none. */
   readonly waitedSeconds: number;
 }
 
 /** How memory is given back. */
-export interface ReleaseMeans {
+interface ReleaseMeans {
   /** What costs little. */
   trim(): void;
   /** What a full collection of the heap makes free; `trim` follows. */

@@ -1,8 +1,7 @@
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { HealthCheck, HealthMeasure } from "../../kit/health/health.ts";
 
-/** Dependencies for timing the pool. */
-export interface ThreadPoolDeps {
+interface ThreadPoolDeps {
   readonly clock: Clock;
   /** A file operation that is done at once wherever a thread of the pool and the disk are free. */
   readonly touch: () => Promise<unknown>;

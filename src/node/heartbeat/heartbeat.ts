@@ -35,7 +35,7 @@ import {
 import { keepLease, type LeaseOutcome } from "./lease.ts";
 
 /** How the node shows itself. */
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly identity: NodeIdentity;
   /** Absent: the node's object is created by others (`registerNode: false`). */
   readonly registration: RegistrationOptions | undefined;
@@ -47,8 +47,7 @@ export interface HeartbeatOptions {
   readonly leaseSeconds: number;
 }
 
-/** Dependencies of the heartbeat. */
-export interface HeartbeatDeps {
+interface HeartbeatDeps {
   /** A client of its own, without a limit: a busy agent is not a dead one. */
   readonly client: KubeClient;
   readonly clock: Clock;

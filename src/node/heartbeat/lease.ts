@@ -8,13 +8,12 @@ import type { Log } from "../../kit/log.ts";
 import { isApiError, type KubeClient, LEASES } from "../../outside/kube/kube.ts";
 
 /** Name of the node and duration of its lease. */
-export interface LeaseOptions {
+interface LeaseOptions {
   readonly nodeName: string;
   readonly durationSeconds: number;
 }
 
-/** Dependencies for keeping the lease. */
-export interface LeaseDeps {
+interface LeaseDeps {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly node: Reading<Node | undefined>;
   readonly clock: Clock;

@@ -8,8 +8,7 @@ import { type ReadinessDeps, readReadiness } from "../read-readiness.ts";
 import { decideReadiness, readinessWarnings } from "../readiness.ts";
 import { listedImages, type NodePressure, type NodeSnapshot } from "./derive-status.ts";
 
-/** Dependencies for reading a snapshot. */
-export interface SnapshotDeps extends ReadinessDeps {
+interface SnapshotDeps extends ReadinessDeps {
   readonly clock: Clock;
   /** Listed every 30 s by their own module, largest first. */
   readonly images: Reading<readonly ListedImage[]>;

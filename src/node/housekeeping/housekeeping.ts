@@ -16,12 +16,11 @@ import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import { type OrphanedPodRemains, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
 /** Root folder of the agent and folder of the pods' logs. */
-export interface HousekeepingOptions {
+interface HousekeepingOptions {
   readonly roots: { readonly root: string; readonly logs: string };
 }
 
-/** Dependencies of housekeeping. */
-export interface HousekeepingDeps {
+interface HousekeepingDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly cgroups: Cgroups;

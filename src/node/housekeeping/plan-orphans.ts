@@ -1,7 +1,7 @@
 // pure
 
 /** Remains of pods found on the machine. */
-export interface FoundPodRemains {
+interface FoundPodRemains {
   /** Names of folders below `<root>/pods`. */
   readonly podFolders: readonly string[];
   /** Names of folders below the log root, `<namespace>_<name>_<uid>`. */

@@ -16,8 +16,7 @@ import {
   type RequiredRule,
 } from "./node-chains.ts";
 
-/** Dependencies of the chains. */
-export interface IptablesDeps {
+interface IptablesDeps {
   readonly host: Pick<Host, "runProgram">;
   readonly clock: Clock;
   readonly log: Log;

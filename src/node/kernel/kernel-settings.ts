@@ -1,13 +1,13 @@
 // pure
 
 /** A setting of the kernel, below /proc/sys. */
-export interface KernelSetting {
+interface KernelSetting {
   readonly name: string;
   readonly value: string;
 }
 
 /** A setting that is not as it should be. */
-export interface OddSetting extends KernelSetting {
+interface OddSetting extends KernelSetting {
   readonly found: string;
 }
 

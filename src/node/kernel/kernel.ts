@@ -8,7 +8,7 @@ import type { Host } from "../../outside/host/host.ts";
 import { oddSettings, pathOf, settingsProblem } from "./kernel-settings.ts";
 
 /** Its configuration. */
-export interface KernelOptions {
+interface KernelOptions {
   /** Refuse to start in place of changing settings. */
   readonly protectKernelDefaults: boolean;
   /** -1000 to 1000. */

@@ -2,8 +2,7 @@ import { isOutside, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Host } from "../../outside/host/host.ts";
 
-/** Dependencies for limiting. */
-export interface OpenFilesDeps {
+interface OpenFilesDeps {
   readonly host: Pick<Host, "readKernel" | "runProgram">;
   readonly log: Log;
 }

@@ -13,8 +13,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { Host, ProcessFacts } from "../../outside/host/host.ts";
 import { OWN_OOM_SCORE } from "./kernel.ts";
 
-/** Dependencies for moving processes. */
-export interface SystemGroupDeps {
+interface SystemGroupDeps {
   readonly host: Pick<Host, "cgroups" | "process" | "readKernel" | "writeKernel">;
   readonly clock: Clock;
   readonly log: Log;

@@ -14,7 +14,7 @@ export interface RenewedCertificate {
 }
 
 /** Sources of the measurements. */
-export interface CertificateMetricsDeps {
+interface CertificateMetricsDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "wall">;
   readonly client: RenewedCertificate | undefined;

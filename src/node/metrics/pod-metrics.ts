@@ -120,7 +120,7 @@ function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list" | "succes
 }
 
 /** Sources of the counts. */
-export interface PodCountDeps {
+interface PodCountDeps {
   readonly pods: Pick<Pods, "subscribe" | "list" | "successors">;
   /** Mirror pods that the API server has for static pods; absent where there is no API server. */
   readonly mirrors?: () => number;

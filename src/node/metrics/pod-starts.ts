@@ -8,8 +8,7 @@ import type { Pods } from "../../pipeline/pods/pods.ts";
 import type { PodRecord } from "../../pipeline/pods/record.ts";
 import { isStateless, slowPartsMs } from "./start-times.ts";
 
-/** Dependencies for measuring. */
-export interface PodStartDeps {
+interface PodStartDeps {
   readonly clock: Pick<Clock, "wall">;
   readonly pods: Pick<Pods, "subscribe">;
 }

@@ -7,8 +7,7 @@ import type { ApiActivity, CallObserver } from "../../outside/kube/kube.ts";
 /** Host of an API server in this very process. */
 const IN_PROCESS = "localhost";
 
-/** Dependencies for counting requests. */
-export interface RestMetricsDeps {
+interface RestMetricsDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "monotonic" | "wall">;
 }

@@ -6,7 +6,7 @@ import type { Clock, WallMs } from "../../kit/clock.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 
 /** Sources of the measurements. */
-export interface StartupDeps {
+interface StartupDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "wall">;
   /** When the agent was started. */

@@ -5,7 +5,7 @@ import type { GroupPlace } from "../../subsystems/cgroups/cgroups.ts";
 import type { OomKill } from "./kernel-lines.ts";
 
 /** The limit that was reached, in words that follow "Memory limit of". */
-export interface ReachedLimit {
+interface ReachedLimit {
   readonly kind: "container" | "pod" | "class" | "pods" | "node" | "other";
   readonly text: string;
 }

@@ -16,8 +16,7 @@ import type { Events } from "../../subsystems/events/events.ts";
 import { describeKill, reachedLimit } from "./describe-kill.ts";
 import { type OomKill, type OomMessages, readOomLines } from "./kernel-lines.ts";
 
-/** Dependencies for reporting kills. */
-export interface OomWatchDeps {
+interface OomWatchDeps {
   readonly outside: Pick<Outside, "clock" | "log" | "host">;
   readonly scope: TaskScope;
   readonly pipeline: Pick<Pipeline, "pods">;

@@ -12,8 +12,7 @@ import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ServiceNotifier } from "../../outside/systemd/service-notifier.ts";
 import { judgeWatchdog, type WatchedAgent } from "./judge-watchdog.ts";
 
-/** Dependencies for notifying it. */
-export interface ServiceNotifyDeps {
+interface ServiceNotifyDeps {
   readonly manager: ServiceNotifier;
   readonly clock: Clock;
   readonly log: Log;

@@ -26,7 +26,6 @@ const KILLED = 137;
 /** Pods that a record of the journal names at most; of more it says how many. */
 const MAX_NAMED = 100;
 
-/** Dependencies for ending all pods. */
 export interface EndPodsDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -45,7 +44,7 @@ interface EndedPod {
 }
 
 /** How a shutdown went. */
-export interface ShutdownResult {
+interface ShutdownResult {
   /** Of the pods that have ended. */
   readonly uids: readonly PodUid[];
   readonly ended: number;

@@ -27,13 +27,12 @@ import { type ShutdownPeriod, totalSeconds } from "./plan-shutdown.ts";
 import type { ShutdownState, ShutdownTimes } from "./shutdown-state.ts";
 
 /** Pods as the API has them. */
-export interface ReportedPods {
+interface ReportedPods {
   get(uid: string): Pod | undefined;
   subscribe(onChange: () => void): () => void;
 }
 
-/** Dependencies of a shutdown of the node. */
-export interface ShutdownDeps extends EndPodsDeps {
+interface ShutdownDeps extends EndPodsDeps {
   readonly logind: Logind;
   readonly files: Pick<Files, "makeDirectory" | "writeAtomic">;
   readonly scope: TaskScope;

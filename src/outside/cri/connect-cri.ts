@@ -9,7 +9,7 @@ import { createImageClient } from "./image-client.ts";
 import { createRuntimeClient } from "./runtime-client.ts";
 
 /** Sockets of the runtime and the deadline of its calls. */
-export interface CriOptions {
+interface CriOptions {
   /** `unix:///path` of the runtime service. */
   readonly runtimeEndpoint: string;
   /** Of the image service, when it is another one. */

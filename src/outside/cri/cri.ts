@@ -49,7 +49,7 @@ export interface ExecResult {
 }
 
 /** Which streams of a container to open. */
-export interface StreamRequest {
+interface StreamRequest {
   readonly containerId: string;
   readonly tty: boolean;
   readonly stdin: boolean;
@@ -178,9 +178,6 @@ export interface ImageFilesystems {
   /** Empty when the runtime does not tell them apart. */
   readonly containers: readonly FilesystemUsage[];
 }
-
-/** Whether the runtime's socket answers. */
-export type RuntimeLink = "connecting" | "ready" | "broken";
 
 /** Both services of one runtime. */
 export interface ContainerRuntime {

@@ -18,7 +18,7 @@ export interface GrpcCallRequest {
 }
 
 /** Where goes what comes of a call. */
-export interface GrpcCallReceiver {
+interface GrpcCallReceiver {
   message(bytes: Uint8Array): void;
   /** Called once: without an error when the server ended the call with OK. */
   end(error: Error | undefined): void;

@@ -28,7 +28,7 @@ const DIAL_TIMEOUT_MS = 20_000;
 const STABLE_MS = 1_000;
 
 /** Told when the connection of a call is lost, or when there will be none. */
-export type OnLost = (error: GrpcError) => void;
+type OnLost = (error: GrpcError) => void;
 
 /** Receives what comes on a stream, and that the connection was lost. */
 export interface CallReceiver extends StreamReceiver {
@@ -36,7 +36,7 @@ export interface CallReceiver extends StreamReceiver {
 }
 
 /** One request; its body is not empty. */
-export interface LinkRequest {
+interface LinkRequest {
   readonly head: GrpcRequestHead;
   readonly body: Uint8Array;
 }

@@ -4,7 +4,7 @@ import { GRPC_STATUS, GrpcError } from "./status.ts";
 type Fields = Readonly<Record<string, string | string[] | undefined>>;
 
 /** What the end of an answer is judged by. */
-export interface GrpcReplyHead {
+interface GrpcReplyHead {
   /** The status of HTTP. */
   readonly status: number;
   readonly headers: Fields;

@@ -128,7 +128,7 @@ export class RequestRepair {
 }
 
 /** The fields with an authority that can stand; trailers have none and get none. */
-export function withAuthority(fields: readonly HeaderField[]): readonly HeaderField[] {
+function withAuthority(fields: readonly HeaderField[]): readonly HeaderField[] {
   const named = fields.map((field) => ({ field, name: latin1(field.name) }));
   if (!named.some(({ name }) => name === ":method")) return fields;
   const repaired = named.map(({ field, name }) =>

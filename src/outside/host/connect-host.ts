@@ -21,8 +21,7 @@ import { killProcess, readOpenFiles, readProcess } from "./processes.ts";
 import { runProgram } from "./run-program.ts";
 import { createFileWorkers, type FileWorkers } from "./worker/file-workers.ts";
 
-/** Dependencies for connecting to the machine. */
-export interface HostOptions {
+interface HostOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Makes the system calls on files of pods; by default workers of its own. */

@@ -8,7 +8,7 @@ export interface InterfaceAddress {
 }
 
 /** Texts of `/proc/net/route` and `/proc/net/ipv6_route`; empty where the kernel has none. */
-export interface RouteTexts {
+interface RouteTexts {
   readonly v4: string;
   readonly v6: string;
 }

@@ -3,7 +3,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import { onAbort } from "../../kit/on-abort.ts";
 
 /** A program that holds something as long as the command runs that ends its arguments: a lock. */
-export interface HoldingProgram {
+interface HoldingProgram {
   readonly path: string;
   /** Without the command. */
   readonly args: readonly string[];
@@ -15,7 +15,7 @@ export interface HoldingProgram {
 }
 
 /** Something that is held. */
-export interface HeldByProgram {
+interface HeldByProgram {
   /** Lets it go. Idempotent. */
   release(): void;
   /** Resolves when it is held no more, released or lost. */

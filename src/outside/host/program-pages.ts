@@ -2,7 +2,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { loadCFunctions } from "../c-library.ts";
 
 /** Addresses of a part of the program's file in memory. */
-export interface ProgramMapping {
+interface ProgramMapping {
   readonly start: bigint;
   /** The first address behind it. */
   readonly end: bigint;

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 
 /** A program whose output is passed on while it runs. */
-export interface StreamedProgram {
+interface StreamedProgram {
   /** A name is searched on the PATH. */
   readonly path: string;
   /** One element for each argument; no shell reads them. */

@@ -77,7 +77,7 @@ export const MAX_31_BIT = 0x7fff_ffff;
 const EMPTY = Buffer.alloc(0);
 
 /** Gets the frames one after the other; `payload` is valid during the call only. */
-export interface FrameSink {
+interface FrameSink {
   frame(type: number, flags: number, streamId: number, payload: Buffer): void;
 }
 

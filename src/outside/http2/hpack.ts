@@ -19,7 +19,7 @@ export class HpackError extends Error {
 export class HpackListError extends HpackError {}
 
 /** Bounds that keep a hostile peer from filling memory. */
-export interface HpackLimits {
+interface HpackLimits {
   /** Largest dynamic table that the peer may use: what our side announced. */
   readonly tableBytes: number;
   /** Largest sum of names and values of one block, each field counted with 32 bytes on top. */

@@ -4,7 +4,7 @@ import { MAX_UNREAD_BYTES } from "./limits.ts";
 import { SocketReader } from "./socket-reader.ts";
 
 /** Callbacks of a session. */
-export interface SessionEvents {
+interface SessionEvents {
   /** The server's first SETTINGS are there. */
   ready(): void;
   /** No further streams can be opened; those that are open go on. `code` is the error code of a GOAWAY. */

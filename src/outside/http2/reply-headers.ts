@@ -13,7 +13,7 @@ export interface Http2Fields {
 export const NO_FIELDS: Http2Fields = Object.freeze({});
 
 /** A block as it is understood: fields, or why this one stream has to end. */
-export type DecodedBlock =
+type DecodedBlock =
   | { readonly kind: "headers"; readonly status: number; readonly fields: Http2Fields }
   | { readonly kind: "trailers"; readonly fields: Http2Fields }
   | { readonly kind: "malformed"; readonly message: string }

@@ -17,7 +17,7 @@ const SHORT = 0x7e;
 const NOTHING = Buffer.alloc(0);
 
 /** How fields are encoded. */
-export interface FieldTerms {
+interface FieldTerms {
   /** Credentials, which nobody on the way may keep in a table (RFC 7541, 7.1.3). */
   readonly isSecret?: boolean;
   /** Refuses values with other characters; they are sent as UTF-8 otherwise. */

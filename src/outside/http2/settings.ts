@@ -17,7 +17,7 @@ const LARGEST_MAX_FRAME = 2 ** 24 - 1;
 export const DEFAULT_WINDOW_BYTES = 65_535;
 
 /** What the server has announced. */
-export interface PeerSettings {
+interface PeerSettings {
   readonly headerTableBytes: number;
   readonly maxConcurrentStreams: number;
   readonly initialWindowBytes: number;

@@ -2,7 +2,7 @@
 export type TakePiece = (piece: Buffer) => void;
 
 /** How a socket of `node:net` or `node:tls` is told to read into memory of ours. */
-export interface OnRead {
+interface OnRead {
   readonly buffer: Buffer;
   readonly callback: (bytes: number, memory: Uint8Array) => boolean;
 }

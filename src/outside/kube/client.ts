@@ -28,7 +28,6 @@ export interface Selection {
   readonly labelSelector?: string;
 }
 
-/** Options of a list request: which objects, how fresh, page size. */
 export interface ListOptions extends Selection {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
@@ -36,8 +35,7 @@ export interface ListOptions extends Selection {
   readonly continue?: string;
 }
 
-/** Options of a watch request: which objects, from which version. */
-export interface WatchOptions extends Selection {
+interface WatchOptions extends Selection {
   readonly resourceVersion?: string;
   /** After which the server ends the watch. */
   readonly timeoutSeconds: number;
@@ -70,7 +68,6 @@ export interface KubeClientOptions {
   readonly timeoutMs?: number;
 }
 
-/** Dependencies of a client. */
 export interface KubeClientDeps {
   readonly transport: ApiTransport;
   readonly clock: Clock;

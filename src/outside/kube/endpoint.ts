@@ -14,7 +14,6 @@ import type {
   ProgramCredentials,
 } from "./transport/transport.ts";
 
-/** Dependencies for reading an endpoint. */
 export interface EndpointDeps {
   readonly files: Files;
   readonly clock: Clock;

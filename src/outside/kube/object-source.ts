@@ -40,7 +40,6 @@ export interface ObjectSource {
   list<T extends KubeObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]>;
 }
 
-/** Dependencies for following objects. */
 export interface ObjectSourceDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

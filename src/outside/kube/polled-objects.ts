@@ -15,7 +15,6 @@ export interface PollingOptions {
   readonly everyMs: number;
 }
 
-/** Dependencies for polling. */
 export interface PollingDeps {
   readonly client: Pick<KubeClient, "get" | "list">;
   readonly clock: Clock;

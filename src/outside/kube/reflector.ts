@@ -29,7 +29,6 @@ export interface FollowOptions<T> extends Selection {
   readonly known?: KnownObjects<T>;
 }
 
-/** Dependencies for following. */
 export interface FollowDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -3,7 +3,6 @@ import type {
   CertificateSigningRequest,
   ConfigMap,
   CoreEvent,
-  CSINode,
   Lease,
   Namespace,
   Node,
@@ -94,8 +93,6 @@ export const PRIORITY_CLASSES = resource<PriorityClass>(
   "priorityclasses",
   "cluster",
 );
-/** See `PODS`. */
-export const CSI_NODES = resource<CSINode>("storage.k8s.io", "CSINode", "csinodes", "cluster");
 /** See `PODS`. */
 export const SIGNING_REQUESTS = resource<CertificateSigningRequest>(
   "certificates.k8s.io",

@@ -18,8 +18,7 @@ export interface RuntimeClassList {
   lookUp(name: string): RuntimeClassAnswer;
 }
 
-/** Dependencies for following runtime classes. */
-export interface RuntimeClassListDeps {
+interface RuntimeClassListDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;

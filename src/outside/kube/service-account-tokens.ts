@@ -36,7 +36,6 @@ export interface ServiceAccountTokens {
   forget(podUid: string): void;
 }
 
-/** Dependencies for requesting tokens. */
 export interface TokenRequestDeps {
   readonly client: Pick<KubeClient, "create">;
   readonly clock: Clock;

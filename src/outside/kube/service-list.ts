@@ -13,7 +13,6 @@ export interface ServiceList {
   list(): readonly Service[] | undefined;
 }
 
-/** Dependencies for following services. */
 export interface ServiceListDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

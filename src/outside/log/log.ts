@@ -5,7 +5,7 @@ import type { Log, LogFields } from "../../kit/log.ts";
 import { createLineSink, type LineSink, type LineTarget } from "./line-sink.ts";
 
 /** Another verbosity for the loggers whose name matches `pattern`. */
-export interface LoggerVerbosity {
+interface LoggerVerbosity {
   /** `*` stands for any characters, `?` for one. */
   readonly pattern: string;
   readonly verbosity: number;

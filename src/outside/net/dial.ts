@@ -74,7 +74,7 @@ export function brokenText(host: string, port: number, thrown: unknown): string 
 }
 
 /** Callbacks of a connection. */
-export interface Connecting {
+interface Connecting {
   readonly onConnect: (socket: Socket) => void;
   /**
    * A `PeerError`, or an `OutsideError` "exhausted" where the node has no descriptors or memory for a connection. The

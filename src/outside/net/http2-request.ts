@@ -19,7 +19,7 @@ export interface SingleReply {
 }
 
 /** One HTTP/2 request. */
-export interface SingleRequest {
+interface SingleRequest {
   /** Pseudo-headers first; a name may come several times. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body?: Uint8Array;

@@ -17,7 +17,7 @@ export interface ProfiledStack {
 }
 
 /** Type and unit of a profile's values. */
-export interface ValueType {
+interface ValueType {
   /** `samples`, `cpu`, `inuse_space`, … */
   readonly type: string;
   /** `count`, `nanoseconds` or `bytes`. */

@@ -5,7 +5,7 @@ import type { Logind, LogindSession } from "./logind.ts";
 import { systemdError } from "./systemd-error.ts";
 
 /** Address of logind. */
-export interface LogindOptions {
+interface LogindOptions {
   /** D-Bus spelling; the machine's system bus when left out. */
   readonly address?: string;
 }

@@ -6,7 +6,7 @@ import type { SystemdUnits, UnitProperty } from "./systemd.ts";
 import { hasLostConnection, systemdError } from "./systemd-error.ts";
 
 /** A way to systemd: through a bus, or straight to its own socket. */
-export interface SystemdAddress {
+interface SystemdAddress {
   /** D-Bus spelling, e.g. `unix:path=/run/dbus/system_bus_socket`. */
   readonly address: string;
   /** There is no bus in between. */
@@ -14,7 +14,7 @@ export interface SystemdAddress {
 }
 
 /** Addresses of systemd and limits of its calls. */
-export interface SystemdOptions {
+interface SystemdOptions {
   readonly clock: Clock;
   /** Tried in this order; the machine's own when left out. */
   readonly addresses?: readonly SystemdAddress[];

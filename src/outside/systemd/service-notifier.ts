@@ -13,8 +13,7 @@ export interface ServiceNotifier {
   notify(assignments: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-/** Dependencies for reaching it. */
-export interface ServiceNotifierOptions {
+interface ServiceNotifierOptions {
   /** The variables that it has set: NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly pid: number;

@@ -262,7 +262,7 @@ export function parseCertificateDer(bytes: Uint8Array): CertificateFacts {
 }
 
 /** Content of a certificate signing request, and whether its signature is valid. */
-export type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
+type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
   /** Whether the requester holds the key. Judged for keys with SHA-2 signatures; else `false`. */
   readonly signatureIsValid: boolean;
 };

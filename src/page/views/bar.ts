@@ -5,7 +5,7 @@ const WIDTH = 240;
 const HEIGHT = 12;
 
 /** Properties of a bar. Shares are parts of the whole, from 0 to 1. */
-export interface BarProps {
+interface BarProps {
   readonly label: string;
   readonly share: number;
   /** Position of the line that marks a limit. */

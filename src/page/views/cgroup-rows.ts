@@ -20,7 +20,7 @@ export interface Requested {
 }
 
 /** Limits that the kernel enforces now; absent without one. */
-export interface Enforced {
+interface Enforced {
   readonly cpuMilli?: number;
   readonly memoryBytes?: number;
   readonly tasks?: number;

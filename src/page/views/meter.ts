@@ -9,7 +9,7 @@ const HEADROOM = 0.75;
 const NEAR = 0.9;
 
 /** Amounts in one unit. */
-export interface MeterProps {
+interface MeterProps {
   /** Name of the quantity, e.g. `memory of kubepods`. */
   readonly label: string;
   readonly used: number | undefined;

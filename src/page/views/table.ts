@@ -11,7 +11,7 @@ export interface TableColumn<Row> {
 }
 
 /** Properties of a table. */
-export interface TableProps<Row> {
+interface TableProps<Row> {
   readonly caption: string;
   readonly columns: readonly TableColumn<Row>[];
   readonly rows: readonly Row[];

@@ -20,8 +20,7 @@ import { judge, type NodeInfo, RULES, requiresStrictGroups } from "./rules.ts";
 
 export { heldBy } from "./held-resources.ts";
 
-/** Dependencies of admission. */
-export interface AdmissionDeps {
+interface AdmissionDeps {
   readonly outside: Outside;
   readonly events: Events;
   readonly runtime: Runtime;

@@ -14,7 +14,7 @@ import { fnv1a32 } from "../../api/text/fnv.ts";
 export type Allocations = ReadonlyMap<string, PodAllocation>;
 
 /** The file as it was understood. */
-export type ReadAllocations =
+type ReadAllocations =
   | {
       readonly kind: "read";
       readonly allocations: Allocations;

@@ -6,8 +6,7 @@ import type { AdmissionVerdict } from "../pods/admit.ts";
 import { needsAppArmor } from "./node-security.ts";
 import type { NodeSecurity } from "./rules.ts";
 
-/** Dependencies for finding it out. */
-export interface ConfinementDeps {
+interface ConfinementDeps {
   readonly outside: Outside;
   readonly runtime: Runtime;
 }

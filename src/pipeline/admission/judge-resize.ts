@@ -31,7 +31,6 @@ export interface ResizeSettings {
   readonly limitedSwap: boolean;
 }
 
-/** Inputs of a verdict. */
 export interface ResizeInputs {
   /** As it is wanted. */
   readonly desired: Pod;

@@ -29,8 +29,7 @@ export interface LedgerPaths {
   readonly actuated: string;
 }
 
-/** Dependencies for keeping them. */
-export interface LedgerDeps {
+interface LedgerDeps {
   readonly state: StateFiles;
   readonly clock: Pick<Clock, "alarm">;
 }

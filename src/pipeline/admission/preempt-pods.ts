@@ -9,8 +9,7 @@ import type { DecisionPort } from "../pods/ports.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { lacksOnlyResources, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
-/** Dependencies for ending others for a pod. */
-export interface PreemptDeps {
+interface PreemptDeps {
   readonly events: Pick<Events, "ofPod">;
   readonly decisions: DecisionPort;
   readonly news: Publisher<PodNews>;

@@ -36,12 +36,11 @@ export interface NodeInfo extends NodeResources {
 }
 
 /** A refusal with the Go kubelet's text. */
-export interface AdmissionRefusal {
+interface AdmissionRefusal {
   readonly reason: string;
   readonly message: string;
 }
 
-/** Inputs of every rule. */
 export interface RuleInputs {
   readonly candidate: Pod;
   /** Pods that hold resources of the node. */

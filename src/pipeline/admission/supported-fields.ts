@@ -3,7 +3,7 @@ import type { Container, Pod } from "../../api/generated/types.ts";
 import { SERVED_SOURCES } from "../../api/pod/volume-sources.ts";
 
 /** A field of the pod that this version cannot honour, and what it would need. */
-export interface UnsupportedField {
+interface UnsupportedField {
   readonly path: string;
   readonly why: string;
 }

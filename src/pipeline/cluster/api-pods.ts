@@ -16,8 +16,7 @@ import {
 import type { PodSink, PodSource } from "../sources/sources.ts";
 import { isOwnCondition } from "../status/pod-conditions.ts";
 
-/** Dependencies for following pods. */
-export interface ApiPodsDeps {
+interface ApiPodsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;

@@ -28,8 +28,7 @@ import { StatusWriter } from "./status-writer.ts";
 
 export type { ApiPods } from "./api-pods.ts";
 
-/** Dependencies for following the pods of the node in the API. */
-export interface FollowedPodsDeps {
+interface FollowedPodsDeps {
   readonly client: KubeClient;
   /** The node's own object, as soon as the API has it. */
   readonly node: Reading<Node | undefined>;
@@ -38,8 +37,7 @@ export interface FollowedPodsDeps {
   readonly log: Log;
 }
 
-/** Dependencies for bringing statuses and mirror pods to the API. */
-export interface ClusterPodsDeps extends FollowedPodsDeps {
+interface ClusterPodsDeps extends FollowedPodsDeps {
   readonly api: ApiPods;
   readonly reachable: Reading<boolean>;
   readonly metrics: MetricsRegistry;

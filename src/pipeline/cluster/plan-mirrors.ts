@@ -9,7 +9,7 @@ import {
 } from "../../api/pod/pod.ts";
 
 /** A static pod of the node, for its image in the API. */
-export interface ObservedStaticPod {
+interface ObservedStaticPod {
   readonly pod: Pod;
   /** It is wanted no longer and is on its way out. */
   readonly going: boolean;
@@ -23,7 +23,7 @@ export type MirrorAction =
   | { readonly kind: "delete"; readonly mirror: Pod };
 
 /** Everything that planning reads. */
-export interface MirrorState {
+interface MirrorState {
   readonly statics: readonly ObservedStaticPod[];
   readonly mirrors: readonly Pod[];
   /** The node's object; without it no mirror can be made. */

@@ -38,7 +38,7 @@ export interface StatusEntry {
 }
 
 /** How urgent it is to write `status` over `known`. */
-export interface JudgedUrgency {
+interface JudgedUrgency {
   readonly status: PodStatus;
   readonly known: PodStatus | undefined;
   readonly urgency: number;

@@ -33,8 +33,7 @@ import {
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
-/** Dependencies for writing statuses. */
-export interface StatusWriterDeps {
+interface StatusWriterDeps {
   readonly client: KubeClient;
   readonly reachable: Reading<boolean>;
   readonly api: ApiPods;

@@ -3,7 +3,7 @@ import type { ContainerStatus, Pod, PodStatus } from "../../api/generated/types.
 import { refusedTransitions, STATUS_LISTS } from "../../api/validation/pod-status.ts";
 
 /** A status that the API accepts, and why it is incomplete. */
-export interface WritableStatus {
+interface WritableStatus {
   readonly status: PodStatus;
   /** In the Go kubelet's words, one for each container that stays as the API has it. */
   readonly heldBack: readonly string[];

@@ -26,8 +26,7 @@ const REOBSERVE_MS = 1_000;
 /** Jitter, so that pods planned together do not stay synchronized (workerResyncIntervalJitterFactor). */
 const SYNC_JITTER = 0.5;
 
-/** Dependencies of an actor beside the ports. */
-export interface ActorDeps extends RecordedPodDeps {
+interface ActorDeps extends RecordedPodDeps {
   /** Facts of the node that planning needs. */
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
   /** Called with every record, also between the steps of a turn. */

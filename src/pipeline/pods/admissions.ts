@@ -8,8 +8,7 @@ import type { PodRecord } from "./record.ts";
 import { Resizes } from "./resize/resizes.ts";
 import type { PodSignal } from "./signals.ts";
 
-/** Dependencies of the class. */
-export interface AdmissionsDeps extends PodDeps {
+interface AdmissionsDeps extends PodDeps {
   readonly admit: Admit;
   readonly list: () => readonly PodRecord[];
   readonly get: (uid: PodUid) => PodRecord | undefined;

@@ -4,7 +4,7 @@ import { hasFailed, initContainers, regularContainers } from "./plan/restart.ts"
 import type { PodRecord } from "./record.ts";
 
 /** How far a pod is in its life, for modules that allocate resources to it. */
-export interface DeviceLife {
+interface DeviceLife {
   /** Its spec comes from a source, and not from what the runtime remembers. */
   readonly known: boolean;
   /** All of it was seen ended for good. */

@@ -18,7 +18,7 @@ export function hasEnded(source: PodOrigin, published: PodStatus | undefined): b
  * Whether a shutdown of the machine has ended the pod, and it runs again after that: a static one, which nobody else
  * would make again. Of a pod of the API its controller makes another one.
  */
-export function startsAfterShutdown(source: PodOrigin, published: PodStatus | undefined): boolean {
+function startsAfterShutdown(source: PodOrigin, published: PodStatus | undefined): boolean {
   return source !== "api" && isEndedByShutdown(published);
 }
 

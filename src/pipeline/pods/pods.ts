@@ -31,8 +31,7 @@ import { newRecord } from "./transition.ts";
 import { knownBefore, nameOf, UnobservedPods } from "./unobserved-pods.ts";
 import { type DesiredChange, type PodChange, Successors } from "./waiting/successors.ts";
 
-/** Dependencies of the module. */
-export interface PodsDeps extends RecordedPodDeps {
+interface PodsDeps extends RecordedPodDeps {
   readonly scope: TaskScope;
   /** Facts about pods for other modules; written by this module alone. */
   readonly facts: CellMap<PodUid, PodFact>;
@@ -47,7 +46,7 @@ export interface PodsDeps extends RecordedPodDeps {
 }
 
 /** How orphaned pods are terminated. */
-export interface PodsOptions {
+interface PodsOptions {
   /** Grace period of orphaned pods, which run but no source names; the Go kubelet gives them 1 s. */
   readonly orphanGraceSeconds: number | "own";
   /** They are only stopped: what belongs to them stays for the next agent. */

@@ -40,13 +40,13 @@ export interface ContainerAttempt {
 }
 
 /** An attempt to be removed. */
-export interface RemovedAttempt extends ContainerAttempt {
+interface RemovedAttempt extends ContainerAttempt {
   /** `with pod` when the pod's folders are removed next, and all of its files with them. */
   readonly files: "own" | "with pod";
 }
 
 /** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */
-export interface PodRuntimePort {
+interface PodRuntimePort {
   /** Asks the runtime for everything it has of the pod. One that cannot be read is reported later. */
   observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod>;
   createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<string>;
@@ -86,32 +86,32 @@ export class ContainerConfigError extends Error {
 }
 
 /** Having an image before a container is made. */
-export interface PodImagePort {
+interface PodImagePort {
   ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageOutcome>;
 }
 
 /** A container that was just started. */
-export interface StartedContainer {
+interface StartedContainer {
   readonly name: string;
   readonly id: string;
   readonly sandboxId: string;
 }
 
 /** Hooks of containers; a failed hook throws. */
-export interface PodHookPort {
+interface PodHookPort {
   postStart(pod: IdentifiedPod, started: StartedContainer, signal: AbortSignal): Promise<void>;
   /** Runs within `graceSeconds` at most and resolves with the seconds it took; never throws. */
   preStop(pod: IdentifiedPod, stop: StopRequest, signal: AbortSignal): Promise<number>;
 }
 
 /** Records events for users; never waits, never throws. */
-export interface PodEventPort {
+interface PodEventPort {
   /** Records an event about the pod or one of its containers. */
   record(pod: IdentifiedPod, event: PodEvent): void;
 }
 
 /** Creates and removes the prerequisites of a pod; all idempotent. */
-export interface PodPrerequisitesPort {
+interface PodPrerequisitesPort {
   makeDirectories(pod: IdentifiedPod): Promise<void>;
   removeDirectories(pod: IdentifiedPod): Promise<void>;
   /** Resolves with whether it was missing. */
@@ -232,7 +232,6 @@ export interface PodPorts {
   readonly measures: PodMeasurePort;
 }
 
-/** Dependencies of executors and actors. */
 export interface PodDeps {
   readonly clock: Clock;
   readonly random: Random;

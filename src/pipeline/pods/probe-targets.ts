@@ -14,7 +14,7 @@ import {
 import type { PodRecord } from "./record.ts";
 
 /** A pod with its containers to probe. */
-export interface PodToProbe {
+interface PodToProbe {
   readonly uid: PodUid;
   readonly pod: IdentifiedPod;
   readonly ip: string | undefined;

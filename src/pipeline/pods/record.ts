@@ -82,7 +82,7 @@ export interface ProbeVerdicts extends Readonly<Partial<Record<ProbeKind, ProbeR
  * How far `observed` can be trusted: not while an action runs, nor until something was seen after it; not at all
  * where the pod was found when the agent began and could not be read yet.
  */
-export type Freshness = "acting" | "stale" | "fresh" | "unobserved";
+type Freshness = "acting" | "stale" | "fresh" | "unobserved";
 
 /** A container that is to be started but not yet, and why. */
 export interface Wait {
@@ -107,7 +107,7 @@ export interface RequestedResize {
 }
 
 /** A resize that was given. */
-export interface ResizeInProgress {
+interface ResizeInProgress {
   /** By which generation it was asked for. */
   readonly generation: number;
   /** Why it failed last, as the previous run published it. */
@@ -126,7 +126,7 @@ export interface PodResize {
 }
 
 /** The pod as its source has it. */
-export interface DesiredState {
+interface DesiredState {
   /** Other resources than those of the record's `pod` are in `resize.requested`. */
   readonly pod: IdentifiedPod;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */
@@ -136,7 +136,7 @@ export interface DesiredState {
 }
 
 /** How far `observed` shows what the runtime has now. */
-export interface SyncState {
+interface SyncState {
   readonly freshness: Freshness;
   /** When the last run of actions ended. */
   readonly actedAt: MonotonicMs;
@@ -169,7 +169,7 @@ export interface TrackedContainers {
 }
 
 /** Results of the last plan and its actions that the status shows. */
-export interface PlanState {
+interface PlanState {
   /** Containers that are to be started but not yet, by name. */
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions that hold as long as nothing changes (delays, containers left stopped). */

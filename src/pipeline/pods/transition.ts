@@ -34,8 +34,7 @@ import {
 import { requestedResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
 
-/** Inputs of a new record. */
-export interface NewRecord {
+interface NewRecord {
   readonly uid: PodUid;
   readonly pod: IdentifiedPod;
   /** As its source has it, where that is not `pod`. */

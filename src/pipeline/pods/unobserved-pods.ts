@@ -8,7 +8,7 @@ import { NOTHING_OBSERVED, type PodOrigin, type PodRecord } from "./record.ts";
 import { newRecord } from "./transition.ts";
 
 /** Facts about a pod from a previous run of the agent. */
-export interface KnownBefore {
+interface KnownBefore {
   readonly published: PodStatus | undefined;
   readonly known: boolean;
   /** Start time of the pod, as far as known. */
@@ -41,7 +41,7 @@ interface DesiredChange {
 }
 
 /** A pod that is handled once it was observed. */
-export interface HeldPod {
+interface HeldPod {
   readonly found: UnobservedPod;
   /** Absent while no source has named it. */
   readonly desired?: { readonly change: DesiredChange; readonly before: KnownBefore };

@@ -33,7 +33,7 @@ export interface ContainerDeps {
 }
 
 /** Image volumes of containers that are made. */
-export interface ImageVolumeCounters {
+interface ImageVolumeCounters {
   readonly requested: Counter;
   readonly mounted: Counter;
   readonly failed: Counter;

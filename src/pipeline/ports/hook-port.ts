@@ -10,7 +10,6 @@ import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
 import { specContainers } from "../pods/plan/restart.ts";
 import type { PodPorts } from "../pods/ports.ts";
 
-/** Inputs of the port. */
 export interface HookPortDeps {
   readonly outside: Outside;
   readonly events: Events;

@@ -8,8 +8,7 @@ import { requestedChanges } from "./requested-changes.ts";
 
 type PodRecord = ActedPod["record"];
 
-/** Dependencies of the port. */
-export interface MeasurePortDeps {
+interface MeasurePortDeps {
   readonly metrics: MetricsRegistry;
   readonly clock: Pick<Clock, "wall">;
 }

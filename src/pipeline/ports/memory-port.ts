@@ -3,8 +3,7 @@ import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
 
-/** Inputs of the port. */
-export interface MemoryPortDeps {
+interface MemoryPortDeps {
   readonly outside: Pick<Outside, "host">;
   readonly cgroups: Pick<Cgroups, "podPath">;
 }

@@ -28,8 +28,7 @@ export interface PortOptions {
   readonly missingDns: MissingDnsNotice;
 }
 
-/** Inputs of the ports. */
-export interface PortDeps
+interface PortDeps
   extends PrerequisitesPortDeps,
     HookPortDeps,
     Omit<ResizeDeps, "settings">,

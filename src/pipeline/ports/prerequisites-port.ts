@@ -20,7 +20,6 @@ export interface PodRoots {
 const POD_FOLDER_MODE = 0o750;
 const LOG_FOLDER_MODE = 0o755;
 
-/** Inputs of the port. */
 export interface PrerequisitesPortDeps {
   readonly outside: Outside;
   readonly cgroups: Cgroups;

@@ -4,7 +4,7 @@ import { allocationOf, isSameAmount, type PodAllocation } from "../../api/pod/al
 import { compareQuantities, parseQuantity } from "../../api/text/quantity.ts";
 
 /** One amount of one container that is to be another. */
-export interface RequestedChange {
+interface RequestedChange {
   readonly resource: "cpu" | "memory";
   readonly requirement: "requests" | "limits";
   readonly operation: "add" | "remove" | "increase" | "decrease";

@@ -25,7 +25,6 @@ import type { AllocationLedger } from "../admission/ledger.ts";
 import type { NodeInfo } from "../admission/rules.ts";
 import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
 
-/** Inputs of the port. */
 export interface ResizeDeps {
   readonly outside: Outside;
   readonly ledger: AllocationLedger;

@@ -9,7 +9,6 @@ import {
   recordDnsProblems,
 } from "./port-events.ts";
 
-/** Inputs of the port. */
 export interface RuntimePortDeps extends ContainerDeps, EventDeps {
   readonly cgroups: Cgroups;
 }

@@ -8,7 +8,7 @@ import {
 import { stableJson } from "../../api/pod/pod-keys.ts";
 
 /** What an edit asks for: nothing, a change of the running pod, or that it ends and begins again. */
-export type PodEdit = "same" | "inPlace" | "recreate";
+type PodEdit = "same" | "inPlace" | "recreate";
 
 /**
  * Compares two versions of a static pod that have one UID. What may change in a pod that exists is taken over while it runs:

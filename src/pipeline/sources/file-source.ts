@@ -20,15 +20,14 @@ const MAX_MANIFESTS = 1000;
 const MAX_EVENTS = 4096;
 
 /** Location of the manifests. */
-export interface FileSourceOptions {
+interface FileSourceOptions {
   /** A folder of manifests or one manifest. */
   readonly path: string;
   /** The folder is read again at least this often. */
   readonly everyMs: number;
 }
 
-/** Dependencies for following a folder. */
-export interface FileSourceDeps {
+interface FileSourceDeps {
   readonly files: Files;
   /** Says of all manifests at once which have not changed: one request instead of one for each. */
   readonly podFiles: Pick<PodFiles, "factsOfAll">;

@@ -11,14 +11,13 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 
 /** The URL, and the polling interval. */
-export interface HttpSourceOptions {
+interface HttpSourceOptions {
   readonly url: string;
   readonly headers: readonly { readonly name: string; readonly value: string }[];
   readonly everyMs: number;
 }
 
-/** Dependencies for asking a URL. */
-export interface HttpSourceDeps {
+interface HttpSourceDeps {
   readonly net: Net;
   readonly clock: Clock;
   readonly readManifest: ReadManifest;

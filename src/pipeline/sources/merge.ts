@@ -31,7 +31,7 @@ export interface Merged {
 }
 
 /** What is known beside the sources that are merged. */
-export interface MergeContext {
+interface MergeContext {
   /** The set as it was. */
   readonly before: ReadonlyMap<PodUid, SourcedPod>;
   /** Whether a pod of that UID is there, from before the agent was started. */

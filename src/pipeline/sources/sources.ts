@@ -50,7 +50,7 @@ export interface SourcesOptions {
 }
 
 /** Dependencies and callbacks of sources. */
-export interface SourcesDeps {
+interface SourcesDeps {
   readonly files: Files;
   readonly podFiles: Pick<PodFiles, "factsOfAll">;
   readonly net: Net;

@@ -4,7 +4,7 @@ import type { Pod, PodSpec } from "../../api/generated/types.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 
 /** A pod without what this agent's API does not have. */
-export interface KnownFields<P extends Pod> {
+interface KnownFields<P extends Pod> {
   readonly pod: P;
   /** Paths of the fields that were left out, in the order of decoding. */
   readonly unknown: readonly string[];

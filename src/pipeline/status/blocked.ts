@@ -11,7 +11,7 @@ import {
 } from "../pods/record.ts";
 
 /** State of the runtime that planning depends on. */
-export interface RuntimeState {
+interface RuntimeState {
   readonly ready: boolean;
   readonly message: string;
 }

@@ -23,8 +23,7 @@ import { statusPodResources } from "./pod-resources-status.ts";
 import { resizeConditions } from "./resize-status.ts";
 import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
 
-/** Inputs of a status beside the record. */
-export interface StatusContext extends ContainerStatusContext {
+interface StatusContext extends ContainerStatusContext {
   readonly now: WallMs;
   /** Addresses of the node, primary first. */
   readonly hostIps: readonly string[];

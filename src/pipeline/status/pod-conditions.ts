@@ -42,8 +42,7 @@ export interface ConditionVerdict {
   readonly observedGeneration?: number;
 }
 
-/** Inputs of the conditions. */
-export interface ConditionInputs {
+interface ConditionInputs {
   readonly pod: Pod;
   readonly phase: string;
   readonly init: readonly SpecContainer[];

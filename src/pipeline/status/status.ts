@@ -19,15 +19,14 @@ import { deriveStatus } from "./derive.ts";
 import { EarlierStatuses } from "./earlier-statuses.ts";
 
 /** Where statuses are stored. */
-export interface StatusOptions {
+interface StatusOptions {
   /** File of stored statuses: one line per change. */
   readonly file: string;
   /** Folder in which earlier versions stored them, one file per pod. */
   readonly earlierFolder: string;
 }
 
-/** Dependencies for deriving and storing statuses. */
-export interface StatusDeps {
+interface StatusDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;

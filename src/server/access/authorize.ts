@@ -35,7 +35,7 @@ export function mastersThen(delegate: Authorizer | undefined): Authorizer {
 }
 
 /** Attributes of a request to authorize. */
-export interface AccessQuestion {
+interface AccessQuestion {
   readonly identity: Identity;
   readonly access: RouteAccess;
   readonly method: string;
@@ -44,7 +44,7 @@ export interface AccessQuestion {
 }
 
 /** The decision, with status and text of a rejection. */
-export type AccessAnswer =
+type AccessAnswer =
   | { readonly kind: "allowed" }
   | { readonly kind: "refused"; readonly status: 403 | 500; readonly text: string };
 

@@ -12,8 +12,7 @@ export interface Delegated {
   readonly authorizer: Authorizer;
 }
 
-/** Dependencies for asking. */
-export interface DelegatedDeps {
+interface DelegatedDeps {
   readonly client: Pick<KubeClient, "create">;
   readonly clock: Clock;
 }

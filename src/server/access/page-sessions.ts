@@ -19,7 +19,7 @@ const SECRET_BYTES = 32;
 export const SESSION_COOKIE = "nodelet-page";
 
 /** The user of a session. The page is read-only, so what it may do is what its routes offer. */
-export const PAGE_USER: Identity = {
+const PAGE_USER: Identity = {
   name: "nodelet:page",
   groups: ["system:masters", ALL_AUTHENTICATED],
 };

@@ -28,7 +28,6 @@ export interface CertificateOptions {
   readonly clientCaFile: string;
 }
 
-/** Dependencies of certificates. */
 export interface CertificateDeps {
   readonly files: Files;
   readonly state: Pick<StateFiles, "makeFolder" | "write" | "setAside">;

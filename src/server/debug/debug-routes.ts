@@ -19,7 +19,6 @@ import {
   statusText,
 } from "./z-pages.ts";
 
-/** Dependencies of the debugging routes beside the node. */
 export interface DebugRoutesDeps {
   readonly clock: Clock;
   readonly log: Log;

@@ -29,7 +29,7 @@ function escapeHtml(text: string): string {
 }
 
 /** Part of a file: `length` bytes from `start` on. */
-export interface ByteRange {
+interface ByteRange {
   readonly start: number;
   readonly length: number;
 }

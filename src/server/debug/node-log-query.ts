@@ -12,7 +12,6 @@ import type { WallMs } from "../../kit/clock.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
 import { HttpProblem } from "../http-problem.ts";
 
-/** Options of a query of service logs (nodeLogQuery of kubelet_server_journal.go). */
 export interface NodeLogOptions {
   /** Unix milliseconds. */
   readonly sinceMs?: number;

@@ -16,8 +16,7 @@ import {
   parseNodeLogQuery,
 } from "./node-log-query.ts";
 
-/** Dependencies for serving the node's logs. */
-export interface NodeLogDeps {
+interface NodeLogDeps {
   readonly openFolder: OpenFolderBeneath;
   readonly streamProgram: StreamProgram;
   /** Whether queries of services are answered (`enableSystemLogQuery`). */

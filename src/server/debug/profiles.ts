@@ -15,8 +15,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ["profile", "time on the processor by function (?seconds=)"],
 ]);
 
-/** Dependencies for profiling. */
-export interface ProfileDeps {
+interface ProfileDeps {
   readonly profiler: Profiler;
   /** The command line of the process. */
   readonly commandLine: readonly string[];

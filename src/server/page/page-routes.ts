@@ -21,8 +21,7 @@ export interface PageOptions {
   readonly readAsset: ReadAsset;
 }
 
-/** Dependencies of the page's routes beside the node. */
-export interface PageDeps extends PageOptions {
+interface PageDeps extends PageOptions {
   readonly clock: Clock;
   readonly process: OwnProcess;
   readonly sessions: PageSessions;

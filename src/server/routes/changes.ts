@@ -9,8 +9,7 @@ import type { PodView, ServedNode } from "../served-node.ts";
 import { readOverview } from "./overview.ts";
 import { joinPodText, type PodText, podText, samePodText } from "./pod-texts.ts";
 
-/** Dependencies of a change stream beside the node. */
-export interface ChangesDeps {
+interface ChangesDeps {
   readonly clock: Clock;
   readonly process: OwnProcess;
 }
@@ -27,13 +26,13 @@ const ALIVE_EVERY_MS = 15_000;
 const SEND_EVERY_MS = 100;
 
 /** How lines are put on the wire. */
-export interface ChangeFraming {
+interface ChangeFraming {
   readonly contentType: string;
   readonly frame: (line: string) => string;
 }
 
 /** One JSON object a line. */
-export const JSON_LINES: ChangeFraming = {
+const JSON_LINES: ChangeFraming = {
   contentType: "application/x-ndjson",
   frame: (line) => `${line}\n`,
 };
@@ -68,7 +67,7 @@ export async function streamChanges(
 }
 
 /** Gathers what changed until the reader is ready for more: of a pod only what it is by then. */
-export class ChangeFeed {
+class ChangeFeed {
   readonly #node: ServedNode;
   readonly #deps: ChangesDeps;
   readonly #stops: readonly (() => void)[];

@@ -23,8 +23,7 @@ import {
   replyRun,
 } from "./streaming.ts";
 
-/** Dependencies of the routes beside the node. */
-export interface KubeletRoutesDeps extends DebugRoutesDeps {
+interface KubeletRoutesDeps extends DebugRoutesDeps {
   readonly checks: () => readonly ServedCheck[];
   /** The registry behind `/metrics/slis`. */
   readonly sliMetrics: MetricsRegistry;

@@ -3,7 +3,7 @@ import type { ContainerStatus, PodStatus } from "../../api/generated/types.ts";
 import { HttpProblem } from "../http-problem.ts";
 
 /** Which attempt of a container has the log that is asked for. */
-export interface LogSource {
+interface LogSource {
   /** With the runtime's name as scheme, as the status has it. */
   readonly containerId: string;
 }

@@ -3,7 +3,7 @@ import type { OwnProcess } from "../../outside/serving.ts";
 import { listProblems, type ServedNode } from "../served-node.ts";
 
 /** Something the node depends on. */
-export interface OverviewCondition {
+interface OverviewCondition {
   readonly type:
     | "RuntimeReady"
     | "NetworkReady"
@@ -17,7 +17,7 @@ export interface OverviewCondition {
 }
 
 /** Amounts in whole units; what is not listed here stands in the node's status. */
-export interface OverviewAmounts {
+interface OverviewAmounts {
   readonly cpuMilli: number;
   readonly memoryBytes: number;
   readonly ephemeralStorageBytes: number;

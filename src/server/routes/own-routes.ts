@@ -17,8 +17,7 @@ import { podList, replyProbes } from "./reports.ts";
 import { shownPod, shownPods } from "./shown-pods.ts";
 import { usageRoutes } from "./usage-routes.ts";
 
-/** Dependencies of the agent's own routes beside the node. */
-export interface OwnRoutesDeps {
+interface OwnRoutesDeps {
   readonly clock: Clock;
   readonly process: OwnProcess;
 }

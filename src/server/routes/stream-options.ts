@@ -50,7 +50,7 @@ export function translationOfPortForward(offer: UpgradeOffer): Translation {
 }
 
 /** The upgrade headers of a request. */
-export interface UpgradeOffer {
+interface UpgradeOffer {
   readonly upgrade: string | undefined;
   readonly headers: Readonly<Record<string, string | undefined>>;
 }

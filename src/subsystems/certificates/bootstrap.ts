@@ -16,7 +16,6 @@ export interface BootstrapOptions {
   readonly certFolder: string;
 }
 
-/** Dependencies for bootstrapping; the client uses the bootstrap kubeconfig. */
 export interface BootstrapDeps extends SignDeps {
   readonly files: Files;
 }

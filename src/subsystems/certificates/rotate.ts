@@ -25,7 +25,6 @@ export interface RotationOptions {
   readonly names: () => AlternativeNames | undefined;
 }
 
-/** Dependencies for rotation. */
 export interface CertificateRotationDeps extends SignDeps {
   readonly store: CertificateStore;
   /** A change of any of these may mean that other names are wanted. */

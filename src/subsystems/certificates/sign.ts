@@ -22,7 +22,7 @@ import {
 } from "../../outside/x509/x509.ts";
 
 /** A CertificateSigningRequest to create. */
-export interface SigningRequest {
+interface SigningRequest {
   readonly signerName: string;
   readonly usages: readonly string[];
   readonly subject: CertificateSubject;
@@ -34,7 +34,6 @@ export interface SigningRequest {
   readonly timeoutMs: number;
 }
 
-/** Dependencies for requesting a certificate. */
 export interface SignDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

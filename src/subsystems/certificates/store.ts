@@ -11,7 +11,6 @@ export interface CertificatePair {
   readonly privateKeyPem: string;
 }
 
-/** Dependencies of the store. */
 export interface CertificateStoreDeps {
   readonly files: Files;
   readonly clock: Clock;

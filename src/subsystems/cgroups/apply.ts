@@ -23,7 +23,7 @@ export interface CgroupDifference {
 }
 
 /** A write that did not succeed. */
-export interface CgroupFailure {
+interface CgroupFailure {
   readonly path: string;
   readonly file: string;
   readonly wanted: string;

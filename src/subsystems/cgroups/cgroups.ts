@@ -70,8 +70,7 @@ export type { CgroupSettings } from "./settings.ts";
 export { tryUpdateQos } from "./tolerant-update.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
-/** Dependencies of the module. */
-export interface CgroupDeps {
+interface CgroupDeps {
   readonly tree: CgroupTree;
   /** Needed with the systemd driver. */
   readonly systemd?: SystemdUnits;

@@ -9,7 +9,7 @@ import type { CgroupOptions } from "./options.ts";
 import type { MemoryQos } from "./settings.ts";
 
 /** Settings that are derived, or not in the configuration. */
-export interface ConfigSurroundings {
+interface ConfigSurroundings {
   /** The cgroup driver that the runtime reports; absent when it does not. */
   readonly runtimeDriver?: CgroupDriver;
   readonly pageBytes: number;

@@ -66,7 +66,7 @@ export function podUidOf(lastPart: string): string | undefined {
 }
 
 /** `/kubepods/burstable/podX`. */
-export function cgroupfsPath(name: CgroupName): string {
+function cgroupfsPath(name: CgroupName): string {
   return `/${name.join("/")}`;
 }
 
@@ -74,7 +74,7 @@ export function cgroupfsPath(name: CgroupName): string {
  * `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podX.slice`: each slice bears the names
  * of those above it, and `-` in a part becomes `_`.
  */
-export function systemdPath(name: CgroupName): string {
+function systemdPath(name: CgroupName): string {
   const escaped = name.map((part) => part.replaceAll("-", "_"));
   const slices = escaped.map((_, index) => `${escaped.slice(0, index + 1).join("-")}${SLICE}`);
   return `/${slices.join("/")}`;

@@ -49,7 +49,7 @@ export function defaultCgroupOptions(version: 1 | 2): CgroupOptions {
 }
 
 /** A reservation as amounts. `UsageError` on a value that is not a quantity. */
-export function readReservation(list: Readonly<Record<string, string>>): NodeAmounts {
+function readReservation(list: Readonly<Record<string, string>>): NodeAmounts {
   const pids = list["pid"];
   return { ...readDemandAmounts(list), ...(pids === undefined ? {} : { pids: wholeOf(pids) }) };
 }

@@ -5,7 +5,7 @@ import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { CgroupPlan } from "./plan/writes.ts";
 
 /** How passes over the groups of the classes are planned and applied. */
-export interface QosPassesDeps {
+interface QosPassesDeps {
   readonly clock: Clock;
   readonly plan: (pods: readonly IdentifiedPod[]) => readonly CgroupPlan[];
   /** Throws the first failure. */

@@ -45,8 +45,7 @@ export interface CgroupsReport {
   readonly differences: number;
 }
 
-/** Dependencies of the report. */
-export interface CgroupReportInputs {
+interface CgroupReportInputs {
   readonly tree: CgroupTree;
   readonly settings: CgroupSettings;
   /** Pods that are active, with their statuses, by which containers are found. */

@@ -42,7 +42,7 @@ export type ResizeOutcome =
     };
 
 /** Access for a resize; without cgroups of pods only their containers change. */
-export interface ResizeAccess extends CgroupAccess {
+interface ResizeAccess extends CgroupAccess {
   readonly settings: CgroupSettings;
   readonly options: Pick<CgroupOptions, "cgroupsPerQos">;
 }

@@ -16,8 +16,7 @@ import { holdingsOf } from "./ledger/ledger.ts";
 import { deviceRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 
-/** Dependencies of admission. */
-export interface DeviceAdmissionDeps {
+interface DeviceAdmissionDeps {
   readonly clock: Clock;
   readonly state: DeviceState;
   readonly grants: Grants;

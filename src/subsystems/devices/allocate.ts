@@ -69,7 +69,7 @@ export type GrantPlan =
     };
 
 /** A refusal with the Go kubelet's text. */
-export interface AllocationRefusal {
+interface AllocationRefusal {
   readonly kind: "refused";
   readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";
   readonly message: string;

@@ -31,7 +31,7 @@ export interface PreferenceQuestion {
 }
 
 /** Devices that were chosen, or that there are too few. */
-export type Chosen =
+type Chosen =
   | {
       readonly kind: "chosen";
       /** Sorted. */

@@ -73,8 +73,7 @@ export interface DevicesOptions {
   readonly keepInitDevices: boolean;
 }
 
-/** Dependencies of the module. */
-export interface DevicesDeps {
+interface DevicesDeps {
   /** Without it no plugin can come, and no pod gets a device. */
   readonly grpc: Grpc | undefined;
   readonly files: Files;

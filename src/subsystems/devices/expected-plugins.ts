@@ -2,8 +2,7 @@ import { isStaticPod } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 
-/** Dependencies for judging whether a plugin is expected. */
-export interface ExpectedPluginsDeps {
+interface ExpectedPluginsDeps {
   readonly clock: Pick<Clock, "monotonic">;
   /** How long a pod waits for a plugin; 0 not at all. */
   readonly deferMs: number;

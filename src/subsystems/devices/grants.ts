@@ -20,8 +20,7 @@ import type { ContainerRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 import type { NodeMask, TopologySettings } from "./topology.ts";
 
-/** Dependencies of allocations. */
-export interface GrantsDeps {
+interface GrantsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly state: DeviceState;
@@ -39,7 +38,7 @@ export interface GrantsDeps {
 }
 
 /** Devices to allocate, and the pod. */
-export interface GrantRequest {
+interface GrantRequest {
   readonly podUid: PodUid;
   readonly pod: IdentifiedPod;
   readonly requests: readonly ContainerRequests[];

@@ -14,7 +14,7 @@ export interface Device {
 }
 
 /** Whether the plugin of a resource can be asked. */
-export type PluginPresence =
+type PluginPresence =
   /** Known from an earlier time (a checkpoint, a connection that ended). */
   | { readonly kind: "gone"; readonly since: MonotonicMs }
   /** Connected. `listDevices` is `awaited` until it has named its devices, `carried` while those of its predecessor stand in. */

@@ -19,8 +19,7 @@ import { POD_RESOURCES, POD_RESOURCES_V1ALPHA1 } from "../../outside/plugins/plu
 import { allocatableResources, podDeviceResources, podResourcesV1alpha1 } from "./pod-resources.ts";
 import type { DeviceState } from "./state.ts";
 
-/** Dependencies of the server. */
-export interface PodResourcesDeps {
+interface PodResourcesDeps {
   readonly grpc: Grpc;
   readonly files: Files;
   readonly clock: Clock;
@@ -122,7 +121,7 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
 }
 
 /** Counts the calls of this endpoint, by version of the interface and by method. */
-export interface PodResourcesCounters {
+interface PodResourcesCounters {
   asked(version: string, method: Method): void;
   failed(version: string, method: Method): void;
 }

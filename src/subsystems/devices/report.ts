@@ -19,7 +19,7 @@ export interface DeviceReport {
 }
 
 /** One resource. */
-export interface ReportedResource {
+interface ReportedResource {
   readonly resource: string;
   /** `here`, `listing` (has not named its devices yet), `gone`, or `unknown` for devices of which no plugin is known. */
   readonly plugin: "here" | "listing" | "gone" | "unknown";
@@ -37,7 +37,7 @@ export interface ReportedResource {
 }
 
 /** One device. */
-export interface ReportedDevice {
+interface ReportedDevice {
   readonly id: string;
   /** As last reported; `unknown` for devices that are held and not listed. */
   readonly health: "healthy" | "unhealthy" | "unknown";
@@ -46,7 +46,7 @@ export interface ReportedDevice {
 }
 
 /** The pod that has a device. */
-export interface DeviceOwner {
+interface DeviceOwner {
   readonly podUid: string;
   /** Empty while no source has named the pod. */
   readonly namespace: string;
@@ -59,7 +59,7 @@ export interface DeviceOwner {
 }
 
 /** Settings that a response adds to a container; values of variables are left out, they may be secret. */
-export interface ReportedAnswer {
+interface ReportedAnswer {
   readonly env: readonly string[];
   readonly mounts: readonly string[];
   readonly deviceNodes: readonly string[];
@@ -67,8 +67,7 @@ export interface ReportedAnswer {
   readonly cdiDevices: readonly string[];
 }
 
-/** Inputs of a report. */
-export interface DeviceReportInputs {
+interface DeviceReportInputs {
   readonly inventory: Inventory;
   readonly ledger: Ledger;
   readonly plugins: ReadonlyMap<string, { readonly socketPath: string }>;

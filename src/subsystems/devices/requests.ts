@@ -5,7 +5,7 @@ import { amountOf } from "../../api/pod/pod-resources.ts";
 import { isExtendedResource } from "../../api/validation/resources.ts";
 
 /** How long a container holds its devices beside the others of its pod. */
-export type HolderKind = Exclude<ContainerKind, "ephemeral">;
+type HolderKind = Exclude<ContainerKind, "ephemeral">;
 
 /** An amount of devices of one resource. */
 export interface ResourceRequest {
@@ -48,11 +48,6 @@ export function deviceRequests(pod: Pod): readonly ContainerRequests[] {
       requestsOf(container, "regular", inits.length),
     ),
   ];
-}
-
-/** Whether any container asks for an extended resource. */
-export function requestsDevices(pod: Pod): boolean {
-  return deviceRequests(pod).length > 0;
 }
 
 function extendedLimits({ resources }: Container): readonly ResourceRequest[] {

@@ -26,7 +26,7 @@ export interface DeviceCapacity {
 }
 
 /** Callbacks for changes. */
-export interface DeviceStateDeps {
+interface DeviceStateDeps {
   readonly clock: Clock;
   /** Something changed that is to be kept. */
   readonly onChanged: () => void;

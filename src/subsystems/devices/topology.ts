@@ -36,7 +36,7 @@ export interface TopologySettings {
 export const MAX_NUMA_NODES = 8;
 
 /** Result of merging hints by a policy. */
-export type Alignment =
+type Alignment =
   | { readonly kind: "refused" }
   /** `mask` is `undefined` where placement does not matter. */
   | { readonly kind: "admitted"; readonly mask: NodeMask | undefined };
@@ -51,8 +51,7 @@ export function maskOf(nodes: readonly number[], settings: TopologySettings): No
   return mask;
 }
 
-/** Inputs of topology hints. */
-export interface HintRequest {
+interface HintRequest {
   /** All devices of the resource. */
   readonly devices: ReadonlyMap<string, Device>;
   /** Those that may be taken. */

@@ -36,14 +36,13 @@ import {
 import { readEnvFile } from "./env-file.ts";
 
 /** Constant values. */
-export interface EnvironmentOptions {
+interface EnvironmentOptions {
   readonly nodeName: string;
   /** Allocatable amounts, for sizes and for values that volumes show. */
   readonly allocatable: Allocatable;
 }
 
-/** Dependencies of the module; without an API server only values of the pod itself are available. */
-export interface EnvironmentDeps {
+interface EnvironmentDeps {
   readonly objects?: ObjectSource;
   readonly services?: ServiceList;
   /** A file of an emptyDir volume of the pod; `undefined` when there is none. */
@@ -57,7 +56,7 @@ export interface EnvironmentDeps {
 }
 
 /** A container to compute the environment of. */
-export interface EnvironmentRequest {
+interface EnvironmentRequest {
   readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly podIps: readonly string[];

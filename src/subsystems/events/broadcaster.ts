@@ -18,8 +18,7 @@ export interface BroadcasterOptions {
   readonly reservesLane: boolean;
 }
 
-/** Dependencies of a broadcaster. */
-export interface BroadcasterDeps {
+interface BroadcasterDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called for an event that a watcher has lost because it was too slow. */

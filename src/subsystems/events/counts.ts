@@ -3,7 +3,7 @@ import type { RefusalReason } from "./event-api.ts";
 import type { RecordFault } from "./recorder.ts";
 
 /** Why an event did not reach the API server. */
-export type DropReason =
+type DropReason =
   | RecordFault
   | RefusalReason
   /** Its budget was spent. */
@@ -18,7 +18,7 @@ export type DropReason =
   | "shutdown";
 
 /** See `EventCounts.totals`. */
-export interface EventTotals {
+interface EventTotals {
   readonly recorded: number;
   readonly restored: number;
   readonly sent: number;

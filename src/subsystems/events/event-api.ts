@@ -57,7 +57,7 @@ export function faultOf(thrown: unknown): EventApiFault {
 export type RefusalReason = "construct" | "rejected" | "exists" | "namespaceGone";
 
 /** Consequence of a failed write for the event. */
-export type WriteVerdict =
+type WriteVerdict =
   /** An earlier try has arrived after all. */
   | { readonly kind: "arrived" }
   | { readonly kind: "drop"; readonly why: RefusalReason; readonly quiet: boolean }

@@ -49,8 +49,7 @@ export interface EventsOptions {
   readonly rate?: RateLimit;
 }
 
-/** Dependencies of the module. */
-export interface EventsDeps {
+interface EventsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

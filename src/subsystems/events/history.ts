@@ -26,15 +26,14 @@ import {
 import { laneOf } from "./lanes.ts";
 
 /** Folder and bounds of the history. */
-export interface HistoryOptions {
+interface HistoryOptions {
   /** Absolute path of the folder; made when missing. */
   readonly folder: string;
   /** Bytes of disk, half of them for steps of life: a probe that fails all day must not push those out. */
   readonly bytes: number;
 }
 
-/** Dependencies of the history. */
-export interface HistoryDeps {
+interface HistoryDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
 }

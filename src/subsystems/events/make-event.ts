@@ -17,7 +17,7 @@ export interface EventSourceName {
 }
 
 /** The time of an event, and what makes its name unique. */
-export interface EventStamp {
+interface EventStamp {
   /** RFC 3339. */
   readonly time: string;
   /** Nanoseconds since the epoch in hex, never the same twice. */

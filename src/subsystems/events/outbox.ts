@@ -6,7 +6,7 @@ import { objectKey } from "./event-keys.ts";
 import { isDeferrable, laneOf, WORTHS, worthOf } from "./lanes.ts";
 
 /** Bounds of an outbox. */
-export interface OutboxOptions {
+interface OutboxOptions {
   readonly maxEvents: number;
   readonly maxBytes: number;
 }
@@ -27,7 +27,7 @@ export interface OutboxEntry extends EventWrite {
 }
 
 /** A new entry, and those that it superseded or that were dropped for it. */
-export interface Added {
+interface Added {
   readonly entry: OutboxEntry;
   /** A count that the new one includes. */
   readonly superseded: OutboxEntry | undefined;

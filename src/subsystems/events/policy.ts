@@ -15,7 +15,7 @@ import { laneOf } from "./lanes.ts";
 export type EventMode = "Protected" | "Reference";
 
 /** Keys by which similar events are grouped and told apart. */
-export interface SimilarKey {
+interface SimilarKey {
   readonly key: string;
   readonly differsBy: string;
 }

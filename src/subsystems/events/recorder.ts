@@ -17,13 +17,12 @@ import {
 } from "./make-event.ts";
 
 /** Type and reason of an event whose message is formatted. */
-export type EventKind = Pick<EventText, "type" | "reason">;
+type EventKind = Pick<EventText, "type" | "reason">;
 
 /** Why an event was lost before anybody heard of it. */
 export type RecordFault = "object" | "type" | "full" | "closed" | "fault";
 
-/** Dependencies of a recorder. */
-export interface RecorderDeps {
+interface RecorderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -10,8 +10,7 @@ import { type EventApi, type EventWrite, faultOf, judgeFault } from "./event-api
 import { REFERENCE } from "./policy.ts";
 import { writeEvent } from "./write-event.ts";
 
-/** Dependencies of the Go kubelet's sink. */
-export interface ReferenceSinkDeps {
+interface ReferenceSinkDeps {
   readonly api: EventApi;
   readonly clock: Clock;
   readonly random: Random;

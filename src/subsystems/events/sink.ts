@@ -15,15 +15,14 @@ import type { LostEvents, Spool } from "./spool.ts";
 import { writeEvent } from "./write-event.ts";
 
 /** Bounds of a sink. */
-export interface SinkOptions {
+interface SinkOptions {
   /** How fast events are written (eventRecordQPS, eventBurst). */
   readonly rate: RateLimit;
   readonly waitingEvents: number;
   readonly waitingBytes: number;
 }
 
-/** Dependencies of a sink. */
-export interface SinkDeps {
+interface SinkDeps {
   readonly api: EventApi;
   readonly clock: Clock;
   readonly random: Random;

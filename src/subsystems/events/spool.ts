@@ -17,13 +17,12 @@ export interface LostEvents {
 }
 
 /** File of the waiting events. */
-export interface SpoolOptions {
+interface SpoolOptions {
   /** Absolute path of the file; its folder is made when missing. */
   readonly path: string;
 }
 
-/** Dependencies of a spool. */
-export interface SpoolDeps {
+interface SpoolDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   /** Called for every entry that is on disk now. */
@@ -31,7 +30,7 @@ export interface SpoolDeps {
 }
 
 /** Events left by a previous run. */
-export interface SpoolContent {
+interface SpoolContent {
   readonly entries: readonly EventWrite[];
   readonly lost: LostEvents | undefined;
 }

@@ -49,7 +49,7 @@ export type { DiskLayout, PressureCondition, ReclaimStep } from "./signals.ts";
 export type { CandidatePod, ContainerUsage, DiskUse, PodUsage } from "./usage.ts";
 
 /** Dependencies beside the ports. */
-export interface EvictionDeps {
+interface EvictionDeps {
   readonly ports: EvictionPorts;
   readonly clock: Clock;
   readonly log: Log;

@@ -24,7 +24,7 @@ import {
 } from "./usage.ts";
 
 /** Which limit was exceeded, in the words of the Go kubelet's metric. */
-export type LocalLimit = "emptydirfs.limit" | "ephemeralpodfs.limit" | "ephemeralcontainerfs.limit";
+type LocalLimit = "emptydirfs.limit" | "ephemeralpodfs.limit" | "ephemeralcontainerfs.limit";
 
 /** A pod that takes more of the node's disk than it may. */
 export interface LocalExcess {
@@ -108,7 +108,7 @@ export function localExcesses(
 }
 
 /** How far a pod is from the nearest of its limits. */
-export interface LocalHeadroom {
+interface LocalHeadroom {
   /** Bytes that may be written before a limit is exceeded; negative where one is. */
   readonly bytes: number;
   /** When the oldest of the figures was taken that this was computed from. */

@@ -62,7 +62,7 @@ export const NOTHING_MET: EvictionState = {
 };
 
 /** Everything a plan depends on. */
-export interface EvictionInputs {
+interface EvictionInputs {
   readonly rules: EvictionRules;
   readonly observations: SignalObservations;
   /** The pods of the node that have not ended. */

@@ -114,7 +114,7 @@ function excessClass(ranked: RankedPod): number {
 }
 
 /** How much more than its request a pod uses; negative when it uses less. */
-export const excessOf = ({ used = 0, requested }: RankedPod): number => used - requested;
+const excessOf = ({ used = 0, requested }: RankedPod): number => used - requested;
 
 function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

@@ -39,7 +39,7 @@ type RecordedUsage = Omit<PodUsage, "volumes"> & {
 };
 
 /** Plan for a recorded node. */
-export interface RecordedPreview {
+interface RecordedPreview {
   readonly settings: EvictionSettings;
   /** Hard thresholds in place of those that their signals have in the settings. */
   readonly hard: ReadonlyMap<EvictionSignal, EvictionAmount>;

@@ -17,7 +17,7 @@ export type DiskName = "nodefs" | "imagefs" | "containerfs";
 export type DiskLayout = "single" | "dedicated" | "split";
 
 /** Properties of a signal. */
-export interface SignalFacts {
+interface SignalFacts {
   readonly resource: StarvedResource;
   readonly condition: PressureCondition;
   /** Of disk signals. */

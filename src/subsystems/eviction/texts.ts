@@ -36,8 +36,7 @@ export const podStorageText = (limit: string): string =>
 export const containerStorageText = (container: string, limit: string): string =>
   `Container ${container} exceeded its local ephemeral storage limit ${goQuote(limit)}. `;
 
-/** Inputs of the texts of an eviction. */
-export interface PressureFacts {
+interface PressureFacts {
   readonly resource: StarvedResource;
   /** The thresholds that drive the eviction, in their order. */
   readonly thresholds: readonly Threshold[];

@@ -11,7 +11,7 @@ export interface RequestedImage {
 }
 
 /** Content of the checkpoint. */
-export interface KeptImages {
+interface KeptImages {
   readonly images: ReadonlyMap<string, KeptImage>;
   /** By normal name. */
   readonly requested: ReadonlyMap<string, RequestedImage>;

@@ -26,8 +26,7 @@ export type ListedImage = Pick<ImageRecord, "id" | "tags" | "digests" | "sizeByt
 /** Users of images: by image id, e.g. `default/web (c)`. */
 export type ImageUsers = ReadonlyMap<string, readonly string[]>;
 
-/** Inputs of a detection. */
-export interface DetectionInputs {
+interface DetectionInputs {
   readonly listed: readonly ListedImage[];
   readonly users: ImageUsers;
   /** When the listing began; new images were first detected then. */

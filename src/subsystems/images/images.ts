@@ -51,7 +51,7 @@ export type { ImagesReport, ReportedDisk, ReportedImage } from "./report.ts";
 export { type ImagePolicy, type ImageSettings, imageSettings } from "./settings.ts";
 
 /** Settings and paths of the module. */
-export interface ImageOptions extends ImageSettings {
+interface ImageOptions extends ImageSettings {
   /** `--root-dir`. */
   readonly rootFolder: string;
   /** Home of the user that the agent runs as; docker's configuration may be there. */
@@ -60,8 +60,7 @@ export interface ImageOptions extends ImageSettings {
   readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
 }
 
-/** Dependencies of the module. */
-export interface ImageDeps {
+interface ImageDeps {
   readonly cri: ContainerRuntime;
   readonly host: Pick<Host, "files" | "diskUsage" | "runProgram">;
   readonly net: Pick<Net, "tcpConnect">;

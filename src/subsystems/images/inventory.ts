@@ -25,14 +25,13 @@ import {
 import { runtimeImages } from "./sandbox-image.ts";
 
 /** Path of the checkpoint and bounds. */
-export interface InventoryOptions {
+interface InventoryOptions {
   readonly checkpointPath: string;
   /** How long it is remembered that a pod named an image. */
   readonly rememberRequestedMs: number;
 }
 
-/** Dependencies of the inventory. */
-export interface InventoryDeps {
+interface InventoryDeps {
   readonly images: Pick<ImageService, "listImages">;
   readonly runtime: Pick<RuntimeService, "listContainers" | "containerStatus">;
   readonly state: StateFiles;

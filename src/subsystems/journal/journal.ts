@@ -16,7 +16,7 @@ import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
 
 /** Folder and bounds of the journal. */
-export interface JournalOptions {
+interface JournalOptions {
   /** Absolute path of the folder; made when missing. */
   readonly folder: string;
   /** Size at which a new segment is begun. */
@@ -25,17 +25,16 @@ export interface JournalOptions {
   readonly segments: number;
 }
 
-/** Dependencies of the journal. */
-export interface JournalDeps {
+interface JournalDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
 }
 
 /** Object of a decision. */
-export type DecisionSubject = DecisionRecord["subject"];
+type DecisionSubject = DecisionRecord["subject"];
 
 /** Filter of `read`; all given fields must match. */
-export interface DecisionQuery {
+interface DecisionQuery {
   readonly uid?: string;
   /** `namespace/name`, or the name of an image or node. */
   readonly name?: string;

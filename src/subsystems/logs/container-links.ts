@@ -7,7 +7,7 @@ import type { Log } from "../../kit/log.ts";
 import type { FileFacts, PodFiles } from "../../outside/host/host.ts";
 
 /** One attempt of a container. */
-export interface LinkedContainer {
+interface LinkedContainer {
   readonly pod: IdentifiedPod;
   readonly container: string;
   readonly restartCount: number;

@@ -21,15 +21,14 @@ export type { LogQuery, LogReading, WriteLog } from "./read-log.ts";
 export type { RunningLog } from "./rotate-log.ts";
 
 /** Folders of logs and of links to them. */
-export interface LogsOptions {
+interface LogsOptions {
   /** Folder that holds all logs of pods (`podLogsDir`). */
   readonly root: string;
   /** Folder of the links, one for each container. */
   readonly linkFolder: string;
 }
 
-/** Dependencies for reading logs. */
-export interface LogsDeps {
+interface LogsDeps {
   readonly files: PodFiles;
   /** Absent where logs cannot be read (a simulation). */
   readonly openFolder: OpenFolderBeneath | undefined;
@@ -43,7 +42,7 @@ export interface LogsDeps {
 const MAX_READERS = 256;
 
 /** An attempt of a container whose log is meant. */
-export interface LoggedAttempt {
+interface LoggedAttempt {
   readonly pod: IdentifiedPod;
   readonly id: string;
   readonly container: string;

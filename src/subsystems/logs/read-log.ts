@@ -19,8 +19,7 @@ export interface LogQuery extends RenderRules {
 /** Takes what was read; resolves when it can take more. */
 export type WriteLog = (chunk: Uint8Array) => Promise<void>;
 
-/** Dependencies of one read. */
-export interface LogReadingDeps {
+interface LogReadingDeps {
   readonly clock: Clock;
   /** Whether the container writes no more; what it wrote is on disk by then. */
   readonly ended: Reading<boolean>;

@@ -11,7 +11,6 @@ export interface RotationLimits {
   readonly maxFiles: number;
 }
 
-/** Dependencies for rotation. */
 export interface RotationDeps {
   readonly files: Pick<PodFiles, "listBeneath" | "changeBeneath">;
   readonly clock: Clock;
@@ -21,7 +20,7 @@ export interface RotationDeps {
 }
 
 /** Location of a log: containers may mount the folders below `root` and replace them with links. */
-export interface LogPlace {
+interface LogPlace {
   /** Folder that holds all logs of pods. */
   readonly root: string;
   /** Absolute path of the current file, below it. */

@@ -29,7 +29,7 @@ const NEWLINE = 0x0a;
 const SLACK_MS = 1_000;
 
 /** Counts lines from the end of a log towards its beginning. Fragments of one line count once. */
-export class TailCounter {
+class TailCounter {
   readonly #stream: LogStream | undefined;
   readonly #seen = new Set<LogStream>();
   #left: number;

@@ -13,8 +13,7 @@ import { AGENT_ROOTS, rootNote, rootOfNote, USUAL_ROOTS } from "./agent-roots.ts
 
 export { AGENT_ROOTS, rootNote } from "./agent-roots.ts";
 
-/** Dependencies for finding other agents. */
-export interface NeighborsDeps {
+interface NeighborsDeps {
   readonly host: Pick<Host, "files" | "podFiles" | "locks">;
   readonly clock: Pick<Clock, "monotonic" | "sleep">;
   readonly log: Log;

@@ -3,7 +3,7 @@ import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeRecord } from "./report.ts";
 
 /** Counts of one probe by the Go kubelet's names of results. */
-export interface ProbeCounts {
+interface ProbeCounts {
   readonly successful: number;
   readonly failed: number;
   readonly unknown: number;

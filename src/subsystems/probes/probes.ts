@@ -29,7 +29,6 @@ import { kindsOf, type ProbedPod, type Watched } from "./target.ts";
 export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };
 
-/** Dependencies of the module. */
 export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */

@@ -9,7 +9,7 @@ export const TIMEOUTS_ANNOTATION = "nodelet.dev/probe-timeouts";
 export const LEFTOVERS_ANNOTATION = "nodelet.dev/probe-leftovers";
 
 /** Minimum period and timeout of a probe. */
-export const FINEST_MS = 50;
+const FINEST_MS = 50;
 const COARSEST_MS = 3_600_000;
 
 /** Probe settings of a pod by annotation. */

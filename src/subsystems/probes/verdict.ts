@@ -63,7 +63,7 @@ export interface Moment {
 }
 
 /** Why a worker does not probe now. */
-export type WaitReason =
+type WaitReason =
   | "no container"
   | "on hold until the container is replaced"
   | "container is not running"
@@ -72,7 +72,7 @@ export type WaitReason =
   | "container has not started yet";
 
 /** Why a worker has nothing more to do. */
-export type ExitReason = "pod has ended" | "pod is being ended" | "container will not come back";
+type ExitReason = "pod has ended" | "pod is being ended" | "container will not come back";
 
 /** Next step of a probe worker. */
 export type Step =
@@ -86,7 +86,7 @@ export function endsWithTime(step: Step): boolean {
 }
 
 /** The worker after a turn; `publish` holds the verdicts that changed, in order. */
-export interface WorkerStep {
+interface WorkerStep {
   readonly state: WorkerState;
   readonly publish: readonly ProbeResult[];
 }

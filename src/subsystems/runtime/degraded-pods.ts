@@ -12,8 +12,7 @@ const RETRY: BackoffPolicy = { initialMs: 1_000, maxMs: 30_000 };
 /** From so many failures in a row on a pod counts as degraded; one alone mostly passes by itself. */
 const DEGRADED_AFTER = 2;
 
-/** Dependencies for counting failures. */
-export interface DegradedDeps {
+interface DegradedDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: MetricsRegistry;

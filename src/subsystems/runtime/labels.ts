@@ -26,7 +26,7 @@ export const PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler";
 /** The ports as JSON. */
 export const CONTAINER_PORTS = "io.kubernetes.container.ports";
 /** Whole seconds. */
-export const POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod";
+const POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod";
 /** Whole seconds. */
 export const POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod";
 /** Our own: which devices the container holds, for a day when the checkpoint is lost. */

@@ -29,7 +29,6 @@ const STATUS_CALLS = 8;
 /** Time for the status of one sandbox or container: runtimes answer from memory. */
 export const STATUS_WITHIN_MS = 10_000;
 
-/** Dependencies for observing. */
 export interface ObserveDeps {
   readonly runtime: RuntimeService;
   readonly images: Pick<ImageService, "imageStatus">;
@@ -38,7 +37,7 @@ export interface ObserveDeps {
 }
 
 /** A pod of which something could not be read. */
-export type FailedPodObservation = FailedObservation & { readonly kind: "failed" };
+type FailedPodObservation = FailedObservation & { readonly kind: "failed" };
 
 /** The outcome of observing one pod; `outdated` when a later observation was faster. */
 export type PodObservation = ObservedPod | FailedPodObservation | { readonly kind: "outdated" };

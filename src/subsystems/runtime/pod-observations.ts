@@ -17,8 +17,7 @@ const MAX_LATE = 64;
 /** Failed pods that are tried again at once. */
 const MAX_RETRIES = 8;
 
-/** Dependencies for observing each pod on its own. */
-export interface PodObservationsDeps {
+interface PodObservationsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly observer: Observer;

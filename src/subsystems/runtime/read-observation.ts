@@ -27,7 +27,7 @@ import { signalName } from "./stop-signal.ts";
 const NANOS_PER_MS = 1_000_000n;
 
 /** CRI time (nanoseconds since the epoch, 0 for never) in milliseconds. */
-export function wallOf(nanos: bigint): WallMs {
+function wallOf(nanos: bigint): WallMs {
   return Number(nanos / NANOS_PER_MS) as WallMs;
 }
 

@@ -4,7 +4,7 @@ import type { FileFacts, Files } from "../../outside/host/host.ts";
 import { type ClusterDns, NO_DNS, parseResolvConf, resolvConfFault } from "./dns.ts";
 
 /** Sources of the pods' DNS settings. */
-export interface ResolverOptions {
+interface ResolverOptions {
   /** The cluster's name servers and domain. */
   readonly servers: readonly string[];
   readonly domain: string;

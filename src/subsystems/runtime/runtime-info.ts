@@ -1,7 +1,7 @@
 import type { RuntimeService, StatusResponse, VersionResponse } from "../../outside/cri/cri.ts";
 
 /** Status and version of the runtime. */
-export interface RuntimeInfo {
+interface RuntimeInfo {
   readonly status: StatusResponse;
   readonly version: VersionResponse;
 }

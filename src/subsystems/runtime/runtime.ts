@@ -62,7 +62,7 @@ export { Resolver } from "./resolver.ts";
 export { openUserNamespaces, UserNamespaces } from "./security/user-namespaces.ts";
 
 /** Folders and bounds of the module. */
-export interface RuntimeOptions {
+interface RuntimeOptions {
   /** Folders of the agent: state below `root`, container logs below `logs`. */
   readonly roots: { readonly root: string; readonly logs: string };
   /** Containers that ask for no seccomp profile get the runtime's instead of none. */
@@ -73,8 +73,7 @@ export interface RuntimeOptions {
   readonly thermalThrottleFolders: readonly string[];
 }
 
-/** Dependencies of the module. */
-export interface RuntimeDeps {
+interface RuntimeDeps {
   readonly cri: ContainerRuntime;
   readonly clock: Clock;
   readonly log: Log;
@@ -100,7 +99,7 @@ export interface RuntimeDeps {
 }
 
 /** One attempt of a container to create. */
-export interface StartRequest {
+interface StartRequest {
   readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly sandboxId: string;

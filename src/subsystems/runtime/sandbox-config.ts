@@ -24,8 +24,7 @@ export interface SandboxSums {
   readonly overhead: DeepPartial<LinuxContainerResources>;
 }
 
-/** Inputs of a sandbox beside the pod's spec. */
-export interface SandboxParts extends SandboxSums {
+interface SandboxParts extends SandboxSums {
   readonly attempt: number;
   readonly roots: { readonly root: string; readonly logs: string };
   /** Literal path of the pod's cgroup for the runtime. */

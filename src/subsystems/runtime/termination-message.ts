@@ -20,7 +20,7 @@ const PARTS_IN_ROOT = 5;
 const PARTS_IN_LOGS = 3;
 
 /** A file that is reached from a trusted folder without following a link. */
-export interface UntrustedPlace {
+interface UntrustedPlace {
   readonly root: string;
   readonly relativePath: string;
 }
@@ -32,8 +32,7 @@ export type ReadTail = (
   signal: AbortSignal,
 ) => Promise<string | undefined>;
 
-/** Dependencies for reading termination messages. */
-export interface MessageDeps {
+interface MessageDeps {
   readonly clock: Clock;
   readonly readTail: ReadTail;
 }

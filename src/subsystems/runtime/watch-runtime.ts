@@ -39,7 +39,7 @@ export interface RuntimeHealth {
 }
 
 /** Before the runtime has answered for the first time. */
-export const RUNTIME_UNKNOWN: RuntimeHealth = {
+const RUNTIME_UNKNOWN: RuntimeHealth = {
   ready: false,
   problem: "",
   networkReady: false,
@@ -68,7 +68,6 @@ const REOPEN_EVENTS_MS = 1_000;
 /** A runtime that cannot stream says so well before this. */
 const STREAM_SETTLED_MS = 2_000;
 
-/** Dependencies for watching the runtime. */
 export interface RuntimeWatchDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import { counter, gauge, type MetricRow, perGroup, perRow, rowsOf } from "./metr
 import { storageMetrics } from "./storage-metrics.ts";
 
 /** Labels of the page. */
-export interface CadvisorOptions {
+interface CadvisorOptions {
   readonly facts: HostFacts;
   /** `/dev/sda` for `8:0`; empty when it has no name. */
   readonly deviceName: (device: string) => string;

@@ -13,7 +13,6 @@ import { Latest } from "./latest.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
 import { foldersOf, measuredVolumes } from "./volumes.ts";
 
-/** Dependencies for measuring file systems. */
 export interface DisksDeps {
   readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTrees"> };
   readonly runtime: {
@@ -27,7 +26,7 @@ export interface DisksDeps {
 }
 
 /** Which file system is the node's, and how often volumes are measured. */
-export interface DisksOptions {
+interface DisksOptions {
   /** Folder whose file system is the node's. */
   readonly rootFolder: string;
   /** How old the size of a volume may be; not positive: volumes are not measured. */

@@ -11,7 +11,7 @@ import {
 import type { GroupFigures, InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 
 /** What has one series in each of several families. */
-export interface SeriesRow {
+interface SeriesRow {
   readonly series: SeriesText;
 }
 

@@ -46,10 +46,7 @@ export interface MeasuredPod {
 }
 
 /** Cgroup and folders of a pod. */
-export type PodPlaces = Pick<
-  MeasuredPod,
-  "group" | "logsFolder" | "volumesFolder" | "managedFiles"
->;
+type PodPlaces = Pick<MeasuredPod, "group" | "logsFolder" | "volumesFolder" | "managedFiles">;
 
 const NO_CLAIMS: readonly MeasuredClaim[] = [];
 

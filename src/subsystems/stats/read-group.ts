@@ -24,7 +24,6 @@ import {
 /** How much is read of a group: what the summary shows, or everything that there is a metric of. */
 export type Detail = "usage" | "all";
 
-/** Inputs for reading a group. */
 export interface ReadOptions {
   readonly detail: Detail;
   /** Sizes of huge pages as the kernel writes them. */
@@ -41,7 +40,7 @@ export interface ReadOptions {
 }
 
 /** Limits of a group that rarely change. */
-export type GroupLimits = Pick<GroupFigures, "cpuSpec" | "maxTasks">;
+type GroupLimits = Pick<GroupFigures, "cpuSpec" | "maxTasks">;
 
 type MoreFigures = GroupLimits & Pick<GroupFigures, "oomKills">;
 
@@ -197,7 +196,7 @@ function memoryMoreV1(tree: CgroupTree, path: string): Partial<MemoryFigures> {
 const DISK_COUNTERS = ["blkio.bfq", "blkio", "blkio.throttle"] as const;
 
 /** One of these. */
-export type DiskCounters = (typeof DISK_COUNTERS)[number];
+type DiskCounters = (typeof DISK_COUNTERS)[number];
 
 const diskFiles = (counters: DiskCounters) =>
   [`${counters}.io_service_bytes_recursive`, `${counters}.io_serviced_recursive`] as const;

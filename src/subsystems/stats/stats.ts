@@ -45,7 +45,6 @@ export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
 export { type GroupUse, groupUses, type NodeMetrics, type PodMetrics } from "./usage-metrics.ts";
 
-/** Dependencies of the module. */
 export interface StatsDeps {
   readonly host: Pick<Host, "cgroups" | "readKernel" | "openFiles" | "diskUsage" | "podFiles">;
   readonly runtime: DisksDeps["runtime"];
@@ -58,8 +57,7 @@ export interface StatsDeps {
   readonly pods: () => readonly MeasuredPod[];
 }
 
-/** Inputs of the module. */
-export interface StatsOptions {
+interface StatsOptions {
   readonly nodeName: string;
   readonly rootFolder: string;
   /** How old sizes of volumes may be (`volumeStatsAggPeriod`). */
@@ -387,7 +385,7 @@ export class Stats {
 const MAX_DEVICES = 1_000;
 
 /** Required content and maximum age of a measurement. */
-export interface MeasureOptions {
+interface MeasureOptions {
   readonly detail?: Detail;
   readonly maxAgeMs?: number;
 }

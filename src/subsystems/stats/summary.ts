@@ -20,7 +20,7 @@ export interface Summary {
 }
 
 /** Names in a summary. */
-export interface SummaryOptions {
+interface SummaryOptions {
   readonly nodeName: string;
   readonly pidMax: number;
   readonly onlyCpuAndMemory: boolean;

@@ -3,7 +3,7 @@ import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { GroupFigures, Measurement } from "./figures.ts";
 
 /** Amounts as `metrics.k8s.io` writes them. */
-export interface UsageList {
+interface UsageList {
   /** E.g. `12345678n`. */
   readonly cpu: string;
   /** E.g. `1234Ki`. */

@@ -6,7 +6,7 @@ import { derivedOnce } from "../../kit/derived-once.ts";
 import type { MeasuredPod } from "./pods.ts";
 
 /** A volume whose size is the agent's to measure. */
-export interface MeasuredVolume {
+interface MeasuredVolume {
   readonly name: string;
   /** Below the pod's folder of volumes. */
   readonly folder: string;
@@ -26,7 +26,7 @@ export const measuredVolumes = derivedOnce((pod: Pod): readonly MeasuredVolume[]
 );
 
 /** Folders of one pod that are measured. */
-export interface PodFolders {
+interface PodFolders {
   /** Logs, and what its containers can write to beside their layers and volumes. */
   readonly written: readonly string[];
   readonly volumes: readonly string[];

@@ -17,7 +17,7 @@ export interface MountedClaim {
 }
 
 /** Of a block device only its size is known. */
-export type ClaimUsage = DiskUsage | Pick<DiskUsage, "capacityBytes">;
+type ClaimUsage = DiskUsage | Pick<DiskUsage, "capacityBytes">;
 
 /** A claim that a pod has mounted, as last measured. */
 export interface MeasuredMount extends Pick<MountedClaim, "namespace" | "name" | "volume"> {
@@ -28,7 +28,7 @@ export interface MeasuredMount extends Pick<MountedClaim, "namespace" | "name" |
 type Known = Omit<MeasuredMount, "volume">;
 
 /** How claims are measured. */
-export interface ClaimMeasures {
+interface ClaimMeasures {
   readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
   /** A file of /sys. */
   readonly readKernel: (path: string) => string | undefined;

@@ -14,13 +14,13 @@ const TERMINATION_LOG_MODE = 0o666;
 const FOLDER_MODE = 0o750;
 
 /** Folders of the agent, and the domain for names in /etc/hosts. */
-export interface ContainerFileOptions {
+interface ContainerFileOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   readonly clusterDomain: string;
 }
 
 /** A file that the agent keeps for a container: what it is to hold, and where the container sees it. */
-export interface ContainerFile {
+interface ContainerFile {
   readonly file: OverwrittenFile;
   readonly mount: DeepPartial<Mount>;
 }

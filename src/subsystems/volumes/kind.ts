@@ -27,7 +27,6 @@ export type VolumeEvent =
       readonly message: string;
     };
 
-/** Dependencies of volume kinds. */
 export interface KindDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;

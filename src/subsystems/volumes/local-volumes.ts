@@ -7,14 +7,13 @@ import { VolumeStepError, wrong } from "./volume-step.ts";
 
 const FOLDER_MODE = 0o750;
 
-/** Dependencies of local volumes. */
-export interface LocalVolumeDeps {
+interface LocalVolumeDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
 }
 
 /** A persistent volume on this node. */
-export interface LocalVolume {
+interface LocalVolume {
   /** Name of the persistent volume. */
   readonly name: string;
   /** Folder or block device of the node. */
@@ -22,7 +21,7 @@ export interface LocalVolume {
 }
 
 /** A local volume to be mounted for a pod. */
-export interface LocalMount extends LocalVolume {
+interface LocalMount extends LocalVolume {
   /** Mount point in the pod's folder. */
   readonly target: string;
   /** Of a block device: what it is formatted with. */
@@ -35,14 +34,14 @@ export interface LocalMount extends LocalVolume {
 }
 
 /** A local volume to be a pod's as the block device it is. */
-export interface LocalMap extends LocalVolume {
+interface LocalMap extends LocalVolume {
   readonly podUid: string;
   /** The pod's folder of links to block volumes. */
   readonly links: string;
 }
 
 /** A block volume that is there. */
-export interface MappedVolume {
+interface MappedVolume {
   /** The device's node, for containers. */
   readonly node: string;
   /** Folder of the nodes of all pods that have it. */

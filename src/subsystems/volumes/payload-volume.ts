@@ -6,7 +6,7 @@ import { memorySize } from "./sizes.ts";
 const FOLDER_MODE = 0o777;
 
 /** A volume of files that we write: where, on what, and which. */
-export interface PayloadVolume {
+interface PayloadVolume {
   readonly plugin: string;
   readonly medium: "memory" | "disk";
   /** Asked after the folder is there. */

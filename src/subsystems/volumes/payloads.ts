@@ -89,7 +89,7 @@ function keyFiles(
 }
 
 /** Base64 as Go's decoder accepts it; other characters are skipped, since the API has validated the value. */
-export function decodedBytes(base64: string): Uint8Array {
+function decodedBytes(base64: string): Uint8Array {
   return base64ToBytes(base64.replace(/[^A-Za-z0-9+/=]/g, ""));
 }
 

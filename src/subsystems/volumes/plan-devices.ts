@@ -12,7 +12,7 @@ export interface PlannedDevice {
 }
 
 /** All block volumes of a container, or the first that cannot be had. */
-export type DevicePlan =
+type DevicePlan =
   | { readonly kind: "devices"; readonly devices: readonly PlannedDevice[] }
   | { readonly kind: "fault"; readonly message: string };
 

@@ -31,8 +31,7 @@ export type MountPlan =
   | { readonly kind: "mounts"; readonly mounts: readonly PlannedMount[] }
   | { readonly kind: "fault"; readonly message: string };
 
-/** Inputs for planning mounts. */
-export interface MountParts {
+interface MountParts {
   readonly made: ReadonlyMap<string, MadeVolume>;
   readonly env: readonly EnvEntry[];
   readonly features: MountFeatures;

@@ -12,8 +12,7 @@ import { volumeKindOf } from "./kinds.ts";
 import type { CountedVolume, VolumeMeasures } from "./volume-measures.ts";
 import { type VolumeStep, VolumeStepError } from "./volume-step.ts";
 
-/** Dependencies of one pod's volumes beside those of volume kinds. */
-export interface PodVolumesDeps extends KindDeps {
+interface PodVolumesDeps extends KindDeps {
   readonly measures: VolumeMeasures;
   /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (

@@ -26,9 +26,7 @@ type Outcome =
   | "container_warnings";
 
 /** Samples by the name of the metric. */
-export type SelinuxCounts = Readonly<
-  Record<`volume_manager_selinux_${Outcome}_total`, readonly Sample[]>
->;
+type SelinuxCounts = Readonly<Record<`volume_manager_selinux_${Outcome}_total`, readonly Sample[]>>;
 
 const SHORT: Readonly<Record<string, string>> = {
   ReadWriteOncePod: "RWOP",

@@ -3,8 +3,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { OWN_PLUGINS } from "./kinds.ts";
 
-/** Dependencies for tearing volumes down. */
-export interface TeardownDeps {
+interface TeardownDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   /** Gives back what stays when a pod goes, once nothing of the pod is mounted any more. */

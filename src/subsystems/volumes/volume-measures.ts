@@ -20,8 +20,7 @@ export interface VolumeMeasures {
   completed(plugin: string, operation: Operation, tookMs: number): void;
 }
 
-/** Dependencies for measuring. */
-export interface VolumeMeasureDeps {
+interface VolumeMeasureDeps {
   readonly clock: Pick<Clock, "monotonic">;
   readonly metrics: MetricsRegistry;
   readonly volumes: () => readonly CountedVolume[];

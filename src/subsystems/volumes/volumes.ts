@@ -42,7 +42,7 @@ export type { MadeVolume, MountFeatures, PodCertificateSource, VolumeEvent };
 export { PodCertificates };
 
 /** Folders and switches of the module. */
-export interface VolumeOptions {
+interface VolumeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Domain of the cluster, for names in /etc/hosts. */
   readonly clusterDomain: string;
@@ -50,8 +50,7 @@ export interface VolumeOptions {
   readonly allocatable: Allocatable;
 }
 
-/** Dependencies of the module. */
-export interface VolumeDeps {
+interface VolumeDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   readonly clock: Clock;
@@ -77,7 +76,7 @@ export interface VolumeDeps {
 }
 
 /** A container to compute the mounts of. */
-export interface MountRequest {
+interface MountRequest {
   readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly restartCount: number;

@@ -34,7 +34,7 @@ export interface ResourceRow {
 }
 
 /** How a table of rows is shown. */
-export interface TableView extends TableOptions {
+interface TableView extends TableOptions {
   readonly allNamespaces: boolean;
   /** Unix milliseconds. */
   readonly now: number;

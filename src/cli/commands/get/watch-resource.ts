@@ -8,7 +8,6 @@ import type { OutputForm } from "../../render/output.ts";
 import { encode } from "../../render/output.ts";
 import type { ListedResource, ResourceRow } from "./resources.ts";
 
-/** Options of `get`. */
 export interface GetOptions {
   readonly namespace: string;
   readonly allNamespaces?: boolean;

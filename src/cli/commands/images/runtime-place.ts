@@ -16,7 +16,6 @@ import { OpenLedger, readLedger } from "../../up/ledger.ts";
 import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
 import { USUAL_SOCKET } from "../../up/runtime/find-runtime.ts";
 
-/** Options that choose the runtime. */
 export interface RuntimePlaceOptions {
   readonly stateDir: string;
   readonly containerd?: string;
@@ -30,7 +29,7 @@ export function withRuntimeOptions(command: Command): Command {
 }
 
 /** Target runtime of images: that of `up`, or a containerd of the machine. */
-export interface RuntimePlace {
+interface RuntimePlace {
   readonly socket: string;
   /** Path of the notes of `up`; undefined when the runtime is another one. */
   readonly ledger: string | undefined;

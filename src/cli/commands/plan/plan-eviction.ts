@@ -25,7 +25,6 @@ import { renderEviction } from "../../render/eviction-report.ts";
 import { encode } from "../../render/output.ts";
 import { type ConfigPlace, loadPlanConfig, readInput, understood } from "./plan-inputs.ts";
 
-/** Options of `nodelet plan --evict`. */
 export interface PlanEvictionOptions extends ConfigPlace {
   /** `true` when no threshold is named. */
   readonly evict: readonly string[] | true;

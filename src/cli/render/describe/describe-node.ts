@@ -15,7 +15,7 @@ import { field, pairs, renderFields } from "./fields.ts";
 import { nodeObject } from "./node-object.ts";
 
 /** Data of a node's description. */
-export interface NodeDescription {
+interface NodeDescription {
   readonly overview: Overview;
   readonly pods: readonly Pod[];
   /** Oldest first. */

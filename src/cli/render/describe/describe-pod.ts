@@ -19,7 +19,7 @@ import { describeContainer } from "./describe-container.ts";
 import { field, pairs, renderFields, type ShownField } from "./fields.ts";
 
 /** Data of a pod's description. */
-export interface PodDescription {
+interface PodDescription {
   readonly pod: Pod;
   /** Oldest first. */
   readonly events: readonly CoreEvent[];

@@ -16,7 +16,7 @@ interface Row {
 }
 
 /** How the report is shown. */
-export interface DevicesShown {
+interface DevicesShown {
   /** Unix milliseconds. */
   readonly now: number;
   readonly wide: boolean;

@@ -5,7 +5,7 @@ import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { Column } from "./table.ts";
 
 /** A node in a table at `now`, Unix milliseconds. */
-export interface NodeRow {
+interface NodeRow {
   readonly node: Node;
   readonly now: number;
 }
@@ -40,7 +40,7 @@ export const NODE_COLUMNS: readonly Column<NodeRow>[] = [
 ];
 
 /** Whether a node's own condition says so. */
-export function isNodeReady(node: Node): boolean {
+function isNodeReady(node: Node): boolean {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
   return ready?.status === "True";
 }

@@ -5,7 +5,7 @@ import { preciseText } from "../amounts.ts";
 import type { Column } from "./table.ts";
 
 /** A probe in a table at `now`, Unix milliseconds. */
-export interface ProbeRow {
+interface ProbeRow {
   readonly probe: ProbeReport;
   readonly now: number;
 }

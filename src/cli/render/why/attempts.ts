@@ -11,7 +11,7 @@ import { counted, oneLine } from "../text.ts";
 import { listed, sentence } from "./phrases.ts";
 
 /** Kinds whose text depends on what became of them. */
-export type AttemptKind =
+type AttemptKind =
   | "preparePod"
   | "mountVolumes"
   | "startSandbox"
@@ -125,7 +125,7 @@ function resized(containers: readonly string[]): string {
 }
 
 /** Whether the text of this kind depends on its outcome. */
-export function isAttempt(kind: string): kind is AttemptKind {
+function isAttempt(kind: string): kind is AttemptKind {
   return Object.hasOwn(VERBS, kind);
 }
 

@@ -2,7 +2,7 @@
 /** Fixes that a user can apply to a pod with a problem. */
 
 /** The pod for which a fix is looked for. */
-export interface FixFor {
+interface FixFor {
   readonly namespace: string;
   readonly name: string;
   /** The container that the message is about, where it is about one. */

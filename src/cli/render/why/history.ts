@@ -10,7 +10,7 @@ import { oneLine, type Paint, padText, textWidth, wrapText } from "../text.ts";
 import type { HistoryStep } from "./why.ts";
 
 /** A pod's history up to now. */
-export interface HistoryView {
+interface HistoryView {
   /** `namespace/name`. */
   readonly name: string;
   /** Oldest first. */

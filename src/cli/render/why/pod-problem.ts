@@ -7,7 +7,7 @@ import { oneLine } from "../text.ts";
 import { fixFor } from "./fixes.ts";
 
 /** A problem of a pod. */
-export interface PodProblem {
+interface PodProblem {
   /** The status' word for it, e.g. `ErrImagePull`. */
   readonly reason: string;
   readonly message: string;

@@ -1,8 +1,7 @@
 // pure
 import type { ContainerdPaths } from "../paths.ts";
 
-/** Inputs of the configuration beside the paths. */
-export interface ContainerdConfigOptions {
+interface ContainerdConfigOptions {
   readonly sandboxImage: string;
   /** Absolute path of runc, or of what stands in for it. */
   readonly runc: string;

@@ -10,8 +10,7 @@ export const USUAL_SOCKET = "/run/containerd/containerd.sock";
 /** The user's choice: `auto`, `own`, or the path of a socket. */
 export type RuntimeChoice = string;
 
-/** Inputs of the search. */
-export interface RuntimeSearch {
+interface RuntimeSearch {
   readonly choice: RuntimeChoice;
   readonly paths: UpPaths;
   /** The runtime of the last `up`, whose pods may still run. */

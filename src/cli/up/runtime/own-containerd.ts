@@ -38,8 +38,7 @@ import {
 } from "./pod-network.ts";
 import { queryRuntime } from "./query-runtime.ts";
 
-/** Inputs of our containerd. */
-export interface OwnContainerdOptions {
+interface OwnContainerdOptions {
   readonly paths: UpPaths;
   readonly ledger: OpenLedger;
   readonly mayLowerOomScore: boolean;

@@ -44,8 +44,7 @@ function parseNetwork(text: string): { address: number; bits: number } | undefin
   return { address, bits: Number(bits) };
 }
 
-/** Inputs of the network's configuration. */
-export interface PodNetworkOptions {
+interface PodNetworkOptions {
   /** IPv4 network of the pods, e.g. `10.85.0.0/16`. */
   readonly subnet: string;
   /** Names of the CNI plugins there are. */

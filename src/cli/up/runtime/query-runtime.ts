@@ -17,7 +17,7 @@ const POLL_MS = 100;
 export type RuntimeConnection = ConnectedOutside["cri"];
 
 /** Outcome of asking. */
-export type RuntimeAnswer =
+type RuntimeAnswer =
   | { readonly kind: "absent" }
   | { readonly kind: "silent"; readonly why: string }
   | { readonly kind: "answers"; readonly facts: RuntimeFacts };

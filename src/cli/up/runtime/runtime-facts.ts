@@ -17,7 +17,7 @@ export interface RuntimeFacts {
 }
 
 /** Settings of a containerd; `undefined` where it does not report them. */
-export interface RuntimeSettings {
+interface RuntimeSettings {
   readonly systemdCgroups: boolean | undefined;
   readonly sandboxImage: string | undefined;
   readonly restrictsOomScore: boolean | undefined;
@@ -37,8 +37,7 @@ export function runtimeSettings(description: RuntimeFacts["description"]): Runti
   };
 }
 
-/** Inputs of the verdict on a runtime beside its facts. */
-export interface RuntimeUse {
+interface RuntimeUse {
   /** Whether an earlier `up` used it, so that its pods are ours. */
   readonly known: boolean;
   readonly mayLowerOomScore: boolean;

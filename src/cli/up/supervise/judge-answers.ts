@@ -22,7 +22,7 @@ export interface Ask {
 /** Questions in a row without an answer after which the agent is replaced. */
 export const MAX_MISSED = 3;
 /** A supervisor that is itself this late learns nothing from an answer that is missing. */
-export const MAX_OWN_LAG_MS = 2_000;
+const MAX_OWN_LAG_MS = 2_000;
 
 /** Questions in a row without an answer, after one more. */
 export function countMissed(missed: number, { result, ownLagMs, processState }: Ask): number {

@@ -40,7 +40,7 @@ export function isRunning(mark: ProcessMark): boolean {
 }
 
 /** Sends a signal unless the process is gone. */
-export function signalProcess(mark: ProcessMark, signal: NodeJS.Signals): void {
+function signalProcess(mark: ProcessMark, signal: NodeJS.Signals): void {
   if (!isRunning(mark)) return;
   try {
     process.kill(mark.pid, signal);
@@ -72,7 +72,7 @@ export async function endProcess(mark: ProcessMark, patienceMs: number): Promise
 }
 
 /** Arguments of a program that outlives the command. */
-export interface DetachedProgram {
+interface DetachedProgram {
   readonly argv: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;
   /** Both outputs are appended here. */

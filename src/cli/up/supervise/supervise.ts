@@ -32,8 +32,7 @@ import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "./pr
 import { claimSupervisor } from "./supervisor-note.ts";
 import { untilStuck } from "./watch-agent.ts";
 
-/** Options of the supervisor. */
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly paths: UpPaths;
   /** Flags for the agent beside those that follow from the paths. */
   readonly agentFlags: readonly string[];

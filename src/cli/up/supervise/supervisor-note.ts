@@ -7,10 +7,10 @@ import type { UpPaths } from "../paths.ts";
 import { isRunning, markOf } from "./processes.ts";
 
 /** Commands that start or stop agent and runtime; one of them runs at a time. */
-export type SupervisorCommand = "up" | "stop" | "down";
+type SupervisorCommand = "up" | "stop" | "down";
 
 /** The process that supervises the agent, or is about to stop it. */
-export interface SupervisorNote {
+interface SupervisorNote {
   readonly supervisor: ProcessMark;
   readonly command: SupervisorCommand;
   readonly agent?: ProcessMark;

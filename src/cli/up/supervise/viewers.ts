@@ -43,7 +43,7 @@ function compare(a: string, b: string): number {
 }
 
 /** Shows what becomes of a node. */
-export interface Viewer {
+interface Viewer {
   show(picture: NodePicture): void;
   /** Shows a message beside the state of the node. */
   notice(text: string): void;

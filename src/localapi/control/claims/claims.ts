@@ -32,8 +32,7 @@ import {
   volumeNameOf,
 } from "./plan-claims.ts";
 
-/** Dependencies of the controller. */
-export interface ClaimsDeps {
+interface ClaimsDeps {
   readonly core: ObjectsCore;
   /** Data of pods: one volume may hold millions of files, or lie on a disk that does not answer. */
   readonly podFiles: Pick<PodFiles, "makeDirectory" | "removeTree">;

@@ -64,7 +64,7 @@ export function planClaims(view: ClaimsView): readonly ClaimStep[] {
 }
 
 /** Names of the claims that a pod uses. */
-export function claimsOf(pod: Pod & { readonly metadata: NamedMeta }): readonly string[] {
+function claimsOf(pod: Pod & { readonly metadata: NamedMeta }): readonly string[] {
   return (pod.spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
     if (persistentVolumeClaim) return [persistentVolumeClaim.claimName];
     return ephemeral ? [`${pod.metadata.name}-${name}`] : [];

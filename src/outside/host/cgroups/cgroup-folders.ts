@@ -102,7 +102,7 @@ export function subgroupsOf(folder: string): readonly string[] {
 }
 
 /** `folder` and all groups beneath it, parents before children. */
-export function subtreeOf(folder: string): readonly string[] {
+function subtreeOf(folder: string): readonly string[] {
   const folders = [folder];
   for (const current of folders) {
     for (const name of subgroupsOf(current)) folders.push(`${current}/${name}`);
@@ -178,7 +178,7 @@ export function killAll(path: string, folders: readonly string[]): void {
 }
 
 /** A group that is to end with all that runs in it. */
-export interface Destruction {
+interface Destruction {
   readonly clock: Clock;
   readonly path: string;
   /** The group's folder in each hierarchy. */

@@ -11,7 +11,7 @@ const STALL_TRIGGER = "some 200000 2000000";
 const NOTIFYING_KERNEL = [6, 5] as const;
 
 /** Groups whose memory is watched, as folders of a cgroup v2 mount. */
-export interface WatchedMemory {
+interface WatchedMemory {
   /** Its tasks wait for memory (`memory.pressure`). */
   readonly stalls: string;
   /** Its own limit is reached (`memory.events.local`). */

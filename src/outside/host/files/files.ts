@@ -33,8 +33,7 @@ const READ_CHUNK_BYTES = 64 * 1024;
 /** Permission bits with set-id and sticky. */
 const MODE_BITS = 0o7777;
 
-/** Dependencies of files; `onProgress` is called after each step of a walk. */
-export interface FilesDeps extends DirectoryWatchDeps {
+interface FilesDeps extends DirectoryWatchDeps {
   readonly onProgress?: () => void;
 }
 

@@ -7,7 +7,6 @@ import type { Log } from "../../../kit/log.ts";
 import type { FolderEvent } from "../host.ts";
 import { hostError } from "../host-errors.ts";
 
-/** Dependencies for watching a folder. */
 export interface DirectoryWatchDeps {
   readonly clock: Clock;
   readonly log: Log;

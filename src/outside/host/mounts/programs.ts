@@ -26,7 +26,7 @@ export interface ProgramEnd {
  * Runs a program to its end with exactly these arguments (no shell) and `fds` open in it from 3 on. One
  * that is not there is an `OutsideError` "unimplemented".
  */
-export type TryProgram = (
+type TryProgram = (
   program: string,
   args: readonly string[],
   fds?: readonly number[],

@@ -8,7 +8,7 @@ import type { WorkerProcess } from "./worker-process.ts";
 export const LIMITS_WITHOUT_CPU = 6;
 
 /** An operation that was sent to a worker. */
-export interface LimitedOperation {
+interface LimitedOperation {
   readonly clock: Pick<Clock, "alarm">;
   readonly process: Pick<WorkerProcess, "isBlocked">;
   /** How long it may take, in milliseconds. */
@@ -16,11 +16,7 @@ export interface LimitedOperation {
 }
 
 /** Calls `then` after a time, once what has arrived by then is read: this process may have been late itself. The result cancels it. */
-export function afterReads(
-  clock: Pick<Clock, "alarm">,
-  afterMs: number,
-  then: () => void,
-): () => void {
+function afterReads(clock: Pick<Clock, "alarm">, afterMs: number, then: () => void): () => void {
   let cancel = clock.alarm(afterMs, () => {
     cancel = clock.alarm(0, then);
   });
@@ -28,7 +24,7 @@ export function afterReads(
 }
 
 /** When to look whether a worker is blocked, and how. */
-export interface Look {
+interface Look {
   readonly clock: Pick<Clock, "alarm">;
   readonly isBlocked: () => boolean;
   /** In milliseconds. */

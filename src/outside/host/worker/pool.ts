@@ -40,8 +40,7 @@ const IDLE_MS = 10_000;
 /** Requests that wait for a worker. */
 const MAX_WAITING = 10_000;
 
-/** Dependencies of a pool of workers. */
-export interface PoolDeps {
+interface PoolDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** A worker that was started ahead; default none. */

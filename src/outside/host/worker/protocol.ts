@@ -9,7 +9,7 @@ export interface WorkerRequest {
 }
 
 /** A failure as it goes through a pipe; `code` is absent for what is no `OutsideError`. */
-export interface WorkerFailure {
+interface WorkerFailure {
   readonly code: OutsideCode | undefined;
   readonly message: string;
   readonly retryable: boolean;

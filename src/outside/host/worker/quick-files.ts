@@ -23,7 +23,7 @@ import type { DiskUsage, FileFacts, PodFiles } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 
 /** The most frequent operations of a worker, a few system calls each. */
-export type QuickFiles = Pick<
+type QuickFiles = Pick<
   PodFiles,
   | "facts"
   | "factsOfAll"

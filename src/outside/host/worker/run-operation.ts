@@ -4,8 +4,7 @@ import type { OpenFile, OpenFolder, OpenFolderBeneath } from "../files/open-fold
 import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
 
-/** Dependencies of a worker's operations. */
-export interface OperationDeps {
+interface OperationDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
@@ -16,7 +15,7 @@ export interface OperationDeps {
 }
 
 /** Runs an operation by its name. The agent is the only one who asks, so arguments are as typed there. */
-export type RunOperation = (operation: string, args: readonly unknown[]) => Promise<unknown>;
+type RunOperation = (operation: string, args: readonly unknown[]) => Promise<unknown>;
 
 type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
 

@@ -26,7 +26,7 @@ export const UNDOING: ReadonlySet<OperationName> = new Set([
 ]);
 
 /** An unresponsive place, for messages. */
-export interface UnansweredFacts {
+interface UnansweredFacts {
   /** The file system, e.g. `fuse at /mnt/data`, or a path. */
   readonly shown: string;
   readonly sinceMs: MonotonicMs;

@@ -25,8 +25,7 @@ export interface DialedServer {
   readonly reader: SocketReader;
 }
 
-/** Dependencies for dialling. */
-export interface DialDeps {
+interface DialDeps {
   readonly clock: Clock;
   /** Called with how long resolving the server's name took. */
   readonly onLookup?: (seconds: number) => void;

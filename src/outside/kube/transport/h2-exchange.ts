@@ -17,19 +17,19 @@ const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /** One request on a session. */
-export interface H2ApiRequest {
+interface H2ApiRequest {
   readonly block: Uint8Array;
   readonly body?: string | undefined;
   readonly timeoutMs: number;
 }
 
 /** A request whose answer is read line by line. */
-export type LineReply =
+type LineReply =
   | { readonly kind: "lines"; readonly lines: AsyncIterable<string> }
   | { readonly kind: "refused"; readonly reply: ApiReply };
 
 /** A request whose answer goes on: until `lifetimeMs` is over, or what `onOpen` got is called. */
-export interface H2LineRequest extends H2ApiRequest {
+interface H2LineRequest extends H2ApiRequest {
   readonly lifetimeMs: number;
   /** The result is called when the answer is over. */
   readonly onOpen: (stop: () => void) => () => void;

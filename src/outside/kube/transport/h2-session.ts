@@ -28,8 +28,7 @@ export interface H2Receiver extends StreamReceiver {
   lost(error: OutsideError): void;
 }
 
-/** Dependencies of a session. */
-export interface H2SessionDeps {
+interface H2SessionDeps {
   readonly clock: Clock;
   /** The session takes no more streams. */
   readonly onRetired: (session: H2Session) => void;

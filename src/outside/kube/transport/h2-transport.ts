@@ -20,7 +20,6 @@ import type {
   ApiWatchRequest,
 } from "./transport.ts";
 
-/** Dependencies of a transport. */
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;

@@ -22,7 +22,7 @@ export interface ApiRequestHead {
 }
 
 /** Fields that all requests have. */
-export interface ApiConstantHead {
+interface ApiConstantHead {
   readonly authority: string;
   readonly userAgent: string;
   /** Fields of impersonation. */

@@ -5,7 +5,7 @@ import { LineSplitter } from "./json-lines.ts";
 const MAX_WAITING = 256 * 1024;
 
 /** The stream of a watch. */
-export interface LineSource {
+interface LineSource {
   pause(): void;
   resume(): void;
   /** The reader wants no more. May be called when the stream is over. */

@@ -50,7 +50,7 @@ export interface PlainResponse {
 }
 
 /** Parts of an exchange. */
-export interface ExchangeParts {
+interface ExchangeParts {
   readonly request: IncomingMessage | Http2ServerRequest;
   /** Of a plain request; one that switches gets an answer of its own when it needs it. */
   readonly response?: PlainResponse;

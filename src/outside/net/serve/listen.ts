@@ -150,7 +150,7 @@ export interface ForwardTarget {
 }
 
 /** An answer in place of an error of another server. */
-export interface ReplacedAnswer {
+interface ReplacedAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;

@@ -24,7 +24,7 @@ export const CONNECTION_BYTES = 64 * 1024 + UNKNOWN_HEADER_BYTES;
 const MIB = 1024 * 1024;
 
 /** 96 connections at once: 48 of one address, 64 over loopback. */
-export const PEER_LIMITS: PeerLimits = {
+const PEER_LIMITS: PeerLimits = {
   bytes: 12 * MIB,
   groupBytes: 6 * MIB,
   loopbackBytes: 8 * MIB,
@@ -54,7 +54,7 @@ const REQUEST_BYTES = 4 * 1024;
 const BYTES_PER_HEADER_BYTE = 2;
 
 /** Decision on a connection. */
-export interface PeerEvents {
+interface PeerEvents {
   /** It has a place: it may be read. Called once, perhaps before `enter` returns. */
   readonly onAdmit: () => void;
   /** Whether anything has come from it; always, where that is not known. */

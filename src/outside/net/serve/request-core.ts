@@ -74,7 +74,7 @@ export interface RequestService<Route, Caller> {
 }
 
 /** Answers the requests of one listener. */
-export class RequestCore<Route, Caller> {
+class RequestCore<Route, Caller> {
   readonly #service: RequestService<Route, Caller>;
   readonly #log: Log;
   #longRunning = 0;
@@ -157,8 +157,7 @@ export interface ServeOptions extends Pick<ListenOptions, "tls" | "http2" | "for
   readonly limits?: Partial<ListenLimits>;
 }
 
-/** Dependencies for serving. */
-export interface ServingDeps {
+interface ServingDeps {
   readonly listen: Listen;
   /** Closing it closes the listener. */
   readonly scope: TaskScope;

@@ -23,7 +23,7 @@ const CHANNELS = Object.keys(CHANNEL).length;
 const CLOSE = 0xff;
 
 /** A client's message, decoded. */
-export type ChannelMessage =
+type ChannelMessage =
   | { readonly kind: "data"; readonly channel: number; readonly bytes: Uint8Array }
   | { readonly kind: "close"; readonly channel: number }
   | { readonly kind: "nothing" }

@@ -70,7 +70,7 @@ export interface SwitchTarget {
 }
 
 /** An HTTP upgrade request to a streaming server. */
-export interface UpgradeRequest {
+interface UpgradeRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string[]>>;
 }

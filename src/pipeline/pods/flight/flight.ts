@@ -62,7 +62,7 @@ export interface Flight {
 }
 
 /** Fields that a transition decides; the others are inputs. */
-export type DecidedState = Omit<PodRecord, "pod" | "desired" | "observed" | "uid" | "startedAt">;
+type DecidedState = Omit<PodRecord, "pod" | "desired" | "observed" | "uid" | "startedAt">;
 
 /** The part of a record that a transition decides. */
 export function decidedState(record: PodRecord): DecidedState {
@@ -92,7 +92,7 @@ export function beginOf({ uid, atMs, before }: KeptStep): FlightStep {
 }
 
 /** A step as a recording has it. */
-export function flightStep(step: KeptStep): FlightStep {
+function flightStep(step: KeptStep): FlightStep {
   const { uid, atMs } = step;
   if (step.kind === "plan") {
     const { context, plan } = step;

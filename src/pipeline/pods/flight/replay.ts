@@ -31,7 +31,7 @@ export interface ReplayedStep {
 }
 
 /** Difference of recorded and replayed decisions, each as JSON of the part that differs. */
-export interface Departure {
+interface Departure {
   /** Path of the first part that differs, e.g. `actions[0].kind`. */
   readonly path: string;
   readonly recorded: string;

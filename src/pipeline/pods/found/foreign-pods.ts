@@ -11,8 +11,7 @@ import type { Log } from "../../../kit/log.ts";
 import { Wakeup } from "../../../kit/loops/wakeup.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 
-/** Dependencies for telling pods of other agents. */
-export interface ForeignPodsDeps {
+interface ForeignPodsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly pods: {

@@ -104,7 +104,7 @@ function startAnew(turn: ContainerPlanning): void {
 }
 
 /** One container in one planning. */
-export interface ContainerPlanning {
+interface ContainerPlanning {
   readonly record: PodRecord;
   readonly spec: SpecContainer;
   readonly parts: PlanParts;
@@ -189,7 +189,7 @@ function replace(
 }
 
 /** The stop of one container for its own sake; a probe may bring its own grace. */
-export function stopRequest(
+function stopRequest(
   record: PodRecord,
   running: ObservedContainer,
   message: string,

@@ -56,7 +56,7 @@ export function planSandbox(
 }
 
 /** Problems with the pod's sandboxes; `undefined` when the newest can be used. */
-export function sandboxFault(record: PodRecord): string | undefined {
+function sandboxFault(record: PodRecord): string | undefined {
   const { sandboxes } = record.observed;
   const newest = sandboxes[0];
   if (!newest) return "no sandbox";

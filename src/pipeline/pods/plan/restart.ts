@@ -68,7 +68,7 @@ export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): R
 }
 
 /** Whether to start again, and by which rule. */
-export interface RestartDecision {
+interface RestartDecision {
   readonly restart: boolean;
   /** Name of the rule that decided. */
   readonly rule: string;
@@ -130,7 +130,7 @@ export function decideRestart(pod: Pod, spec: SpecContainer, ended: EndedAttempt
 }
 
 /** Key of a container's back-off, which is reset when the key changes (kuberuntime getBackoffKey). */
-export function backoffKey(pod: Pod, container: Container): string {
+function backoffKey(pod: Pod, container: Container): string {
   return [
     pod.metadata?.uid,
     container.name,
@@ -143,7 +143,7 @@ export function backoffKey(pod: Pod, container: Container): string {
 const FORGET_MS = 600_000;
 
 /** How far a restart back-off is. */
-export interface BackoffState {
+interface BackoffState {
   readonly leftMs: number;
   readonly delayMs: number;
   /** The entry after a start now. */

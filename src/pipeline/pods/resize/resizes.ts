@@ -9,8 +9,7 @@ import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts"
 /** Resizes that wait are asked again after this, whatever happens (allocation_manager retryDelay). */
 const RETRY_MS = 180_000;
 
-/** Dependencies of the class. */
-export interface ResizesDeps extends PodDeps {
+interface ResizesDeps extends PodDeps {
   readonly get: (uid: PodUid) => PodRecord | undefined;
   /** Pods that hold resources beside the given one. */
   readonly holders: (but: PodUid) => readonly PodRecord[];

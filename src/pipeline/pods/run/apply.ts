@@ -38,8 +38,7 @@ class StepFailed extends Error {
   }
 }
 
-/** Dependencies of executors and the journal. */
-export interface ApplyDeps extends PodDeps {
+interface ApplyDeps extends PodDeps {
   readonly attempts: Attempts;
 }
 

@@ -10,7 +10,7 @@ import type { LimitHits } from "../ports.ts";
 import type { PodOrigin, PodRecord } from "../record.ts";
 
 /** Something that happened, and when. */
-export interface UnplannedFact {
+interface UnplannedFact {
   readonly decision: Decision;
   readonly atMs: WallMs | undefined;
 }
@@ -19,7 +19,7 @@ export interface UnplannedFact {
 const MAX_MESSAGE = 300;
 
 /** The pod as it is now, and what the kernel counts of its memory limit since exits were last told. */
-export interface HistoryNow {
+interface HistoryNow {
   readonly record: Pick<PodRecord, "pod" | "observed">;
   /** Asked only where containers were OOM-killed. */
   readonly limitHits: () => LimitHits | undefined;

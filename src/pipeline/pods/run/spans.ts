@@ -5,7 +5,7 @@ import type { PodAction } from "../plan/actions.ts";
 import type { PodRecord } from "../record.ts";
 
 /** A span that is to be recorded. */
-export interface PlannedSpan {
+interface PlannedSpan {
   readonly name: string;
   readonly attributes: SpanAttributes;
 }

@@ -9,7 +9,7 @@ import { stopThawed } from "./thaw.ts";
 const MINIMUM_STOP_SECONDS = 2;
 
 /** One container that could not be stopped. */
-export interface StopFault {
+interface StopFault {
   readonly name: string;
   readonly error: unknown;
 }

@@ -5,10 +5,10 @@ import { quotaMicros } from "../../../kit/limits/bounded-durations.ts";
 export const MIN_SHARES = 2;
 
 /** Most shares the kernel takes. */
-export const MAX_SHARES = 262_144;
+const MAX_SHARES = 262_144;
 
 /** Least CPU quota the kernel takes, in microseconds. */
-export const MIN_QUOTA_US = 1000;
+const MIN_QUOTA_US = 1000;
 
 /** The kernel's own CPU period, in microseconds. */
 export const DEFAULT_PERIOD_US = 100_000;
@@ -86,7 +86,7 @@ export function quotaToMilliCpu(quotaUs: number, periodUs: number): number {
 }
 
 /** A CPU quota as systemd keeps it: rounded up to whole percents of a CPU. */
-export interface SystemdQuota {
+interface SystemdQuota {
   /** Value of the unit's `CPUQuotaPerSecUSec`. */
   readonly perSecondUs: number;
   /** The quota per period that follows from it. */

@@ -2,9 +2,6 @@
 import { smallest } from "../../../kit/limits/lists.ts";
 import type { ContainerDemand, PodDemand } from "./demand.ts";
 
-/** Of the agent itself. */
-export const AGENT_OOM_SCORE_ADJ = -999;
-
 const GUARANTEED = -997;
 const BEST_EFFORT = 1000;
 

@@ -7,7 +7,7 @@ import type { PodDemand } from "./demand.ts";
 import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
 
 /** Total requests of the pods of each QoS class. */
-export interface TierSums {
+interface TierSums {
   readonly burstableCpuMilli: number;
   readonly guaranteedMemoryBytes: number;
   readonly burstableMemoryBytes: number;
@@ -34,7 +34,7 @@ export function sumTiers(demands: readonly PodDemand[]): TierSums {
 }
 
 /** Memory limits of the two classes when a share of the better classes' requests is kept for them. */
-export interface TierLimits {
+interface TierLimits {
   readonly burstableBytes: number;
   readonly bestEffortBytes: number;
 }

@@ -7,7 +7,7 @@ import { readDemandAmounts } from "./demand.ts";
 import type { ContainerResources } from "./plan-container.ts";
 
 /** CRI resources of one part of a sandbox; an absent field is left to the runtime. */
-export type SandboxPart = Partial<
+type SandboxPart = Partial<
   Pick<
     ContainerResources,
     "cpuShares" | "cpuQuota" | "cpuPeriod" | "memoryLimitInBytes" | "unified"

@@ -4,8 +4,7 @@ import type { Counter } from "../../../kit/metrics.ts";
 import type { StateFile, StateFiles } from "../../../kit/state/state-files.ts";
 import { CheckpointEncoder, decodeCheckpoint, type KeptDevices } from "./checkpoint.ts";
 
-/** Dependencies of the checkpoint. */
-export interface CheckpointStoreDeps {
+interface CheckpointStoreDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   readonly writes: Counter;
@@ -14,7 +13,7 @@ export interface CheckpointStoreDeps {
 }
 
 /** State read at start. */
-export type LoadedCheckpoint =
+type LoadedCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   /** No file: a new node, or it was removed. */
   | { readonly kind: "missing" }

@@ -21,7 +21,7 @@ export interface KeptDevices {
 }
 
 /** The parsed file. */
-export type ReadCheckpoint =
+type ReadCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   | { readonly kind: "broken"; readonly why: string };
 

@@ -36,7 +36,7 @@ export const NO_DEVICE_PARTS: ContainerDeviceParts = {
 export const DEVICES_ANNOTATION = "io.nodelet.devices";
 
 /** The answers of several plugins as one. */
-export interface MergedAnswers {
+interface MergedAnswers {
   readonly parts: ContainerDeviceParts;
   /** Settings on which two plugins conflict; the first one is used. */
   readonly conflicts: readonly string[];

@@ -27,7 +27,7 @@ export interface RunningContainer {
 }
 
 /** A ledger, and what had to be set right for it. */
-export interface Recovered {
+interface Recovered {
   readonly ledger: Ledger;
   /** Differences between what was written down and what runs, for people. */
   readonly differences: readonly string[];

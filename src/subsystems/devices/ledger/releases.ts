@@ -6,8 +6,7 @@ import { deviceRequests } from "../requests.ts";
 import type { DeviceState } from "../state.ts";
 import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
 
-/** Dependencies of releases. */
-export interface ReleasesDeps {
+interface ReleasesDeps {
   readonly state: DeviceState;
   readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
   /** Devices may be free that others wait for. */

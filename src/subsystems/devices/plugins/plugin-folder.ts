@@ -17,8 +17,7 @@ import { PLUGIN_REGISTRATION, type PluginInfo } from "../../../outside/plugins/p
 import { dialPlugin } from "./dial.ts";
 import type { PluginSide } from "./plugin-side.ts";
 
-/** Dependencies for watching the folder. */
-export interface PluginFolderDeps {
+interface PluginFolderDeps {
   readonly grpc: Grpc;
   readonly files: Files;
   readonly clock: Clock;
@@ -30,7 +29,7 @@ export interface PluginFolderDeps {
 }
 
 /** Sockets in the folder, and those of them whose plugin is registered. */
-export interface PluginFolderCounts {
+interface PluginFolderCounts {
   set(found: readonly string[], registered: readonly string[]): void;
 }
 

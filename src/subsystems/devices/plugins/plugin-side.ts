@@ -19,7 +19,7 @@ import { RegistrationService } from "./registration.ts";
 import { type PluginEnd, PluginRegistry, type Registration } from "./registry.ts";
 
 /** An event about the node or a pod. */
-export type DeviceEvent = EventText<EventReason>;
+type DeviceEvent = EventText<EventReason>;
 
 /** Records events about the node and about pods. */
 export interface DeviceEventPort {
@@ -28,7 +28,7 @@ export interface DeviceEventPort {
 }
 
 /** Problem with a plugin, as people want to see it. */
-export interface PluginProblem {
+interface PluginProblem {
   /** Whose it is: `device plugin of <resource>`. */
   readonly origin: string;
   readonly message: string;
@@ -37,8 +37,7 @@ export interface PluginProblem {
 /** Problems that are remembered; each is of another resource. */
 const MAX_PROBLEMS = 100;
 
-/** Dependencies of the plugin side. */
-export interface PluginSideDeps {
+interface PluginSideDeps {
   /** Without it no plugin can come. */
   readonly grpc: Grpc | undefined;
   readonly files: Files;
@@ -51,7 +50,7 @@ export interface PluginSideDeps {
 }
 
 /** Settings of the plugins' side. */
-export interface PluginSideOptions {
+interface PluginSideOptions {
   readonly folder: string;
   /** How long after the start a plugin of which nothing is known yet is waited for. */
   readonly deferMs: number;

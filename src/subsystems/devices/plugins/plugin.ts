@@ -14,7 +14,6 @@ import type { Device } from "../inventory.ts";
 import { dialPlugin } from "./dial.ts";
 import { readDevices } from "./read-devices.ts";
 
-/** Dependencies of a connection. */
 export interface PluginDeps {
   readonly grpc: Grpc;
   readonly clock: Clock;
@@ -30,7 +29,7 @@ export interface PluginTarget {
 }
 
 /** How far a connection is. */
-export type PluginState =
+type PluginState =
   | { readonly kind: "connecting" }
   /** Answers, has not named its devices yet. */
   | { readonly kind: "ready"; readonly options: DevicePluginOptions }

@@ -7,7 +7,7 @@ import { isNodeNumber } from "../ledger/checkpoint.ts";
 const HEALTHY = "Healthy";
 
 /** The devices of a plugin's list, and what is odd about it. */
-export interface ReadDevices {
+interface ReadDevices {
   readonly devices: readonly Device[];
   readonly oddities: readonly string[];
 }

@@ -11,8 +11,7 @@ import type { Files } from "../../../outside/host/host.ts";
 import { DEVICE_REGISTRATION } from "../../../outside/plugins/plugins.ts";
 import type { PluginRegistry } from "./registry.ts";
 
-/** Dependencies of the service. */
-export interface RegistrationDeps {
+interface RegistrationDeps {
   readonly grpc: Grpc;
   readonly files: Files;
   readonly clock: Clock;

@@ -17,15 +17,14 @@ export interface PluginEnd {
 }
 
 /** Events of plugins, in order. */
-export interface PluginEvents {
+interface PluginEvents {
   onArrived(plugin: PluginConnection): void;
   onListed(plugin: PluginConnection, devices: readonly Device[]): void;
   /** The plugin that was there has gone, and no other has taken its place. */
   onLeft(plugin: PluginConnection, end: PluginEnd): void;
 }
 
-/** Dependencies of the registry. */
-export interface RegistryDeps extends PluginDeps {
+interface RegistryDeps extends PluginDeps {
   readonly scope: TaskScope;
   readonly events: PluginEvents;
   /** Every registration that was tried, by resource (`device_plugin_registration_total`). */
@@ -140,7 +139,7 @@ export class PluginRegistry {
 }
 
 /** Throws the Go kubelet's text for a version that is not spoken. */
-export function checkVersion(version: string): void {
+function checkVersion(version: string): void {
   if (version !== API_VERSION)
     throw new Error(
       `requested API version ${JSON.stringify(version)} is not supported by kubelet. Supported version is ["${API_VERSION}"]`,
@@ -148,7 +147,7 @@ export function checkVersion(version: string): void {
 }
 
 /** Throws the Go kubelet's text for a name that no extended resource can have. */
-export function checkResource(resource: string): void {
+function checkResource(resource: string): void {
   if (!isExtendedResource(resource))
     throw new Error(`the ResourceName ${JSON.stringify(resource)} is invalid`);
 }

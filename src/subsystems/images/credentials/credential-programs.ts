@@ -31,14 +31,13 @@ import {
 import { annotationsFor } from "./token-attributes.ts";
 
 /** Absolute paths of configuration and programs. */
-export interface CredentialProgramsOptions {
+interface CredentialProgramsOptions {
   /** A file, or a folder whose `.yaml`, `.yml` and `.json` files are taken in the order of their names. */
   readonly configPath: string;
   readonly binFolder: string;
 }
 
-/** Dependencies of credential programs. */
-export interface CredentialProgramsDeps {
+interface CredentialProgramsDeps {
   readonly host: Pick<Host, "files" | "runProgram">;
   readonly clock: Clock;
   readonly log: Log;

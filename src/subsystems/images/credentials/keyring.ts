@@ -7,7 +7,7 @@ import { asFields, type Fields } from "../fields.ts";
 import { globMatches } from "../glob.ts";
 
 /** User name and password for a registry. */
-export interface RegistryCredentials {
+interface RegistryCredentials {
   readonly username: string;
   readonly password: string;
   readonly email?: string;

@@ -9,7 +9,7 @@ import {
 import type { PullingAccount } from "./pulled-record.ts";
 
 /** An account with what is written on it. */
-export interface PodAccount extends PullingAccount {
+interface PodAccount extends PullingAccount {
   readonly annotations: Readonly<Record<string, string>>;
 }
 

@@ -42,7 +42,7 @@ const PROTOCOL_VERSIONS = ["v1", "v1beta1", "v1alpha1"].map(
 );
 
 /** A configuration, or what is wrong with it by path. */
-export type ProviderConfig =
+type ProviderConfig =
   | { readonly kind: "providers"; readonly providers: readonly CredentialProvider[] }
   | { readonly kind: "faults"; readonly faults: readonly string[] };
 

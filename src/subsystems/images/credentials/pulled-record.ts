@@ -76,7 +76,7 @@ export function needsVerification(
 }
 
 /** Result of a check: whether the pod may use the image as it is, and what to record. */
-export interface AccessVerdict {
+interface AccessVerdict {
   readonly allowed: boolean;
   readonly learn?: PullingSecret;
 }

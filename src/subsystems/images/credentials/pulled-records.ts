@@ -28,7 +28,7 @@ import {
 } from "./pulled-record.ts";
 
 /** Folder of the records and verification policy of the node. */
-export interface PulledRecordsOptions {
+interface PulledRecordsOptions {
   /** `<root-dir>/image_manager`. */
   readonly folder: string;
   /** Without a policy nothing is kept and every image may be used. */
@@ -36,8 +36,7 @@ export interface PulledRecordsOptions {
   readonly allowlist: readonly string[];
 }
 
-/** Dependencies of the records. */
-export interface PulledRecordsDeps {
+interface PulledRecordsDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,10 +45,10 @@ export interface PulledRecordsDeps {
 }
 
 /** Why a pod may use an image that is there, or may not. */
-export type PullCheck = "credentialPolicyAllowed" | "credentialRecordFound" | "mustAuthenticate";
+type PullCheck = "credentialPolicyAllowed" | "credentialRecordFound" | "mustAuthenticate";
 
 /** Credentials of a pod; resolved only when needed. */
-export interface PullingIdentity {
+interface PullingIdentity {
   readonly secrets: () => Promise<readonly PullingSecret[]>;
   readonly account: () => Promise<PullingAccount | undefined>;
 }

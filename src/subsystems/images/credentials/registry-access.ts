@@ -39,8 +39,7 @@ export interface PullSecrets {
 /** Source of pull secrets; a node without a cluster has none. */
 export type PullSecretPort = (pod: IdentifiedPod, signal: AbortSignal) => Promise<PullSecrets>;
 
-/** Dependencies of registry access. */
-export interface RegistryAccessDeps {
+interface RegistryAccessDeps {
   readonly files: Pick<Files, "readText">;
   readonly clock: Clock;
   readonly log: Log;
@@ -52,7 +51,7 @@ export interface RegistryAccessDeps {
 }
 
 /** All that a pod has to pull with. */
-export interface PodAccess {
+interface PodAccess {
   readonly credentials: readonly TrackedCredentials[];
   readonly missingSecrets: readonly string[];
 }

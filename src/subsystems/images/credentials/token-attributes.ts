@@ -18,7 +18,7 @@ export interface TokenAttributes {
 }
 
 /** The one version of the protocol that knows tokens. */
-export const TOKEN_PROTOCOL = "credentialprovider.kubelet.k8s.io/v1";
+const TOKEN_PROTOCOL = "credentialprovider.kubelet.k8s.io/v1";
 
 type Fault = (path: string, why: string) => void;
 

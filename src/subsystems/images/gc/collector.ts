@@ -36,8 +36,7 @@ export type NodeEvent = EventText<
   "Warning"
 >;
 
-/** Dependencies of the collector. */
-export interface CollectorDeps {
+interface CollectorDeps {
   readonly images: ImageService;
   readonly host: Pick<Host, "diskUsage">;
   readonly clock: Clock;

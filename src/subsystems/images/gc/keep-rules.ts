@@ -35,7 +35,7 @@ export const KEEP_NOTHING: KeepRules = {
 };
 
 /** Why an image stays, and by which rule. */
-export interface KeepReason {
+interface KeepReason {
   readonly rule: "kept by name" | "kept by label" | "wanted lately" | "registry unreachable";
   readonly detail: string;
 }

@@ -61,7 +61,7 @@ export type GcGoal =
   | { readonly kind: "usage"; readonly percent: number };
 
 /** Why an image stays, in the order in which the rules are asked. */
-export type KeptRule =
+type KeptRule =
   | "pinned"
   | "in use"
   | "held"
@@ -75,7 +75,7 @@ export type KeptRule =
   | "not needed for the goal";
 
 /** Decision on an image, and its rule. */
-export type GcVerdict =
+type GcVerdict =
   | { readonly fate: "delete"; readonly rule: "age" | "space"; readonly image: GcImage }
   | {
       readonly fate: "keep";

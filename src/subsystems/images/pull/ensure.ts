@@ -41,7 +41,7 @@ const TRIES = 3;
 const PROGRESS_MS = 30_000;
 
 /** Its dependencies. */
-export interface EnsureDeps {
+interface EnsureDeps {
   readonly images: ImageService;
   readonly clock: Clock;
   readonly log: Log;

@@ -11,7 +11,7 @@ export function withDefaultTag(image: string): string | undefined {
 }
 
 /** Whether to pull, use or refuse an image, given whether the runtime has it (image_manager.go). */
-export type PullVerdict = "use" | "pull" | "refuse";
+type PullVerdict = "use" | "pull" | "refuse";
 
 /** `usable`: it is there and the pod may use it; irrelevant for Always, which pulls without looking. */
 export function decidePull(policy: string, usable: boolean): PullVerdict {
@@ -26,7 +26,7 @@ export function decidePull(policy: string, usable: boolean): PullVerdict {
 }
 
 /** Reason and message of a container that waits after a failed pull. */
-export interface PullFailure {
+interface PullFailure {
   readonly reason: "ErrImagePull" | "RegistryUnavailable" | "SignatureValidationFailed";
   readonly message: string;
 }

@@ -23,7 +23,7 @@ export interface PullerOptions extends LaneOptions {
 }
 
 /** One image for one pod. */
-export interface PullSpec {
+interface PullSpec {
   readonly image: string;
   readonly annotations: Readonly<Record<string, string>>;
   /** Tried in this order; none means without. */

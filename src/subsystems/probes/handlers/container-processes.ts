@@ -3,8 +3,7 @@ import type { Host } from "../../../outside/host/host.ts";
 import type { ContainerProcesses } from "./exec-guard.ts";
 import { type ContainerProcess, TICKS_PER_SECOND } from "./exec-tree.ts";
 
-/** Dependencies for finding a container's processes. */
-export interface ProcessPorts {
+interface ProcessPorts {
   readonly host: Pick<Host, "process" | "killProcess" | "readKernel">;
   /** Numbers of the processes in the pod's cgroup. */
   readonly podProcesses: (podUid: string) => Promise<readonly number[]>;

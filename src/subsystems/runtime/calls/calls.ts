@@ -17,8 +17,7 @@ export const TIMEOUT_MS = 5_000;
 const STARTS_PER_CPU = 1;
 const REMOVALS_PER_CPU = 2;
 
-/** Dependencies of `RuntimeCalls`. */
-export interface RuntimeCallsDeps {
+interface RuntimeCallsDeps {
   readonly clock: Clock;
   readonly scope: TaskScope;
   /** A file of /proc; absent or `undefined` where there is none. */

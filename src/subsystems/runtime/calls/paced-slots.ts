@@ -12,8 +12,7 @@ interface Held {
   readonly since: MonotonicMs;
 }
 
-/** Dependencies of `PacedSlots`, and who is served first. */
-export interface PacedSlotsOptions {
+interface PacedSlotsOptions {
   readonly order?: SlotOrder;
   readonly clock: Clock;
   readonly processors: IdleProcessors;

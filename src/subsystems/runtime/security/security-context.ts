@@ -69,7 +69,7 @@ type CriSandboxSecurity = NonNullable<
 >;
 
 /** A container's own settings over those of its pod (securitycontext DetermineEffectiveSecurityContext). */
-export function effectiveSecurity(
+function effectiveSecurity(
   pod: Pod,
   container: Pick<Container, "securityContext">,
 ): SecurityContext {

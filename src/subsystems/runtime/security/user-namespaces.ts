@@ -17,15 +17,14 @@ import {
 } from "./id-ranges.ts";
 
 /** Folder of the recorded ranges and the ID space they are allocated from. */
-export interface UserNamespaceOptions {
+interface UserNamespaceOptions {
   /** Folder of the pods' folders. */
   readonly podsFolder: string;
   readonly range: IdRange;
   readonly idsPerPod: number;
 }
 
-/** Dependencies of user namespaces. */
-export interface UserNamespaceDeps {
+interface UserNamespaceDeps {
   readonly files: Files;
   readonly state: StateFiles;
 }
@@ -191,7 +190,7 @@ const PASSWD_MAX_BYTES = 1024 * 1024;
  * The ids pods are given: the subordinate ids of the user `kubelet`, or all but the lowest where there is
  * no such user or no `getsubids`. Throws `UsageError` when they cannot serve the node's pods.
  */
-export async function readIdRange(
+async function readIdRange(
   { userNamespaces: { idsPerPod }, maxPods }: Pick<KubeletConfig, "userNamespaces" | "maxPods">,
   host: Pick<Host, "files" | "runProgram">,
   signal: AbortSignal,

@@ -39,7 +39,7 @@ export const claimKind: VolumeKind = {
 };
 
 /** The claim a volume means; an ephemeral one has a claim made for it. */
-export function claimOf(pod: IdentifiedPod, volume: Volume): { name: string; readOnly: boolean } {
+function claimOf(pod: IdentifiedPod, volume: Volume): { name: string; readOnly: boolean } {
   const { persistentVolumeClaim: claim } = volume;
   if (claim) return { name: claim.claimName, readOnly: claim.readOnly === true };
   return { name: `${pod.metadata.name}-${volume.name}`, readOnly: false };

@@ -11,7 +11,7 @@ const DEFAULT_FS_TYPE = "ext4";
 const OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
 
 /** A persistent volume to set up for a pod. */
-export interface PersistentVolumeRequest extends VolumeRequest {
+interface PersistentVolumeRequest extends VolumeRequest {
   readonly pv: PersistentVolume;
   readonly readOnly: boolean;
 }

@@ -24,18 +24,17 @@ export interface CertificateWithKey {
 }
 
 /** An event about a pod. */
-export type CertificateEvent = EventText<
+type CertificateEvent = EventText<
   "CertificateExpired" | "CertificateOverdueForRefresh" | "Denied" | "Failed",
   "Warning"
 >;
 
-/** Dependencies for keeping a certificate. */
 export interface KeepDeps extends SignerRequestDeps {
   readonly recordEvent: (pod: IdentifiedPod, event: CertificateEvent) => void;
 }
 
 /** The certificate to keep, and its change callback. */
-export interface KeepOptions {
+interface KeepOptions {
   readonly pod: IdentifiedPod;
   readonly source: PodCertificateProjection;
   readonly onChange: () => void;

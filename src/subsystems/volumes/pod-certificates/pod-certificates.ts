@@ -13,7 +13,7 @@ import type { TaskScope } from "../../../kit/scope.ts";
 import { type CertificateWithKey, type KeepDeps, KeptCertificate } from "./kept-certificate.ts";
 
 /** One source of one volume of a pod. */
-export interface CertificatePlace {
+interface CertificatePlace {
   readonly pod: IdentifiedPod;
   readonly volume: string;
   /** Among the sources of the volume. */
@@ -28,8 +28,7 @@ export interface PodCertificateSource {
   credentials(place: CertificatePlace, signal: AbortSignal): Promise<CertificateWithKey | string>;
 }
 
-/** Dependencies for keeping certificates. */
-export interface PodCertificateDeps extends KeepDeps {
+interface PodCertificateDeps extends KeepDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
 }

@@ -28,14 +28,13 @@ import {
 import { type Answer, answerOf, unusable } from "./answer.ts";
 
 /** A PodCertificateRequest to create. */
-export interface CertificateRequestOptions {
+interface CertificateRequestOptions {
   readonly pod: IdentifiedPod;
   readonly source: PodCertificateProjection;
   /** Called with the request's name as soon as it is created. */
   readonly onAsked: (request: string) => void;
 }
 
-/** Dependencies for requesting a certificate. */
 export interface SignerRequestDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
