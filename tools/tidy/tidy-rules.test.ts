@@ -251,38 +251,6 @@ test("size: what is within the limits", () => {
   assert.deepEqual(violations(files), []);
 });
 
-test("names: barrels, words without meaning, default exports", () => {
-  const files = {
-    "src/kit/index.ts": "",
-    "src/kit/string-utils.ts": "",
-    "src/kit/a.ts": `${DOC}export class PodManager {}\n${DOC}export const commonLabels = 1;`,
-    "src/kit/b.ts": "export default 1;\nexport { x as default };",
-    "test/helpers/c.ts": "",
-    "src/kit/d.ts": `${DOC}export interface NodeSight {}`,
-    "test/kit/readers.test.ts": "[PodManager, commonLabels, NodeSight];",
-  };
-  assert.deepEqual(violations(files), [
-    "src/kit/index.ts is a barrel: name the file after what it exports",
-    'src/kit/string-utils.ts says "utils": name it after what it does',
-    'src/kit/a.ts:2 PodManager says "manager": name it after what it does',
-    'src/kit/a.ts:4 commonLabels says "common": name it after what it does',
-    "src/kit/b.ts:1 has a default export",
-    "src/kit/b.ts:2 has a default export",
-    'test/helpers/c.ts says "helpers": name it after what it does',
-    'src/kit/d.ts:2 NodeSight says "sight": name it after what it does',
-  ]);
-  const kubernetes = `${DOC}export const cpuManagerPolicies = 1;\n${DOC}export type MemoryManagerPolicy = 1;`;
-  const code = "import { default as x } from './x.ts'; const managed = 1; const utility = 2;";
-  assert.deepEqual(
-    violations({
-      "src/kit/a.ts": kubernetes,
-      "src/kit/b.ts": `${code} cpuManagerPolicies; const a: MemoryManagerPolicy = 1;`,
-      "src/kit/x.ts": "",
-    }),
-    [],
-  );
-});
-
 test("files: packages that nothing imports", () => {
   const files = {
     "src/outside/grpc/a.ts": 'import { credentials } from "@grpc/grpc-js";',
