@@ -13,8 +13,8 @@ import { withTimeout } from "../kit/within.ts";
 import type { DiskUsage } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
-import { isReleasable } from "../pipeline/pods/observed.ts";
-import type { PodRecord } from "../pipeline/pods/record.ts";
+import { isReleasable } from "../pipeline/pods/record/observed.ts";
+import type { PodRecord } from "../pipeline/pods/record/record.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import {
   type AvailableByDevice,

@@ -18,15 +18,14 @@ import { createAdmission } from "./admission/admission.ts";
 import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
 import type { NodeInfo } from "./admission/rules.ts";
 import type { Admit } from "./pods/admit.ts";
-import { ContinuedCounts } from "./pods/continued-counts.ts";
-import { deviceLife } from "./pods/device-life.ts";
 import { FlightRecorder } from "./pods/flight/flight-recorder.ts";
-import { ForeignPods } from "./pods/found/foreign-pods.ts";
 import { type DeadContainerLimits, keptDead } from "./pods/plan/dead-containers.ts";
 import { Pods } from "./pods/pods.ts";
-import { probeTargets } from "./pods/probe-targets.ts";
-import type { PodRecord } from "./pods/record.ts";
+import { deviceLife } from "./pods/record/device-life.ts";
+import { probeTargets } from "./pods/record/probe-targets.ts";
+import type { PodRecord } from "./pods/record/record.ts";
 import { takeNews } from "./pods/take-news.ts";
+import { ForeignPods } from "./pods/waiting/foreign-pods.ts";
 import {
   decisionPort,
   measurePort,
@@ -35,6 +34,7 @@ import {
   recordMissingFeatures,
 } from "./ports/ports.ts";
 import { type DesiredPod, Sources, type SourcesOptions } from "./sources/sources.ts";
+import { ContinuedCounts } from "./status/continued-counts.ts";
 import { Statuses } from "./status/status.ts";
 
 /** Folders, sources and times of the pipeline. */

@@ -12,10 +12,10 @@ import {
 import type { Probe } from "../api/generated/types.ts";
 import type { ProbeKind, ProbeResult } from "../api/probe-result.ts";
 import { planPod } from "./pods/plan/plan.ts";
-import { probeTargets } from "./pods/probe-targets.ts";
-import { asSpecified, type PodRecord } from "./pods/record.ts";
-import { isQuiet, type PodSignal, type StepResult } from "./pods/signals.ts";
-import { transition } from "./pods/transition.ts";
+import { probeTargets } from "./pods/record/probe-targets.ts";
+import { asSpecified, type PodRecord } from "./pods/record/record.ts";
+import { isQuiet, type PodSignal, type StepResult } from "./pods/record/signals.ts";
+import { transition } from "./pods/record/transition.ts";
 import { deriveStatus } from "./status/derive.ts";
 
 const PROBE: Probe = { tcpSocket: { port: 80 }, failureThreshold: 1 };

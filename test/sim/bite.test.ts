@@ -4,7 +4,7 @@ import { type Guard, testGuards } from "./bite.ts";
 const GUARDS: readonly Guard[] = [
   {
     name: "life advances on a fresh observation only",
-    file: "src/pipeline/pods/transition.ts",
+    file: "src/pipeline/pods/record/transition.ts",
     line: `if (record.sync.freshness !== "fresh") return record;`,
     without: "",
   },
@@ -22,7 +22,7 @@ const GUARDS: readonly Guard[] = [
   },
   {
     name: "only an observation after the last action is fresh",
-    file: "src/pipeline/pods/transition.ts",
+    file: "src/pipeline/pods/record/transition.ts",
     line: "observed.asOf >= sync.actedAt",
     without: "true",
     // An observation has to be overtaken by an action: history 891 is the first.
@@ -30,7 +30,7 @@ const GUARDS: readonly Guard[] = [
   },
   {
     name: "what probes found out holds over a restart",
-    file: "src/pipeline/pods/transition.ts",
+    file: "src/pipeline/pods/record/transition.ts",
     line: "probes: from.probes ?? {},",
     without: "probes: {},",
   },

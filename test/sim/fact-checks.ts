@@ -1,7 +1,7 @@
 // What other modules know of pods is what the records of the pods say.
 import type { RunningAgent } from "../../src/agent.ts";
 import { isSameFact } from "../../src/api/pod-facts.ts";
-import { factOf } from "../../src/pipeline/pods/pod-fact.ts";
+import { factOf } from "../../src/pipeline/pods/record/pod-fact.ts";
 
 /** The first difference between facts and records; undefined when there is none. */
 export function wrongFact({ pipeline }: RunningAgent): string | undefined {

@@ -12,7 +12,7 @@ import {
 import { decodeFlight, encodeLine, Redactor } from "../../src/pipeline/pods/flight/flight-text.ts";
 import { type Deciders, replayFlight } from "../../src/pipeline/pods/flight/replay.ts";
 import { planPod } from "../../src/pipeline/pods/plan/plan.ts";
-import { transition } from "../../src/pipeline/pods/transition.ts";
+import { transition } from "../../src/pipeline/pods/record/transition.ts";
 import { manifest, TEMPLATES } from "./pod-templates.ts";
 import { crash, loseSandbox } from "./scenario.ts";
 import { MANIFESTS, World } from "./world.ts";

@@ -6,7 +6,7 @@ import { allocationOf, isSameAllocation } from "../../src/api/pod/allocation.ts"
 import { allContainers, isTerminalPhase } from "../../src/api/pod/pod.ts";
 import { podResources } from "../../src/api/pod/pod-resources.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
-import type { PodRecord } from "../../src/pipeline/pods/record.ts";
+import type { PodRecord } from "../../src/pipeline/pods/record/record.ts";
 import type { StoredObject } from "./fake-api-objects.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { CALM_API } from "./fake-apiserver.ts";

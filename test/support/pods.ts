@@ -6,8 +6,8 @@ import { containerHash } from "../../src/api/pod/container-hash.ts";
 import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import type { MonotonicMs, WallMs } from "../../src/kit/clock.ts";
 import type { PlanContext } from "../../src/pipeline/pods/plan/plan-draft.ts";
-import type { PodRecord } from "../../src/pipeline/pods/record.ts";
-import { newRecord } from "../../src/pipeline/pods/transition.ts";
+import type { PodRecord } from "../../src/pipeline/pods/record/record.ts";
+import { newRecord } from "../../src/pipeline/pods/record/transition.ts";
 
 export const UID = "uid-1" as PodUid;
 /** Wall time that tests call now. */

@@ -18,7 +18,7 @@ const MODULE_RULES: ModuleRules = {
   siblings: {
     about: "text",
     subsystems: {},
-    pipeline: { "pipeline.ts": ["pods"], status: ["pods/record.ts"] },
+    pipeline: { "pipeline.ts": ["pods"], status: ["pods/record/record.ts"] },
   },
   entryPoints: ["subsystems/*", "pipeline/*", "outside/*"],
   furtherEntryPoints: { "outside/cri": ["connect-cri.ts"] },
@@ -120,7 +120,7 @@ test("modules: allowed imports", () => {
     ["src/subsystems/subsystems.ts", 'import { x } from "./a/a.ts";'],
     ["src/subsystems/a/a.ts", 'import { x } from "./deep/x.ts";'],
     ["src/pipeline/pipeline.ts", 'import { x } from "./pods/pods.ts";'],
-    ["src/pipeline/status/derive.ts", 'import { x } from "../pods/record.ts";'],
+    ["src/pipeline/status/derive.ts", 'import { x } from "../pods/record/record.ts";'],
     ["src/agent.ts", 'import { x } from "./outside/connect.ts";'],
     ["src/agent.ts", 'import { x } from "./outside/cri/connect-cri.ts";'],
     ["src/outside/a.ts", 'import { join } from "node:path";'],

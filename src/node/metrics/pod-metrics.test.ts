@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { aContainer, aPod, aRecord, at, wall } from "../../../test/support/pods.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
-import { asSpecified, type PodRecord } from "../../pipeline/pods/record.ts";
+import { asSpecified, type PodRecord } from "../../pipeline/pods/record/record.ts";
 import { countedReason, exposePods } from "./pod-metrics.ts";
 
 for (const [reason, counted] of [

@@ -2,7 +2,7 @@ import { METRICS } from "../../api/metrics/metrics.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Pods } from "../../pipeline/pods/pods.ts";
-import { isStatic, type PodRecord } from "../../pipeline/pods/record.ts";
+import { isStatic, type PodRecord } from "../../pipeline/pods/record/record.ts";
 
 /** Reasons of rejections with a label of their own (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([

@@ -4,7 +4,7 @@ import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { aContainer, anAttempt, aPod, aRecord, at } from "../../../test/support/pods.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
-import type { PodRecord } from "../../pipeline/pods/record.ts";
+import type { PodRecord } from "../../pipeline/pods/record/record.ts";
 import { measureStarts } from "./pod-starts.ts";
 import { isStateless } from "./start-times.ts";
 

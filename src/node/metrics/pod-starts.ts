@@ -5,7 +5,7 @@ import { isStaticPod } from "../../api/pod/pod.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Pods } from "../../pipeline/pods/pods.ts";
-import type { PodRecord } from "../../pipeline/pods/record.ts";
+import type { PodRecord } from "../../pipeline/pods/record/record.ts";
 import { isStateless, slowPartsMs } from "./start-times.ts";
 
 interface PodStartDeps {

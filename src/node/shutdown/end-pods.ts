@@ -6,9 +6,9 @@ import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import { withTimeout } from "../../kit/within.ts";
-import { isReleasable } from "../../pipeline/pods/observed.ts";
 import type { PodsView } from "../../pipeline/pods/pods.ts";
-import type { PodRecord } from "../../pipeline/pods/record.ts";
+import { isReleasable } from "../../pipeline/pods/record/observed.ts";
+import type { PodRecord } from "../../pipeline/pods/record/record.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import { untilChanged } from "../until-changed.ts";
 import {

@@ -5,7 +5,7 @@ import {
   withAllocation,
 } from "../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { PodRecord } from "../pods/record.ts";
+import type { PodRecord } from "../pods/record/record.ts";
 import type { AllocationLedger } from "./ledger.ts";
 
 /** The pod with what it holds of the node: until a change was carried out, the larger of both. */

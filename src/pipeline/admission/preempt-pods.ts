@@ -6,7 +6,7 @@ import type { Publisher } from "../../kit/topic.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
 import type { DecisionPort } from "../pods/ports.ts";
-import type { PodRecord } from "../pods/record.ts";
+import type { PodRecord } from "../pods/record/record.ts";
 import { lacksOnlyResources, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
 interface PreemptDeps {

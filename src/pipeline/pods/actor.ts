@@ -7,15 +7,15 @@ import type { PodAction, PodEvent, PodPlan } from "./plan/actions.ts";
 import { planPod } from "./plan/plan.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
 import type { RecordedPodDeps } from "./ports.ts";
-import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./record.ts";
-import { recordDegraded, signalOf } from "./record-degraded.ts";
+import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./record/record.ts";
+import { isQuiet, type PodSignal } from "./record/signals.ts";
+import { transition, withPlan } from "./record/transition.ts";
 import { resizeCompleted } from "./resize/resize-text.ts";
 import { applyPlan } from "./run/apply.ts";
 import { Attempts } from "./run/attempts.ts";
 import { PodLimitHits } from "./run/limit-hits.ts";
 import { completionSince, deletionSince, exitsSince } from "./run/pod-history.ts";
-import { isQuiet, type PodSignal } from "./signals.ts";
-import { transition, withPlan } from "./transition.ts";
+import { recordDegraded, signalOf } from "./run/record-degraded.ts";
 
 /** Signals that may wait for one pod, beside those of which only the latest waits: there may be three of each container. */
 const MAILBOX_LIMIT = 1000;

@@ -2,11 +2,11 @@ import { makeDecision } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { AdmissionVerdict, Admit } from "./admit.ts";
-import { isFinished } from "./phase.ts";
 import type { PodDeps } from "./ports.ts";
-import type { PodRecord } from "./record.ts";
+import { isFinished } from "./record/phase.ts";
+import type { PodRecord } from "./record/record.ts";
+import type { PodSignal } from "./record/signals.ts";
 import { Resizes } from "./resize/resizes.ts";
-import type { PodSignal } from "./signals.ts";
 
 interface AdmissionsDeps extends PodDeps {
   readonly admit: Admit;

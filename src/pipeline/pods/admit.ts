@@ -1,5 +1,5 @@
 // pure
-import type { PodRecord } from "./record.ts";
+import type { PodRecord } from "./record/record.ts";
 
 /** The verdict of admission on a new pod; `defer` retries later. */
 export type AdmissionVerdict =

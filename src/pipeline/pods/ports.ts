@@ -12,8 +12,8 @@ import type { Random } from "../../kit/random.ts";
 import type { Tracer } from "../../kit/tracing/tracing.ts";
 import type { FlightRecorder } from "./flight/flight-recorder.ts";
 import type { PodAction, PodEvent, StopRequest } from "./plan/actions.ts";
-import type { PodRecord } from "./record.ts";
-import type { ActionOutcome } from "./signals.ts";
+import type { PodRecord } from "./record/record.ts";
+import type { ActionOutcome } from "./record/signals.ts";
 
 /** One attempt of a container to create. */
 export interface CreateContainerOptions {

@@ -1,6 +1,6 @@
 import type { PodNews } from "../../api/pod-news.ts";
-import type { ForeignPods } from "./found/foreign-pods.ts";
 import type { Pods } from "./pods.ts";
+import type { ForeignPods } from "./waiting/foreign-pods.ts";
 
 /** Delivers news to pods: the only way by which other modules reach a pod. */
 export function takeNews(

@@ -14,8 +14,8 @@ import type { Images } from "../../subsystems/images/images.ts";
 import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
-import { findSpecContainer } from "../pods/plan/restart.ts";
 import { ContainerConfigError, type CreateContainerOptions } from "../pods/ports.ts";
+import { findSpecContainer } from "../pods/record/restart.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {

@@ -7,8 +7,8 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
-import { specContainers } from "../pods/plan/restart.ts";
 import type { PodPorts } from "../pods/ports.ts";
+import { specContainers } from "../pods/record/restart.ts";
 
 export interface HookPortDeps {
   readonly outside: Outside;

@@ -1,14 +1,14 @@
 // pure
 import type { Blocked } from "../../api/pod/shown-pod.ts";
 import { VOLUMES_PROGRESS } from "../../api/pod-news.ts";
-import { livingContainers } from "../pods/observed.ts";
+import { livingContainers } from "../pods/record/observed.ts";
 import {
   type PodRecord,
   STEP_PREPARE,
   STEP_SANDBOX,
   STEP_TEARDOWN,
   type StepFailure,
-} from "../pods/record.ts";
+} from "../pods/record/record.ts";
 
 /** State of the runtime that planning depends on. */
 interface RuntimeState {

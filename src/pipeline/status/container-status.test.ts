@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aContainer, anAttempt, anEnd, aPod, aRecord } from "../../../test/support/pods.ts";
 import type { ContainerStatus } from "../../api/generated/types.ts";
-import { initContainers, regularContainers } from "../pods/plan/restart.ts";
+import { initContainers, regularContainers } from "../pods/record/restart.ts";
 import { containerStatuses } from "./container-status.ts";
 
 const context = { previous: undefined, runtimeName: "containerd" };

@@ -14,14 +14,14 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
 import { byteLength, cutToBytes } from "../../api/text/names.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import { hasRegularAttempt } from "../pods/phase.ts";
+import { hasRegularAttempt } from "../pods/record/phase.ts";
+import type { PodRecord } from "../pods/record/record.ts";
 import {
   decideRestart,
   EXIT_CODE_UNKNOWN,
   hasFailed,
   type SpecContainer,
-} from "../pods/plan/restart.ts";
-import type { PodRecord } from "../pods/record.ts";
+} from "../pods/record/restart.ts";
 import { containerResources } from "./resize-status.ts";
 import { NEVER_SEEN_TO_END } from "./when-terminated.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../../../test/support/pods.ts";
 import type { ContainerStatus, PodStatus } from "../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { PodRecord } from "../pods/record.ts";
+import type { PodRecord } from "../pods/record/record.ts";
 import { deriveStatus } from "./derive.ts";
 
 const PREP = aContainer("prep");

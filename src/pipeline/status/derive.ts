@@ -7,11 +7,11 @@ import { isTerminalPhase, mayRestartAll } from "../../api/pod/pod.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
-import { newestSandbox } from "../pods/observed.ts";
-import { derivePhase, type PodPhase } from "../pods/phase.ts";
-import { ephemeralContainers, initContainers, regularContainers } from "../pods/plan/restart.ts";
-import { isBetweenRounds } from "../pods/plan/rounds.ts";
-import type { PodRecord } from "../pods/record.ts";
+import { newestSandbox } from "../pods/record/observed.ts";
+import { derivePhase, type PodPhase } from "../pods/record/phase.ts";
+import type { PodRecord } from "../pods/record/record.ts";
+import { ephemeralContainers, initContainers, regularContainers } from "../pods/record/restart.ts";
+import { isBetweenRounds } from "../pods/record/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import {
   type ConditionVerdict,

@@ -14,7 +14,7 @@ import {
   WALL,
 } from "../../../test/support/pods.ts";
 import type { PodStatus } from "../../api/generated/types.ts";
-import type { PodLife } from "../pods/record.ts";
+import type { PodLife } from "../pods/record/record.ts";
 import { deriveStatus } from "./derive.ts";
 
 const HOSTS = ["10.0.0.1"];

@@ -1,6 +1,6 @@
 // pure
 import type { ContainerStatus, Pod, PodCondition } from "../../api/generated/types.ts";
-import type { SpecContainer } from "../pods/plan/restart.ts";
+import type { SpecContainer } from "../pods/record/restart.ts";
 
 const OWN_CONDITIONS: ReadonlySet<string> = new Set([
   "PodReadyToStartContainers",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { aContainer, aPod, aRecord } from "../../../test/support/pods.ts";
 import type { PodSpec, PodStatus } from "../../api/generated/types.ts";
 import { allocationOf } from "../../api/pod/allocation.ts";
-import { asSpecified } from "../pods/record.ts";
+import { asSpecified } from "../pods/record/record.ts";
 import { statusPodResources } from "./pod-resources-status.ts";
 
 const sized = (name: string, requests: object, limits?: object, more: object = {}) =>

@@ -7,7 +7,7 @@ import { isPodLevelResource, NO_SPEC, podResources } from "../../api/pod/pod-res
 import { EXACT } from "../../api/pod/resource-defaults.ts";
 import { formatQuantity, isZeroQuantity, type Quantity } from "../../api/text/quantity.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
-import type { PodRecord } from "../pods/record.ts";
+import type { PodRecord } from "../pods/record/record.ts";
 
 type ResourceList = Readonly<Record<string, string>>;
 

@@ -9,7 +9,7 @@ import {
   at,
   wall,
 } from "../../../test/support/pods.ts";
-import { asSpecified } from "../pods/record.ts";
+import { asSpecified } from "../pods/record/record.ts";
 import { containerResources, resizeConditions } from "./resize-status.ts";
 
 const HALF = { cpu: "500m", memory: "1Gi" };

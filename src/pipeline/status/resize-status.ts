@@ -7,7 +7,7 @@ import type {
   ResourceRequirements,
 } from "../../api/generated/types.ts";
 import { isSameAmount, isSameResources, withPodLimits } from "../../api/pod/allocation.ts";
-import { type PodRecord, STEP_RESIZE } from "../pods/record.ts";
+import { type PodRecord, STEP_RESIZE } from "../pods/record/record.ts";
 import type { ConditionVerdict } from "./pod-conditions.ts";
 
 /** Conditions of a change in place; they are there only while it is going on, and not of pods that have ended. */

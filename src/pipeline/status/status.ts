@@ -13,7 +13,7 @@ import { isTree } from "../../kit/json.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { KeyedLog } from "../../kit/state/keyed-log.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
-import type { PodRecord } from "../pods/record.ts";
+import type { PodRecord } from "../pods/record/record.ts";
 import { terminationCounter } from "./count-terminations.ts";
 import { deriveStatus } from "./derive.ts";
 import { EarlierStatuses } from "./earlier-statuses.ts";

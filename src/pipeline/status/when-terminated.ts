@@ -1,6 +1,6 @@
 // pure
 import type { ContainerStateTerminated, ContainerStatus } from "../../api/generated/types.ts";
-import { EXIT_CODE_UNKNOWN, hasFailed, type SpecContainer } from "../pods/plan/restart.ts";
+import { EXIT_CODE_UNKNOWN, hasFailed, type SpecContainer } from "../pods/record/restart.ts";
 
 /** State of a container whose end was not observed. */
 export const NEVER_SEEN_TO_END: ContainerStateTerminated = {

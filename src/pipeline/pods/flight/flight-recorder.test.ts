@@ -10,8 +10,8 @@ import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
 import { NO_PLAN } from "../plan/actions.ts";
 import type { PlanContext } from "../plan/plan-draft.ts";
-import type { PodRecord } from "../record.ts";
-import { newRecord, transition } from "../transition.ts";
+import type { PodRecord } from "../record/record.ts";
+import { newRecord, transition } from "../record/transition.ts";
 import { FlightRecorder } from "./flight-recorder.ts";
 
 const context = {} as PlanContext;

@@ -3,8 +3,8 @@ import type { PodUid } from "../../../api/observation.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import type { PodPlan } from "../plan/actions.ts";
 import type { PlanContext } from "../plan/plan-draft.ts";
-import type { PodRecord } from "../record.ts";
-import type { PodSignal } from "../signals.ts";
+import type { PodRecord } from "../record/record.ts";
+import type { PodSignal } from "../record/signals.ts";
 import { decidedState, type KeptStep } from "./flight.ts";
 
 /** Steps that are kept, of all pods together. */

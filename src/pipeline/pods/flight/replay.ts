@@ -3,8 +3,8 @@ import type { Decision } from "../../../api/decisions.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import type { PodAction, PodPlan } from "../plan/actions.ts";
 import { planPod } from "../plan/plan.ts";
-import type { PodRecord } from "../record.ts";
-import { transition, withPlan } from "../transition.ts";
+import type { PodRecord } from "../record/record.ts";
+import { transition, withPlan } from "../record/transition.ts";
 import { decidedState, type FlightStep } from "./flight.ts";
 import { REDACTED } from "./flight-text.ts";
 

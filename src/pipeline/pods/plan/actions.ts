@@ -5,7 +5,7 @@ import type { ObservedContainer } from "../../../api/observation.ts";
 import type { ContainerKind } from "../../../api/pod/pod.ts";
 import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
-import type { TerminationCause, Wait } from "../record.ts";
+import type { TerminationCause, Wait } from "../record/record.ts";
 
 /** One event about a pod or one of its containers. */
 export interface PodEvent extends PodEventText {

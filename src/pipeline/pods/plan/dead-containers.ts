@@ -1,5 +1,5 @@
 // pure
-import type { PodRecord } from "../record.ts";
+import type { PodRecord } from "../record/record.ts";
 
 /** How many ended attempts of containers are kept (`--maximum-dead-containers…`, `--minimum-container-ttl-duration`). */
 export interface DeadContainerLimits {

@@ -12,7 +12,7 @@ import {
   type Given,
   type RecordChanges,
 } from "../../../../test/support/pods.ts";
-import type { PodRecord } from "../record.ts";
+import type { PodRecord } from "../record/record.ts";
 import { planPod } from "./plan.ts";
 
 const OLD = aSandbox({ id: "sb-1", ready: false, stopped: false });

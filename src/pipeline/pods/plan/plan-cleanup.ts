@@ -1,8 +1,8 @@
 // pure
 import type { ObservedContainer } from "../../../api/observation.ts";
 import { after } from "../../../kit/instant.ts";
-import { lastMade, newestSandbox } from "../observed.ts";
-import { type PodRecord, STEP_CLEANUP } from "../record.ts";
+import { lastMade, newestSandbox } from "../record/observed.ts";
+import { type PodRecord, STEP_CLEANUP } from "../record/record.ts";
 import { type PodAction, removalOf } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 

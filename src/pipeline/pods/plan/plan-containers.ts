@@ -8,13 +8,9 @@ import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { isSameImage } from "../../../api/text/image-reference.ts";
 import { formatDuration } from "../../../config/duration.ts";
 import { after } from "../../../kit/instant.ts";
-import { lastEnd } from "../lost-containers.ts";
-import { attemptIn, lastMade, latestAttempt } from "../observed.ts";
-import type { PodRecord } from "../record.ts";
-import { removalOf, type StopRequest } from "./actions.ts";
-import type { PlanContext, PlanDraft } from "./plan-draft.ts";
-import { RESIZE_RESTART } from "./plan-resize.ts";
-import type { SandboxPlan } from "./plan-sandbox.ts";
+import { lastEnd } from "../record/lost-containers.ts";
+import { attemptIn, lastMade, latestAttempt } from "../record/observed.ts";
+import type { PodRecord } from "../record/record.ts";
 import {
   decideRestart,
   type EndedAttempt,
@@ -22,8 +18,12 @@ import {
   restartBackoff,
   restartPolicyOf,
   type SpecContainer,
-} from "./restart.ts";
-import { restartsAll } from "./rounds.ts";
+} from "../record/restart.ts";
+import { restartsAll } from "../record/rounds.ts";
+import { removalOf, type StopRequest } from "./actions.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
+import { RESIZE_RESTART } from "./plan-resize.ts";
+import type { SandboxPlan } from "./plan-sandbox.ts";
 
 /** A sandbox that is there or will be by then. */
 export type UsableSandbox = Exclude<SandboxPlan, { kind: "none" }>;

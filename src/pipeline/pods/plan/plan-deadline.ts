@@ -3,7 +3,7 @@
 import { makeDecision } from "../../../api/decisions.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { after } from "../../../kit/instant.ts";
-import type { PodRecord } from "../record.ts";
+import type { PodRecord } from "../record/record.ts";
 import { NO_PLAN, type PodPlan } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 

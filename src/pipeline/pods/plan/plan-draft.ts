@@ -2,7 +2,7 @@
 import type { Decision } from "../../../api/decisions.ts";
 import type { BackoffPolicy } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
-import type { Wait } from "../record.ts";
+import type { Wait } from "../record/record.ts";
 import type { PodAction, PodEvent, PodPlan } from "./actions.ts";
 import type { KeptDead } from "./dead-containers.ts";
 

@@ -1,9 +1,9 @@
 // pure
-import { latestAttempt } from "../observed.ts";
-import type { PodRecord } from "../record.ts";
+import { latestAttempt } from "../record/observed.ts";
+import type { PodRecord } from "../record/record.ts";
+import { ephemeralContainers } from "../record/restart.ts";
 import { start, type UsableSandbox } from "./plan-containers.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
-import { ephemeralContainers } from "./restart.ts";
 
 /**
  * Ephemeral containers start once, in a sandbox that is there, whatever the others do; they are never

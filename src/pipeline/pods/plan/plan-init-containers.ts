@@ -1,11 +1,11 @@
 // pure
 import type { ObservedContainer } from "../../../api/observation.ts";
-import { attemptIn } from "../observed.ts";
-import { hasRegularAttempt, isStarted } from "../phase.ts";
-import type { PodRecord } from "../record.ts";
+import { attemptIn } from "../record/observed.ts";
+import { hasRegularAttempt, isStarted } from "../record/phase.ts";
+import type { PodRecord } from "../record/record.ts";
+import { hasFailed, initContainers, type SpecContainer } from "../record/restart.ts";
 import { type PlanParts, planContainer, type UsableSandbox } from "./plan-containers.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
-import { hasFailed, initContainers, type SpecContainer } from "./restart.ts";
 
 /**
  * Init containers one after the other, sidecars kept running from their turn on. Says whether the

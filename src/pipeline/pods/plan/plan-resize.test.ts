@@ -13,7 +13,7 @@ import type { Container, ResourceRequirements } from "../../../api/generated/typ
 import type { ObservedContainer } from "../../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
-import { asSpecified, type Retries } from "../record.ts";
+import { asSpecified, type Retries } from "../record/record.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { isResizing } from "./plan-resize.ts";

@@ -12,8 +12,8 @@ import {
   withPodLimits,
 } from "../../../api/pod/allocation.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
-import { attemptIn, newestSandbox } from "../observed.ts";
-import { type PodRecord, STEP_RESIZE } from "../record.ts";
+import { attemptIn, newestSandbox } from "../record/observed.ts";
+import { type PodRecord, STEP_RESIZE } from "../record/record.ts";
 import type { StopRequest } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";

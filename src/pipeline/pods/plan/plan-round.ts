@@ -1,8 +1,8 @@
 // pure
 import { makeDecision } from "../../../api/decisions.ts";
-import type { PodRecord } from "../record.ts";
+import type { PodRecord } from "../record/record.ts";
+import { livingOutdated } from "../record/rounds.ts";
 import type { PlanDraft } from "./plan-draft.ts";
-import { livingOutdated } from "./rounds.ts";
 
 /**
  * Ends what is left of a round that is over, all at once and without hooks; nothing of the next one is

@@ -3,12 +3,12 @@
 import { makeDecision } from "../../../api/decisions.ts";
 import type { ObservedSandbox } from "../../../api/observation.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
-import { lastEnd } from "../lost-containers.ts";
-import { livingContainers, newestSandbox } from "../observed.ts";
-import { hasRegularAttempt } from "../phase.ts";
-import type { PodRecord } from "../record.ts";
+import { lastEnd } from "../record/lost-containers.ts";
+import { livingContainers, newestSandbox } from "../record/observed.ts";
+import { hasRegularAttempt } from "../record/phase.ts";
+import type { PodRecord } from "../record/record.ts";
+import { decideRestart, regularContainers } from "../record/restart.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
-import { decideRestart, regularContainers } from "./restart.ts";
 import { inTurn } from "./stop-order.ts";
 
 /** The sandbox the containers of this plan run in. */

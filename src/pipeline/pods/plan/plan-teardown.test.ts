@@ -8,9 +8,9 @@ import {
   aRecord,
   at,
 } from "../../../../test/support/pods.ts";
-import { asSpecified, type PodRecord } from "../record.ts";
-import type { PodSignal, StepResult } from "../signals.ts";
-import { transition } from "../transition.ts";
+import { asSpecified, type PodRecord } from "../record/record.ts";
+import type { PodSignal, StepResult } from "../record/signals.ts";
+import { transition } from "../record/transition.ts";
 import type { StopRequest } from "./actions.ts";
 import { planPod } from "./plan.ts";
 

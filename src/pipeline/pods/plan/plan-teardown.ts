@@ -1,8 +1,8 @@
 // pure
 
 import { makeDecision } from "../../../api/decisions.ts";
-import { livingContainers } from "../observed.ts";
-import type { PodLife, PodRecord, TerminationCause } from "../record.ts";
+import { livingContainers } from "../record/observed.ts";
+import type { PodLife, PodRecord, TerminationCause } from "../record/record.ts";
 import { NO_PLAN, type PodPlan, removalOf } from "./actions.ts";
 import { planCleanup } from "./plan-cleanup.ts";
 import { type PlanContext, PlanDraft } from "./plan-draft.ts";

@@ -13,7 +13,7 @@ import {
 } from "../../../../test/support/pods.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
-import type { PodRecord, ProbeVerdicts } from "../record.ts";
+import type { PodRecord, ProbeVerdicts } from "../record/record.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { ROWS } from "./plan.vectors.ts";

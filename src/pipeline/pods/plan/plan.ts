@@ -1,6 +1,6 @@
 // pure
 
-import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "../record.ts";
+import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "../record/record.ts";
 import { NO_PLAN, type PodPlan } from "./actions.ts";
 import { planCleanup } from "./plan-cleanup.ts";
 import { planContainers } from "./plan-containers.ts";

@@ -2,8 +2,8 @@
 
 import type { Pod } from "../../../api/generated/types.ts";
 import { sidecarsOf } from "../../../api/pod/pod.ts";
+import { regularContainers } from "../record/restart.ts";
 import type { StopRequest } from "./actions.ts";
-import { regularContainers } from "./restart.ts";
 
 /**
  * The stop requests with their dependencies: a sidecar ends after the regular containers and the sidecars behind it

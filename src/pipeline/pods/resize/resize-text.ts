@@ -5,7 +5,7 @@ import type { Container, Pod, ResourceRequirements } from "../../../api/generate
 import { resizableContainers } from "../../../api/pod/allocation.ts";
 import { canonicalQuantity, parseQuantity } from "../../../api/text/quantity.ts";
 import type { PodEvent } from "../plan/actions.ts";
-import type { PendingResize } from "../record.ts";
+import type { PendingResize } from "../record/record.ts";
 
 type ResourceList = Readonly<Record<string, string>>;
 

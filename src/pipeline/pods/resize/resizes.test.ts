@@ -9,8 +9,8 @@ import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
 import type { PodPorts, PodResizePort } from "../ports.ts";
-import { asSpecified, type PodRecord } from "../record.ts";
-import { transition } from "../transition.ts";
+import { asSpecified, type PodRecord } from "../record/record.ts";
+import { transition } from "../record/transition.ts";
 import { Resizes } from "./resizes.ts";
 
 const MINUTES_MS = 60_000;

@@ -2,8 +2,8 @@ import { makeDecision } from "../../../api/decisions.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { isSameAllocation, type ResizeVerdict } from "../../../api/pod/allocation.ts";
 import type { PodDeps, ResizeTrigger } from "../ports.ts";
-import type { PodRecord, RequestedResize } from "../record.ts";
-import type { PodSignal } from "../signals.ts";
+import type { PodRecord, RequestedResize } from "../record/record.ts";
+import type { PodSignal } from "../record/signals.ts";
 import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts";
 
 /** Resizes that wait are asked again after this, whatever happens (allocation_manager retryDelay). */

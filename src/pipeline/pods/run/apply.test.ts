@@ -16,8 +16,8 @@ import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
 import { planPod } from "../plan/plan.ts";
 import type { PodPorts } from "../ports.ts";
-import { asSpecified, type PodRecord } from "../record.ts";
-import { transition } from "../transition.ts";
+import { asSpecified, type PodRecord } from "../record/record.ts";
+import { transition } from "../record/transition.ts";
 import { applyPlan } from "./apply.ts";
 import { Attempts } from "./attempts.ts";
 

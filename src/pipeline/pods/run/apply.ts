@@ -1,9 +1,9 @@
 import type { DecisionOutcome } from "../../../api/decisions.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { noTracer } from "../../../kit/tracing/tracing.ts";
-import { livingContainers, newestSandbox } from "../observed.ts";
 import type { PodAction } from "../plan/actions.ts";
 import type { PodDeps } from "../ports.ts";
+import { livingContainers, newestSandbox } from "../record/observed.ts";
 import {
   type PodRecord,
   STEP_CLEANUP,
@@ -11,11 +11,11 @@ import {
   STEP_RESIZE,
   STEP_SANDBOX,
   STEP_TEARDOWN,
-} from "../record.ts";
-import { resizePod } from "../resize/resize-pod.ts";
-import type { ActionOutcome, StepResult } from "../signals.ts";
+} from "../record/record.ts";
+import type { ActionOutcome, StepResult } from "../record/signals.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import { withLikelyCause } from "./likely-cause.ts";
+import { resizePod } from "./resize-pod.ts";
 import { failure, type Run } from "./run.ts";
 import { actionSpan, decisionsOf, syncSpan } from "./spans.ts";
 import { startContainer } from "./start-container.ts";

@@ -3,7 +3,7 @@ import { VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { withoutFigures } from "../../../kit/errors.ts";
 import type { DecisionPort } from "../ports.ts";
-import type { PodRecord } from "../record.ts";
+import type { PodRecord } from "../record/record.ts";
 
 /** An attempt that failed, until one like it ends otherwise. */
 interface Failed {

@@ -4,10 +4,10 @@ import { type Decision, makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import type { WallMs } from "../../../kit/clock.ts";
-import { derivePhase } from "../phase.ts";
-import { findSpecContainer } from "../plan/restart.ts";
 import type { LimitHits } from "../ports.ts";
-import type { PodOrigin, PodRecord } from "../record.ts";
+import { derivePhase } from "../record/phase.ts";
+import type { PodOrigin, PodRecord } from "../record/record.ts";
+import { findSpecContainer } from "../record/restart.ts";
 
 /** Something that happened, and when. */
 interface UnplannedFact {

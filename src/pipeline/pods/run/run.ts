@@ -1,7 +1,7 @@
 import { jitter } from "../../../kit/random.ts";
 import type { PodDeps } from "../ports.ts";
-import type { PodRecord } from "../record.ts";
-import type { StepResult } from "../signals.ts";
+import type { PodRecord } from "../record/record.ts";
+import type { StepResult } from "../record/signals.ts";
 
 /** Pause after a failed step, stretched by up to a half (kubelet backOffPeriod). */
 const RETRY_MS = 10_000;

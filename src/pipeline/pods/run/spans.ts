@@ -2,7 +2,7 @@
 import type { Decision } from "../../../api/decisions.ts";
 import type { SpanAttributes } from "../../../kit/tracing/tracing.ts";
 import type { PodAction } from "../plan/actions.ts";
-import type { PodRecord } from "../record.ts";
+import type { PodRecord } from "../record/record.ts";
 
 /** A span that is to be recorded. */
 interface PlannedSpan {

@@ -1,6 +1,6 @@
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod, PodUid } from "../../../api/pod-identity.ts";
-import type { PodOrigin } from "../record.ts";
+import type { PodOrigin } from "../record/record.ts";
 
 /** The desired state of one pod, as its source has it. */
 export type PodChange =

@@ -1,6 +1,6 @@
 // pure
-import type { PodStatus } from "../../api/generated/types.ts";
-import type { Observation } from "../../api/observation.ts";
+import type { PodStatus } from "../../../api/generated/types.ts";
+import type { Observation } from "../../../api/observation.ts";
 import type { ProbeVerdicts, TrackedContainers } from "./record.ts";
 
 /**

@@ -1,7 +1,7 @@
 // pure
-import type { Pod, PodStatus } from "../../api/generated/types.ts";
-import { isEndedByShutdown } from "../../api/node/node-shutdown.ts";
-import { isTerminalPhase } from "../../api/pod/pod.ts";
+import type { Pod, PodStatus } from "../../../api/generated/types.ts";
+import { isEndedByShutdown } from "../../../api/node/node-shutdown.ts";
+import { isTerminalPhase } from "../../../api/pod/pod.ts";
 import type { PodOrigin, TerminationCause } from "./record.ts";
 
 /**

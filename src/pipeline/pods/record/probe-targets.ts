@@ -1,17 +1,12 @@
 // pure
-import type { Container } from "../../api/generated/types.ts";
-import type { PodUid } from "../../api/observation.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { ProbeTarget } from "../../api/probe-target.ts";
+import type { Container } from "../../../api/generated/types.ts";
+import type { PodUid } from "../../../api/observation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { ProbeTarget } from "../../../api/probe-target.ts";
 import { latestAttempt, newestSandbox } from "./observed.ts";
 import { derivePhase, isStarted } from "./phase.ts";
-import {
-  decideRestart,
-  initContainers,
-  regularContainers,
-  type SpecContainer,
-} from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
+import { decideRestart, initContainers, regularContainers, type SpecContainer } from "./restart.ts";
 
 /** A pod with its containers to probe. */
 interface PodToProbe {

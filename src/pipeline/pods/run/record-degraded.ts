@@ -1,9 +1,9 @@
-import { makeDecision } from "../../api/decisions.ts";
-import type { FoundPod } from "../../api/observation.ts";
-import { withoutFigures } from "../../kit/errors.ts";
-import type { PodPorts } from "./ports.ts";
-import type { PodRecord } from "./record.ts";
-import type { PodSignal } from "./signals.ts";
+import { makeDecision } from "../../../api/decisions.ts";
+import type { FoundPod } from "../../../api/observation.ts";
+import { withoutFigures } from "../../../kit/errors.ts";
+import type { PodPorts } from "../ports.ts";
+import type { PodRecord } from "../record/record.ts";
+import type { PodSignal } from "../record/signals.ts";
 
 /** The signal that an observation of the pod becomes. */
 export function signalOf(found: FoundPod): PodSignal {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PodStatus } from "../../api/generated/types.ts";
+import type { PodStatus } from "../../../api/generated/types.ts";
 import { causeOf, hasEnded } from "./ended-before.ts";
 import type { PodOrigin } from "./record.ts";
 

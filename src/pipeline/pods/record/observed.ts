@@ -1,5 +1,5 @@
 // pure
-import type { Observation, ObservedContainer, ObservedSandbox } from "../../api/observation.ts";
+import type { Observation, ObservedContainer, ObservedSandbox } from "../../../api/observation.ts";
 import type { PodRecord } from "./record.ts";
 
 /** The sandbox that counts: the newest. */

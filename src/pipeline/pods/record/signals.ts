@@ -1,11 +1,11 @@
 // pure
 
-import type { Observation } from "../../api/observation.ts";
-import type { ActuatedPod, PodAllocation } from "../../api/pod/allocation.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { type ContainerProbeResult, INITIAL_PROBE_RESULT } from "../../api/probe-result.ts";
-import type { BackoffEntry } from "../../kit/backoff.ts";
-import type { MonotonicMs } from "../../kit/clock.ts";
+import type { Observation } from "../../../api/observation.ts";
+import type { ActuatedPod, PodAllocation } from "../../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import { type ContainerProbeResult, INITIAL_PROBE_RESULT } from "../../../api/probe-result.ts";
+import type { BackoffEntry } from "../../../kit/backoff.ts";
+import type { MonotonicMs } from "../../../kit/clock.ts";
 import type { DecidedAdmission, PendingResize, PodRecord, TerminationCause } from "./record.ts";
 
 /** The outcome of one action, as far as the record needs it. */

@@ -11,7 +11,7 @@ import {
 } from "../../../api/pod/pod.ts";
 import { type BackoffPolicy, backoffLeftMs, backoffNext } from "../../../kit/backoff.ts";
 import type { WallMs } from "../../../kit/clock.ts";
-import type { PodRecord, RestartBackoff } from "../record.ts";
+import type { PodRecord, RestartBackoff } from "./record.ts";
 
 /** A container of the pod's spec with its kind and place. */
 export interface SpecContainer {

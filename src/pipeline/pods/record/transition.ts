@@ -1,19 +1,17 @@
 // pure
 
-import type { Observation, PodUid } from "../../api/observation.ts";
-import { allocationOf, withAllocation } from "../../api/pod/allocation.ts";
-import { graceSecondsOf } from "../../api/pod/pod.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-import { after } from "../../kit/instant.ts";
+import type { Observation, PodUid } from "../../../api/observation.ts";
+import { allocationOf, withAllocation } from "../../../api/pod/allocation.ts";
+import { graceSecondsOf } from "../../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
+import { after } from "../../../kit/instant.ts";
+import type { PodPlan } from "../plan/actions.ts";
+import { isResizing } from "../plan/plan-resize.ts";
+import { cannotGoOn } from "../plan/plan-sandbox.ts";
 import { lostSince } from "./lost-containers.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
-import type { PodPlan } from "./plan/actions.ts";
-import { isResizing } from "./plan/plan-resize.ts";
-import { cannotGoOn } from "./plan/plan-sandbox.ts";
-import { findSpecContainer } from "./plan/restart.ts";
-import { inRounds } from "./plan/rounds.ts";
 import {
   asSpecified,
   type LostContainers,
@@ -31,7 +29,9 @@ import {
   type TerminationCause,
   type TrackedContainers,
 } from "./record.ts";
-import { requestedResize } from "./resize/resize-state.ts";
+import { requestedResize } from "./resize-state.ts";
+import { findSpecContainer } from "./restart.ts";
+import { inRounds } from "./rounds.ts";
 import type { PodSignal } from "./signals.ts";
 
 interface NewRecord {

@@ -1,7 +1,7 @@
 // pure
 import { attemptIn, livingContainers, newestSandbox } from "./observed.ts";
-import { hasFailed, initContainers, regularContainers } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
+import { hasFailed, initContainers, regularContainers } from "./restart.ts";
 
 /** How far a pod is in its life, for modules that allocate resources to it. */
 interface DeviceLife {

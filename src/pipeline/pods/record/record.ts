@@ -1,13 +1,13 @@
 // pure
 
-import type { Decision } from "../../api/decisions.ts";
-import type { Observation, PodUid } from "../../api/observation.ts";
-import { type ActuatedPod, allocationOf, type PodAllocation } from "../../api/pod/allocation.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { EvictionCause } from "../../api/pod-news.ts";
-import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
-import type { BackoffEntry } from "../../kit/backoff.ts";
-import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { Decision } from "../../../api/decisions.ts";
+import type { Observation, PodUid } from "../../../api/observation.ts";
+import { type ActuatedPod, allocationOf, type PodAllocation } from "../../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { EvictionCause } from "../../../api/pod-news.ts";
+import type { ProbeKind, ProbeResult } from "../../../api/probe-result.ts";
+import type { BackoffEntry } from "../../../kit/backoff.ts";
+import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 
 /** Why a pod is being ended. */
 export type TerminationCause =

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { anAttempt, at } from "../../../test/support/pods.ts";
-import type { ContainerStatus } from "../../api/generated/types.ts";
-import type { ContainerRuntimeState } from "../../api/observation.ts";
+import { anAttempt, at } from "../../../../test/support/pods.ts";
+import type { ContainerStatus } from "../../../api/generated/types.ts";
+import type { ContainerRuntimeState } from "../../../api/observation.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 
 interface Vector {

@@ -9,8 +9,8 @@ import {
   aRecord,
   aSandbox,
   at,
-} from "../../../test/support/pods.ts";
-import type { Observation, ObservedContainer } from "../../api/observation.ts";
+} from "../../../../test/support/pods.ts";
+import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import { derivePhase } from "./phase.ts";
 import { asSpecified, type PodRecord } from "./record.ts";
 import type { PodSignal } from "./signals.ts";

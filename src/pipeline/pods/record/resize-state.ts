@@ -10,7 +10,7 @@ import {
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
-import type { PendingResize, PodResize, RequestedResize } from "../record.ts";
+import type { PendingResize, PodResize, RequestedResize } from "./record.ts";
 
 /** Resources that the source requests and the pod was not allocated; `undefined` when the two are the same. */
 export function requestedResize(

@@ -1,5 +1,5 @@
 // pure
-import type { PodFact } from "../../api/pod-facts.ts";
+import type { PodFact } from "../../../api/pod-facts.ts";
 import type { PodRecord } from "./record.ts";
 
 /** Facts about the pod for other modules. */

@@ -10,7 +10,7 @@ import {
   at,
   type Given,
   type RecordChanges,
-} from "../../../test/support/pods.ts";
+} from "../../../../test/support/pods.ts";
 import { derivePhase, isFinished, type PodPhase } from "./phase.ts";
 
 const two = { containers: [aContainer("a"), aContainer("b")] };

@@ -1,8 +1,9 @@
 // pure
 
-import type { Pod } from "../../api/generated/types.ts";
+import type { Pod } from "../../../api/generated/types.ts";
 import { lastEnd } from "./lost-containers.ts";
 import { attemptIn, lastMade, latestAttempt, newestSandbox } from "./observed.ts";
+import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
   type EndedAttempt,
@@ -11,8 +12,7 @@ import {
   regularContainers,
   type SpecContainer,
   specContainers,
-} from "./plan/restart.ts";
-import type { PodRecord } from "./record.ts";
+} from "./restart.ts";
 
 /** `status.phase` without Unknown, which no kubelet sets. */
 export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";

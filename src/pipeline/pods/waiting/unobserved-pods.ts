@@ -1,11 +1,11 @@
-import type { PodStatus } from "../../api/generated/types.ts";
-import type { PodUid, UnobservedPod } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod/pod.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { parseTimestamp } from "../../api/text/timestamps.ts";
-import type { Clock, WallMs } from "../../kit/clock.ts";
-import { NOTHING_OBSERVED, type PodOrigin, type PodRecord } from "./record.ts";
-import { newRecord } from "./transition.ts";
+import type { PodStatus } from "../../../api/generated/types.ts";
+import type { PodUid, UnobservedPod } from "../../../api/observation.ts";
+import { podDisplayName } from "../../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import { parseTimestamp } from "../../../api/text/timestamps.ts";
+import type { Clock, WallMs } from "../../../kit/clock.ts";
+import { NOTHING_OBSERVED, type PodOrigin, type PodRecord } from "../record/record.ts";
+import { newRecord } from "../record/transition.ts";
 
 /** Facts about a pod from a previous run of the agent. */
 interface KnownBefore {

@@ -1,9 +1,9 @@
 // pure
-import type { PodStatus } from "../../api/generated/types.ts";
-import type { Observation, ObservedContainer } from "../../api/observation.ts";
+import type { PodStatus } from "../../../api/generated/types.ts";
+import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import { latestAttempt } from "./observed.ts";
-import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./plan/restart.ts";
 import type { LostContainers, PodRecord } from "./record.ts";
+import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./restart.ts";
 
 /** Containers that the record observed and `now` lacks. */
 export function lostSince({ pod, observed, tracked }: PodRecord, now: Observation): LostContainers {

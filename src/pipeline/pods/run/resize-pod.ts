@@ -1,8 +1,8 @@
 import type { PodAction } from "../plan/actions.ts";
-import { STEP_RESIZE } from "../record.ts";
-import { failure, type Run } from "../run/run.ts";
-import type { StepResult } from "../signals.ts";
-import { resizeFailed } from "./resize-text.ts";
+import { STEP_RESIZE } from "../record/record.ts";
+import type { StepResult } from "../record/signals.ts";
+import { resizeFailed } from "../resize/resize-text.ts";
+import { failure, type Run } from "./run.ts";
 
 type ResizeAction = Extract<PodAction, { kind: "resizePod" }>;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { anAttempt } from "../../../test/support/pods.ts";
-import type { ContainerStatus } from "../../api/generated/types.ts";
+import { anAttempt } from "../../../../test/support/pods.ts";
+import type { ContainerStatus } from "../../../api/generated/types.ts";
 import { lostBefore } from "./lost-containers.ts";
 
 test("lostBefore: what had run by the last status and is not there", () => {
