@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeApiServer } from "../../../test/sim/fake-apiserver.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import type { ConfigMap } from "../../api/generated/types.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { CONFIG_MAPS, followObjects, KubeClient } from "./kube.ts";
@@ -75,44 +74,4 @@ test("followObjects goes on soon though a server that has come back refuses at f
     assert.deepEqual(seen, ["all one", "set two"], `seed ${seed}`);
     await end();
   }
-});
-
-test("followObjects takes a changed object that is known at its version as it is, and decodes any other", async () => {
-  const clock = new SimClock();
-  const random = createSeededRandom(1);
-  const server = new FakeApiServer(clock, random);
-  const client = new KubeClient({}, { transport: server, clock, log: silentLog });
-  const place = { collection: "configmaps", namespace: "a", name: "one" };
-  const written = new Map<string, ConfigMap>();
-  const seen: ConfigMap[] = [];
-  const leave = new AbortController();
-  const known = (uid: string, version: string) => written.get(`${uid} ${version}`);
-  const follow = async () => {
-    const deps = { client, clock, random, log: silentLog };
-    for await (const change of followObjects({ resource: CONFIG_MAPS, known }, deps, leave.signal))
-      if (change.kind === "set") seen.push(change.object);
-  };
-  const ended = follow().catch(() => {});
-  server.objects.create(
-    { collection: "configmaps", namespace: "a" },
-    { metadata: { name: "one" } },
-  );
-  await clock.advance(1_000);
-  const write = (data: Readonly<Record<string, string>>) =>
-    server.objects.patch(place, false, { body: { data }, strategic: false }) as ConfigMap;
-  const first = write({ a: "1" });
-  const { uid, resourceVersion } = first.metadata ?? {};
-  const kept: ConfigMap = { ...first };
-  written.set(`${uid} ${resourceVersion}`, kept);
-  await clock.advance(1_000);
-  write({ a: "2" });
-  await clock.advance(1_000);
-  assert.equal(seen[0], kept, "it is not decoded");
-  assert.deepEqual(
-    seen.map(({ data }) => data),
-    [{ a: "1" }, { a: "2" }],
-  );
-  leave.abort(new Error("enough"));
-  await clock.advance(1);
-  await ended;
 });

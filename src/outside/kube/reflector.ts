@@ -7,7 +7,7 @@ import type { Random } from "../../kit/random.ts";
 import { ApiError, apiErrorOf, isApiError } from "./api-error.ts";
 import type { KubeClient, KubeObject, ListOptions, Selection } from "./client.ts";
 import type { Resource } from "./resources.ts";
-import { type KnownObjects, parseWatchLines, type WatchEvent } from "./watch-events.ts";
+import { parseWatchLines, type WatchEvent } from "./watch-events.ts";
 
 /** A change of the followed objects. */
 export type ObjectChange<T> =
@@ -25,8 +25,6 @@ export interface FollowOptions<T> extends Selection {
   readonly pageSize?: number;
   /** Whether to let the server stream the first objects instead of listing them. Tried once. */
   readonly streamList?: boolean;
-  /** Objects whose events need not be decoded again; without their managed fields. */
-  readonly known?: KnownObjects<T>;
 }
 
 export interface FollowDeps {
@@ -133,13 +131,7 @@ class Follower<T extends KubeObject> {
 
   async #list(): Promise<ObjectChange<T>> {
     const { client } = this.#deps;
-    const {
-      resource,
-      pageSize = PAGE_SIZE,
-      streamList: _,
-      known: __,
-      ...selection
-    } = this.#options;
+    const { resource, pageSize = PAGE_SIZE, streamList: _, ...selection } = this.#options;
     const objects: T[] = [];
     let page = await client.list(
       resource,
@@ -197,7 +189,7 @@ class Follower<T extends KubeObject> {
 
   async #openWatch(): Promise<AsyncGenerator<WatchEvent, void>> {
     const { client, random, clock } = this.#deps;
-    const { resource, pageSize: _, streamList: __, known, ...selection } = this.#options;
+    const { resource, pageSize: _, streamList: __, ...selection } = this.#options;
     const from =
       this.#resourceVersion === undefined
         ? { sendInitialEvents: true }
@@ -208,7 +200,7 @@ class Follower<T extends KubeObject> {
     if (reply.kind === "refused") throw apiErrorOf(reply.reply);
     this.#openedAt = clock.monotonic();
     this.#deps.onFollowing?.(true);
-    return parseWatchLines(reply.lines, known);
+    return parseWatchLines(reply.lines);
   }
 
   /** The objects that a watch begins with, up to the bookmark that ends them. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeApiServer } from "../../../test/sim/fake-apiserver.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { Pod } from "../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
@@ -47,6 +48,38 @@ test("a pod keeps one spec while only the rest of it changes", async () => {
   await clock.advance(1_000);
   assert.equal(desired[2]?.spec?.activeDeadlineSeconds, 5, "another spec replaces it");
   assert.notEqual(desired[2]?.spec, desired[1]?.spec);
+  ending.abort();
+  await assert.rejects(following);
+});
+
+test("the answer to a write is held, not the same object decoded once more from the watch", async () => {
+  const clock = new SimClock();
+  const random = createSeededRandom(1);
+  const server = new FakeApiServer(clock, random);
+  const client = new KubeClient({}, { transport: server, clock, log: silentLog });
+  const pods = new ApiPods("node", {
+    client,
+    clock,
+    random,
+    log: silentLog,
+    ready: async () => {},
+  });
+  const seen: IdentifiedPod[] = [];
+  pods.subscribe((pod) => seen.push(pod));
+  const ending = new AbortController();
+  const sink = { setDesired() {}, drop() {}, synced() {} };
+  const following = pods.follow(sink, ending.signal);
+  server.objects.create(PLACE, { metadata: { name: "web" }, spec: SPEC });
+  await clock.advance(1_000);
+  const body = { status: { phase: "Running" } };
+  const written = server.objects.patch(PLACE, true, { body, strategic: true });
+  pods.learn(structuredClone<object>(written) as Pod);
+  const held = pods.get(seen[0]?.metadata.uid ?? "");
+  assert.equal(held?.status?.phase, "Running");
+  await clock.advance(1_000);
+  assert.equal(seen.length, 2);
+  assert.equal(seen[1], held);
+  assert.equal(pods.get(held?.metadata.uid ?? ""), held);
   ending.abort();
   await assert.rejects(following);
 });

@@ -105,11 +105,7 @@ export class ApiPods implements PodSource {
   async follow(sink: PodSink, signal: AbortSignal): Promise<void> {
     const { ready, ...deps } = this.#deps;
     await ready(signal);
-    const known = (uid: string, version: string) => {
-      const pod = this.#latest.get(uid);
-      return pod?.metadata.resourceVersion === version ? pod : undefined;
-    };
-    const options = { resource: PODS, fieldSelector: `spec.nodeName=${this.#nodeName}`, known };
+    const options = { resource: PODS, fieldSelector: `spec.nodeName=${this.#nodeName}` };
     const onFollowing = (following: boolean) => {
       this.#staleSince = following ? undefined : (this.#staleSince ?? deps.clock.monotonic());
     };
@@ -140,7 +136,7 @@ export class ApiPods implements PodSource {
   }
 
   #set(found: IdentifiedPod, sink: PodSink): void {
-    const pod = this.#withKnownSpec(found);
+    const pod = this.#known(found) ?? this.#withKnownSpec(found);
     const { uid } = pod.metadata;
     // An object of the same name that was recreated: word of the end of the first may have been missed.
     const fullName = podFullName(pod);
@@ -157,6 +153,12 @@ export class ApiPods implements PodSource {
       sink.setDesired(pod);
     }
     this.#notify(pod);
+  }
+
+  /** The object that is held at this version already, as from the answer to our own write. */
+  #known({ metadata }: IdentifiedPod): IdentifiedPod | undefined {
+    const held = this.#latest.get(metadata.uid);
+    return held?.metadata.resourceVersion === metadata.resourceVersion ? held : undefined;
   }
 
   /**
