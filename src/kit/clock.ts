@@ -78,16 +78,7 @@ export function startTimer(delayMs: number, fire: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Looked up once: the global `process` is a getter, and V8 finds its properties slowly. */
-const hrtimeNanos = process.hrtime.bigint;
-
-/** Milliseconds that `process.hrtime` is ahead of `performance.now()`. */
-const HRTIME_AHEAD_MS = Number(hrtimeNanos()) / 1e6 - performance.now();
-
-/** As `performance.now()`, which takes several times as long in V8's interpreter; a starting pod needs it hundreds of times. */
-function monotonicMs(): MonotonicMs {
-  return (Number(hrtimeNanos()) / 1e6 - HRTIME_AHEAD_MS) as MonotonicMs;
-}
+const monotonicMs = () => performance.now() as MonotonicMs;
 
 /** The clock of the machine. `phaseMs`: by how much the moments of its coalesced alarms differ from those of other processes. */
 export function createSystemClock({ phaseMs = 0 } = {}): Clock {
