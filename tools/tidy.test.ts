@@ -13,6 +13,7 @@ const RULES: Readonly<Record<Violation["rule"], string>> = {
   blocking: "file system and process calls block the thread only where modules.json says why",
   parallel: "work on the elements of a list is started with a bound, each failing alone",
   spreads: "no list of any length is spread into the arguments of a call",
+  state: "no module has state: variables and changed collections belong to an object",
   size: "files, folders, functions and parameter lists keep their limits",
   names: "names say what a thing does; no barrels, no default exports",
   twice: "a name that src/ exports means one thing",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { derivedOnce } from "./derived-once.ts";
+import { derivedOnce, derivedOncePerText } from "./derived-once.ts";
 
 test("derivedOnce derives once for each object, also undefined, and again after an error", () => {
   const derived: string[] = [];
@@ -18,4 +18,18 @@ test("derivedOnce derives once for each object, also undefined, and again after 
   assert.deepEqual(derived, ["bad", "none", "bad"]);
   assert.equal(nameOf({ name: "a" }), "a");
   assert.equal(derived.at(-1), "a", "another object of the same content");
+});
+
+test("derivedOncePerText derives once for each text, and keeps no more than a thousand", () => {
+  let derived = 0;
+  const lengthOf = derivedOncePerText((text) => {
+    derived += 1;
+    return text.length;
+  });
+  assert.deepEqual([lengthOf("ab"), lengthOf("ab"), lengthOf("")], [2, 2, 0]);
+  assert.equal(derived, 2);
+  for (let i = 0; i < 1_000; i += 1) lengthOf(`text ${i}`);
+  derived = 0;
+  assert.equal(lengthOf("ab"), 2);
+  assert.equal(derived, 1);
 });

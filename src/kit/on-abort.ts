@@ -1,4 +1,18 @@
-const callsOf = new WeakMap<AbortSignal, Set<() => void>>();
+import { derivedOnce } from "./derived-once.ts";
+
+/** What is called when a signal is aborted. */
+const callsOf = derivedOnce((signal: AbortSignal): Set<() => void> => {
+  const calls = new Set<() => void>();
+  const callAll = () => {
+    // Functions that are removed by a call of this loop are not called: iterating over a set skips what was deleted.
+    for (const each of calls) {
+      calls.delete(each);
+      each();
+    }
+  };
+  signal.addEventListener("abort", callAll, { once: true });
+  return calls;
+});
 
 /**
  * Calls `call` when the signal is aborted, unless the returned function was called before; never when the signal is
@@ -8,23 +22,9 @@ const callsOf = new WeakMap<AbortSignal, Set<() => void>>();
  */
 export function onAbort(signal: AbortSignal, call: () => void): () => void {
   if (signal.aborted) return () => {};
-  let calls = callsOf.get(signal);
-  if (calls === undefined) {
-    const all = new Set<() => void>();
-    calls = all;
-    callsOf.set(signal, all);
-    const callAll = () => {
-      // Functions that are removed by a call of this loop are not called: iterating over a set skips what was deleted.
-      for (const each of all) {
-        all.delete(each);
-        each();
-      }
-    };
-    signal.addEventListener("abort", callAll, { once: true });
-  }
-  const all = calls;
+  const calls = callsOf(signal);
   // Of its own, so that the same function may wait twice.
   const own = () => call();
-  all.add(own);
-  return () => void all.delete(own);
+  calls.add(own);
+  return () => void calls.delete(own);
 }

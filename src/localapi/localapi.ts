@@ -113,7 +113,7 @@ export async function startLocalApi(
   const store = new ObjectStore(options.store ?? STORE_OPTIONS, { database, clock, log });
   const broken = reportBroken(store, folder, state);
   scope.defer("local API: last writes", () => store.flush());
-  const core: ObjectsCore = { store, clock, random, log };
+  const core: ObjectsCore = { store, clock, random, log, unplannable: new WeakSet() };
   createDefaultObjects(core);
   store.flush();
   startControllers(core, credentials.authority, scope);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createListen } from "../../src/outside/net/serve/http-listener.ts";
 import type { HttpListener, ListenOptions } from "../../src/outside/net/serve/listen.ts";
-import { ownTurn } from "../../src/outside/net/serve/own-turn.ts";
+import { OwnTurns } from "../../src/outside/net/serve/own-turn.ts";
 import { ask, LIMITS } from "./http.ts";
 
 const IDLE = 300;
@@ -88,10 +88,11 @@ test("connections that say nothing give way to requests on any port within a mom
   }
 });
 
-test("ownTurn: what is urgent comes before all that wait", async () => {
+test("OwnTurns: what is urgent comes before all that wait", async () => {
+  const turns = new OwnTurns();
   const order: string[] = [];
   const turn = async (name: string, isUrgent: boolean) => {
-    await ownTurn(isUrgent);
+    await turns.next(isUrgent);
     order.push(name);
   };
   await Promise.all([

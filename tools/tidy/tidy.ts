@@ -14,6 +14,7 @@ import {
   type ModuleRules,
   placesOfPackage,
 } from "./module-rules.ts";
+import { checkModuleState } from "./module-state.ts";
 import { checkNames, checkWords } from "./naming.ts";
 import { checkOwnCode } from "./own-code.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
@@ -47,6 +48,7 @@ export function findViolations(tree: Tree): Violation[] {
     found.push(...checkPurity(file, purityLookup(file.path, sources, tree.moduleRules)));
     if (isGenerated(file.path)) continue;
     found.push(...checkSizes(file), ...checkNames(file), ...checkSpreads(file));
+    found.push(...checkModuleState(file));
     found.push(...checkBlocking(file, tree.moduleRules), ...checkParallel(file, tree.moduleRules));
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));

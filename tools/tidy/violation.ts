@@ -10,6 +10,7 @@ export interface Violation {
     | "blocking"
     | "parallel"
     | "spreads"
+    | "state"
     | "size"
     | "names"
     | "twice"

@@ -1,5 +1,6 @@
 // pure
 
+import { derivedOncePerText } from "../../kit/derived-once.ts";
 import { isTree, setOwn, type Tree } from "../../kit/json.ts";
 import { API_SCHEMA } from "../generated/schema.ts";
 import type {
@@ -96,22 +97,16 @@ function kindFrom(text: string): Kind {
     : { shape: "object", type: text };
 }
 
-/** Field tables by type, made when first needed. */
-const tables = new Map<string, ReadonlyMap<string, Field>>();
-
-function fieldsOf(type: string): ReadonlyMap<string, Field> {
-  let table = tables.get(type);
-  if (table === undefined) {
-    table = new Map(
+/** The fields of a type, made when first needed. */
+const fieldsOf = derivedOncePerText(
+  (type): ReadonlyMap<string, Field> =>
+    new Map(
       Object.entries(API_SCHEMA[type] ?? {}).map(([name, text]) => [
         name,
         { kind: kindFrom(text.replace(/!$/, "")), required: text.endsWith("!") },
       ]),
-    );
-    tables.set(type, table);
-  }
-  return table;
-}
+    ),
+);
 
 const isAbsent = (json: unknown): boolean => json === null || json === undefined;
 

@@ -1,5 +1,6 @@
 // pure
 
+import { derivedOncePerText } from "../../kit/derived-once.ts";
 import type { Container } from "../generated/types.ts";
 import { fnv1a32 } from "../text/fnv.ts";
 
@@ -17,8 +18,9 @@ const goJson = (value: unknown): string =>
   JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => GO_ESCAPES.get(c) ?? c);
 
 /** Each plan and each observation asks for the hashes of all its containers, and a node has few different ones. */
-const known = new Map<string, string>();
-const MAX_KNOWN = 1_000;
+const hashOfJson = derivedOncePerText((json) =>
+  fnv1a32(`([]uint8)[${new TextEncoder().encode(json).join(" ")}]`).toString(16),
+);
 
 /**
  * The hash of what makes a container need a new start, as lower case hex without padding: name and
@@ -26,18 +28,5 @@ const MAX_KNOWN = 1_000;
  * containers started by one agent are recognised by the other.
  */
 export function containerHash({ name, image = "" }: Pick<Container, "name" | "image">): string {
-  // No name of a container holds a blank.
-  const key = `${name} ${image}`;
-  let hash = known.get(key);
-  if (hash === undefined) {
-    hash = hashOf(name, image);
-    if (known.size >= MAX_KNOWN) known.clear();
-    known.set(key, hash);
-  }
-  return hash;
-}
-
-function hashOf(name: string, image: string): string {
-  const bytes = new TextEncoder().encode(goJson({ image, name }));
-  return fnv1a32(`([]uint8)[${bytes.join(" ")}]`).toString(16);
+  return hashOfJson(goJson({ image, name }));
 }

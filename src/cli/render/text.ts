@@ -50,13 +50,9 @@ export function textWidth(text: string): number {
   return fastStringWidth(text);
 }
 
-let segmenter: Intl.Segmenter | undefined;
-
 /** Splits into grapheme clusters: an emoji of several parts is never cut in two. */
 function* charactersOf(text: string): Iterable<string> {
-  // Made for the first text that is cut: it takes as long as a tenth of a command.
-  segmenter ??= new Intl.Segmenter();
-  for (const { segment } of segmenter.segment(text)) yield segment;
+  for (const { segment } of new Intl.Segmenter().segment(text)) yield segment;
 }
 
 /** The text within `columns`; what is cut off is shown by `…`. */

@@ -8,7 +8,7 @@ import { type Log, silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { TaskScope } from "../../kit/scope.ts";
 import { openDatabase } from "../../outside/database/database.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, StoredObject } from "../api-object.ts";
 import { NODE_KIND, POD_KIND } from "../kinds/catalog.ts";
 import { ObjectStore, STORE_OPTIONS } from "../store/store.ts";
 import { type Controller, startController } from "./controllers.ts";
@@ -31,7 +31,13 @@ function aCore() {
   databases += 1;
   const database = openDatabase(join(folder, `${databases}.db`));
   const store = new ObjectStore(STORE_OPTIONS, { database, clock, log });
-  const core = { store, clock, random: createSeededRandom(1), log };
+  const core = {
+    store,
+    clock,
+    random: createSeededRandom(1),
+    log,
+    unplannable: new WeakSet<StoredObject>(),
+  };
   const scope = new TaskScope("controllers", { clock, log });
   return { core, scope, warned };
 }

@@ -21,15 +21,12 @@ export interface Controller {
   readonly plan: () => readonly ControlStep[];
 }
 
-/** Objects whose planning failed in the version they are in, so that each is logged once. */
-const failedObjects = new WeakSet<StoredObject>();
-
 /**
  * The steps for each object on its own. One that cannot be made sense of (kept by another version, or
  * damaged) is logged once and has no steps; the others have theirs.
  */
 export function stepsForEach(
-  { log }: Pick<ObjectsCore, "log">,
+  { log, unplannable }: Pick<ObjectsCore, "log" | "unplannable">,
   objects: readonly StoredObject[],
   stepsOf: (object: StoredObject) => readonly (() => void)[],
 ): readonly (() => void)[] {
@@ -39,13 +36,13 @@ export function stepsForEach(
     } catch (error) {
       const { kind, metadata } = object;
       const name = [metadata.namespace ?? [], metadata.name].flat().join("/");
-      if (!failedObjects.has(object))
+      if (!unplannable.has(object))
         log.warn("controller skips an invalid object", {
           kind,
           name,
           error,
         });
-      failedObjects.add(object);
+      unplannable.add(object);
       return [];
     }
   });

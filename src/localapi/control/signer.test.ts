@@ -21,7 +21,7 @@ import {
   parseCertificate,
   signCertificate,
 } from "../../outside/x509/x509.ts";
-import type { ApiObject } from "../api-object.ts";
+import type { ApiObject, StoredObject } from "../api-object.ts";
 import { SIGNING_REQUEST_KIND } from "../kinds/catalog.ts";
 import { ObjectStore, STORE_OPTIONS } from "../store/store.ts";
 import { signingController } from "./signer.ts";
@@ -71,7 +71,13 @@ async function world(
   const store = new ObjectStore(STORE_OPTIONS, { database, clock, log: silentLog });
   const warned: string[] = [];
   const log: Log = { ...silentLog, warn: (message) => void warned.push(message) };
-  const core = { store, clock, random: createSeededRandom(1), log };
+  const core = {
+    store,
+    clock,
+    random: createSeededRandom(1),
+    log,
+    unplannable: new WeakSet<StoredObject>(),
+  };
   const request = {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",

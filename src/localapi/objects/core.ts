@@ -13,6 +13,8 @@ export interface ObjectsCore {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Objects whose planning failed in the version they are in, so that each is logged once. */
+  readonly unplannable: WeakSet<StoredObject>;
 }
 
 /** The stored object of a request. Throws `StatusError` NotFound. */

@@ -8,6 +8,7 @@ import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { WIRE_FIELDS } from "../../api/generated/wire.ts";
 import { rfc3339FromNanos, rfc3339Micro, wallFromNanos } from "../../api/text/timestamps.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
+import { derivedOncePerText } from "../../kit/derived-once.ts";
 import type { Tree } from "../../kit/json.ts";
 import { setOwn } from "../../kit/json.ts";
 import { parseJson } from "./parse-json.ts";
@@ -124,20 +125,14 @@ interface Place {
   readonly depth: number;
 }
 
-const tables = new Map<string, ReadonlyMap<number, string>>();
-
-function numbersOf(message: string): ReadonlyMap<number, string> {
-  let table = tables.get(message);
-  if (!table) {
-    const entries = (WIRE_FIELDS[message] ?? "").split(",").map((entry): [number, string] => {
-      const [number, name = ""] = entry.split(" ");
-      return [Number(number), name];
-    });
-    table = new Map(entries);
-    tables.set(message, table);
-  }
-  return table;
-}
+/** Names of fields by number, made when a message is first read. */
+const numbersOf = derivedOncePerText((message): ReadonlyMap<number, string> => {
+  const entries = (WIRE_FIELDS[message] ?? "").split(",").map((entry): [number, string] => {
+    const [number, name = ""] = entry.split(" ");
+    return [Number(number), name];
+  });
+  return new Map(entries);
+});
 
 function readMessage(bytes: Uint8Array, place: Place, into: Record<string, unknown>): void {
   const { message, type, depth } = place;

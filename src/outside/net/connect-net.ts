@@ -1,9 +1,14 @@
 import { grpcHealth } from "./grpc-health.ts";
-import { httpGet } from "./http.ts";
+import { HttpClient } from "./http.ts";
 import type { Net } from "./net.ts";
 import { createTcpConnect } from "./tcp.ts";
 
 /** The network of the machine. Keeps nothing of one call for another. */
 export function connectNet(): Net {
-  return { http: httpGet, tcpConnect: createTcpConnect(), grpcHealth };
+  const client = new HttpClient();
+  return {
+    http: (exchange, signal) => client.get(exchange, signal),
+    tcpConnect: createTcpConnect(),
+    grpcHealth,
+  };
 }

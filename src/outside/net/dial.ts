@@ -83,13 +83,9 @@ interface Connecting {
   readonly onDialError: (error: Error) => void;
   /** An error of the connection that stood; left out by who listens to the socket itself. */
   readonly onBroken?: (error: Error) => void;
-  /** Takes what the peer sends in place of the stream; the bytes are gone after the call. */
-  readonly onBytes?: (bytes: Uint8Array) => void;
+  /** Takes what the peer sends in place of the stream, read into `buffer`; the bytes are gone after the call. */
+  readonly onBytes?: { readonly buffer: Uint8Array; readonly take: (bytes: Uint8Array) => void };
 }
-
-/** Shared read buffer, used by one read at a time; one for each connection would be most of the cost of a probe. */
-let readBuffer: Uint8Array | undefined;
-const READ_BUFFER_BYTES = 16 * 1024;
 
 /**
  * Connects. The socket stays half open when the peer closes, because an ordinary close in answer
@@ -102,11 +98,10 @@ export function connectTo(
   handlers: Connecting,
 ): Socket {
   const { onBytes } = handlers;
-  readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
   const onread = onBytes && {
-    buffer: readBuffer,
+    buffer: onBytes.buffer,
     callback: (length: number, buffer: Uint8Array) => {
-      onBytes(buffer.subarray(0, length));
+      onBytes.take(buffer.subarray(0, length));
       return true;
     },
   };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server, type Socket } from "node:net";
 import { after, afterEach, test } from "node:test";
 import { listen } from "../../../test/probes/sockets.ts";
-import { httpGet } from "./http.ts";
+import { HttpClient } from "./http.ts";
 import type { HttpAnswer, HttpExchange } from "./net.ts";
 
 const never = new AbortController().signal;
@@ -30,7 +30,7 @@ after(closeAll);
 const serveRaw = (onSocket: (socket: Socket) => void) => listen(track(createServer(onSocket)));
 
 function get(url: string, options: Partial<HttpExchange> = {}): Promise<HttpAnswer> {
-  return httpGet(
+  return new HttpClient().get(
     {
       url,
       method: "GET",
@@ -150,7 +150,7 @@ const HOSTILE: Readonly<Record<string, Hostile>> = {
 };
 
 for (const [name, hostile] of Object.entries(HOSTILE)) {
-  test(`httpGet survives ${name}`, async () => {
+  test(`HttpClient survives ${name}`, async () => {
     const port = await serveRaw(hostile.does);
     const answer = await get(`http://127.0.0.1:${port}/`, {
       timeoutMs: hostile.timeoutMs ?? 10_000,

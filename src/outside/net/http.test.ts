@@ -6,7 +6,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { after, afterEach, test } from "node:test";
 import { TEST_CERTIFICATE } from "../../../test/probes/certificate.ts";
 import { listen, timeWaitCount } from "../../../test/probes/sockets.ts";
-import { httpGet } from "./http.ts";
+import { HttpClient } from "./http.ts";
 import type { HttpAnswer, HttpExchange } from "./net.ts";
 
 const never = new AbortController().signal;
@@ -35,7 +35,7 @@ const serveHttp = (listener: RequestListener) => listen(track(createHttp(listene
 const serveRaw = (onSocket: (socket: Socket) => void) => listen(track(createServer(onSocket)));
 
 function get(url: string, options: Partial<HttpExchange> = {}): Promise<HttpAnswer> {
-  return httpGet(
+  return new HttpClient().get(
     {
       url,
       method: "GET",
@@ -56,7 +56,7 @@ const response = (status: number, body: string, redirectedAway = false): HttpAns
   redirectedAway,
 });
 
-test("httpGet sends path and query as they are, the host with its port, and asks to close", async () => {
+test("HttpClient sends path and query as they are, the host with its port, and asks to close", async () => {
   const port = await serveHttp((request, reply) =>
     reply.end(JSON.stringify([request.url, request.rawHeaders])),
   );
@@ -79,7 +79,7 @@ test("httpGet sends path and query as they are, the host with its port, and asks
   ]);
 });
 
-test("httpGet lets a Host header set the request's host", async () => {
+test("HttpClient lets a Host header set the request's host", async () => {
   const port = await serveHttp((request, reply) => reply.end(request.headers.host));
   const headers = [{ name: "host", value: "app.example" }];
   assert.deepEqual(
@@ -93,7 +93,7 @@ test("httpGet lets a Host header set the request's host", async () => {
   );
 });
 
-test("httpGet refuses headers that would break out of the request", async () => {
+test("HttpClient refuses headers that would break out of the request", async () => {
   const url = "http://127.0.0.1:1/";
   assert.deepEqual(await get(url, { headers: [{ name: "x-a", value: "b\r\nEvil: 1" }] }), {
     kind: "failure",
@@ -105,13 +105,13 @@ test("httpGet refuses headers that would break out of the request", async () => 
   });
 });
 
-test("httpGet speaks to IPv6 addresses", async () => {
+test("HttpClient speaks to IPv6 addresses", async () => {
   const server = track(createHttp((request, reply) => reply.end(request.headers.host)));
   const port = await listen(server, "::1");
   assert.deepEqual(await get(`http://[::1]:${port}/`), response(200, `[::1]:${port}`));
 });
 
-test("httpGet answers any status, and empty, binary and cut bodies", async () => {
+test("HttpClient answers any status, and empty, binary and cut bodies", async () => {
   const port = await serveHttp((request, reply) => {
     if (request.url === "/binary") reply.end(Buffer.from([0, 255, 104, 105]));
     else if (request.url === "/long") reply.end("x".repeat(1000));
@@ -123,7 +123,7 @@ test("httpGet answers any status, and empty, binary and cut bodies", async () =>
   assert.deepEqual(await get(`http://127.0.0.1:${port}/long`), response(200, "x".repeat(100)));
 });
 
-test("httpGet follows redirects on the same host, also to another port and scheme", async () => {
+test("HttpClient follows redirects on the same host, also to another port and scheme", async () => {
   const secure = await listen(
     track(
       createHttps(TEST_CERTIFICATE, (request, reply) =>
@@ -153,7 +153,7 @@ test("httpGet follows redirects on the same host, also to another port and schem
   ]);
 });
 
-test("httpGet returns a redirect to another host name, one without location, and all when told not to follow", async () => {
+test("HttpClient returns a redirect to another host name, one without location, and all when told not to follow", async () => {
   const port = await serveHttp((request, reply) => {
     if (request.url === "/away") reply.setHeader("location", "http://other.invalid/");
     if (request.url === "/same") reply.setHeader("location", "/away");
@@ -169,7 +169,7 @@ test("httpGet returns a redirect to another host name, one without location, and
   assert.deepEqual(await at("/same", false), response(302, "body"));
 });
 
-test("httpGet stops after ten requests of an endless redirect", async () => {
+test("HttpClient stops after ten requests of an endless redirect", async () => {
   let requests = 0;
   const port = await serveHttp((_, reply) => {
     requests += 1;
@@ -182,7 +182,7 @@ test("httpGet stops after ten requests of an endless redirect", async () => {
   assert.equal(requests, 10);
 });
 
-test("httpGet fails on redirects that lead nowhere", async () => {
+test("HttpClient fails on redirects that lead nowhere", async () => {
   const port = await serveHttp((request, reply) =>
     reply.writeHead(302, { location: decodeURIComponent(request.url?.slice(1) ?? "") }).end(),
   );
@@ -199,7 +199,7 @@ test("httpGet fails on redirects that lead nowhere", async () => {
   });
 });
 
-test("httpGet accepts self-signed certificates, old TLS, and speaks HTTP/2 where the server wants it", async () => {
+test("HttpClient accepts self-signed certificates, old TLS, and speaks HTTP/2 where the server wants it", async () => {
   const plain = createHttps(TEST_CERTIFICATE, (_, reply) => reply.end("tls"));
   assert.deepEqual(
     await get(`https://127.0.0.1:${await listen(track(plain))}/`),
@@ -236,7 +236,7 @@ test("httpGet accepts self-signed certificates, old TLS, and speaks HTTP/2 where
   assert.deepEqual(await get(`https://127.0.0.1:${port}/long`), response(200, "x".repeat(100)));
 });
 
-test("httpGet names what went wrong as Go does", async () => {
+test("HttpClient names what went wrong as Go does", async () => {
   const url = "http://127.0.0.1:1/x";
   assert.deepEqual(await get(url), {
     kind: "failure",
@@ -259,7 +259,7 @@ test("httpGet names what went wrong as Go does", async () => {
   });
 });
 
-test("httpGet has one deadline for all requests of an exchange", async () => {
+test("HttpClient has one deadline for all requests of an exchange", async () => {
   let requests = 0;
   const port = await serveHttp((_, reply) => {
     requests += 1;
@@ -270,7 +270,7 @@ test("httpGet has one deadline for all requests of an exchange", async () => {
   assert.ok(requests >= 1 && requests <= 3, `${requests} requests`);
 });
 
-test("httpGet rejects with the signal's reason and cuts the connection", async () => {
+test("HttpClient rejects with the signal's reason and cuts the connection", async () => {
   const stop = new AbortController();
   const port = await serveRaw(() => stop.abort(new Error("enough")));
   const exchange: HttpExchange = {
@@ -281,11 +281,11 @@ test("httpGet rejects with the signal's reason and cuts the connection", async (
     maxBodyBytes: 100,
     followSameHost: true,
   };
-  await assert.rejects(httpGet(exchange, stop.signal), /enough/);
-  await assert.rejects(httpGet(exchange, stop.signal), /enough/);
+  await assert.rejects(new HttpClient().get(exchange, stop.signal), /enough/);
+  await assert.rejects(new HttpClient().get(exchange, stop.signal), /enough/);
 });
 
-test("httpGet leaves nothing in TIME_WAIT, whoever closes first", async () => {
+test("HttpClient leaves nothing in TIME_WAIT, whoever closes first", async () => {
   const closes = await serveHttp((_, reply) => reply.end("hi"));
   const stays = await serveRaw((socket) =>
     socket.on("data", () => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi`)),

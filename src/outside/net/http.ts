@@ -43,66 +43,141 @@ const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   "te",
 ]);
 
+/** Reads of one connection; most answers of pods are smaller. */
+const READ_BUFFER_BYTES = 16 * 1024;
+
 /**
  * One GET with everything that belongs to it under one deadline: names, connections, TLS, redirects,
  * body. No proxy, no connection is used twice, nothing is compressed, certificates are not verified.
  * The texts of failures are those of Go's net/http.
  */
-export function httpGet(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> {
-  const at = { url: exchange.url };
-  return bounded<HttpAnswer>(
-    {
-      timeoutMs: exchange.timeoutMs,
-      signal,
-      onTimeout: () => ({
-        kind: "timeout",
-        message: `Get ${quote(at.url)}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
-      }),
-    },
-    async (held) => {
-      try {
-        return await follow(exchange, held, at);
-      } catch (error) {
-        if (error instanceof PeerError || error instanceof MalformedReply) {
-          return { kind: "failure", message: `Get ${quote(at.url)}: ${error.message}` };
-        }
-        throw error;
-      }
-    },
-  );
-}
+export class HttpClient {
+  /** Used by one read at a time; one for each connection would be most of the cost of a probe. */
+  readonly #buffer = new Uint8Array(READ_BUFFER_BYTES);
+  #lax: SecureContext | undefined;
 
-/** Requests until an answer is no redirect that may be followed; keeps `at` on the URL being asked. */
-async function follow(
-  exchange: HttpExchange,
-  held: HeldSockets,
-  at: { url: string },
-): Promise<HttpAnswer> {
-  let host = lastHeader(exchange, "host");
-  let referer: string | undefined;
-  const first = firstRequest(exchange, host);
-  for (let requests = 1; ; requests += 1) {
-    const isFirst = requests === 1;
-    const target = isFirst ? first.target : mustParse(at.url);
-    const head = isFirst ? first.head : headOf(exchange, target, { host, referer });
-    const reply = await request(target, head, exchange.maxBodyBytes, held);
-    const next = exchange.followSameHost ? redirectOf(reply, at.url) : undefined;
-    if (next === undefined || next.hostname !== first.target.host) {
-      return {
-        kind: "response",
-        status: reply.status,
-        body: UTF8.decode(reply.body),
-        redirectedAway: next !== undefined,
+  get(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> {
+    const at = { url: exchange.url };
+    return bounded<HttpAnswer>(
+      {
+        timeoutMs: exchange.timeoutMs,
+        signal,
+        onTimeout: () => ({
+          kind: "timeout",
+          message: `Get ${quote(at.url)}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+        }),
+      },
+      async (held) => {
+        try {
+          return await this.#follow(exchange, held, at);
+        } catch (error) {
+          if (error instanceof PeerError || error instanceof MalformedReply) {
+            return { kind: "failure", message: `Get ${quote(at.url)}: ${error.message}` };
+          }
+          throw error;
+        }
+      },
+    );
+  }
+
+  /** Requests until an answer is no redirect that may be followed; keeps `at` on the URL being asked. */
+  async #follow(
+    exchange: HttpExchange,
+    held: HeldSockets,
+    at: { url: string },
+  ): Promise<HttpAnswer> {
+    let host = lastHeader(exchange, "host");
+    let referer: string | undefined;
+    const first = mustParse(at.url);
+    for (let requests = 1; ; requests += 1) {
+      const target = requests === 1 ? first : mustParse(at.url);
+      const head = headOf(exchange, target, { host, referer });
+      const reply = await this.#request(target, head, exchange.maxBodyBytes, held);
+      const next = exchange.followSameHost ? redirectOf(reply, at.url) : undefined;
+      if (next === undefined || next.hostname !== first.host) {
+        return {
+          kind: "response",
+          status: reply.status,
+          body: UTF8.decode(reply.body),
+          redirectedAway: next !== undefined,
+        };
+      }
+      if (requests === MAX_REQUESTS) {
+        at.url = reply.location ?? at.url;
+        throw new PeerError(`stopped after ${MAX_REQUESTS} redirects`);
+      }
+      referer = target.secure && !next.secure ? undefined : at.url.replace(/#.*/, "");
+      // A name given by the caller survives only where the server named none itself.
+      if (next.absolute) host = undefined;
+      at.url = next.url;
+    }
+  }
+
+  async #request(
+    target: HttpTarget,
+    head: Head,
+    maxBodyBytes: number,
+    held: HeldSockets,
+  ): Promise<HttpReply> {
+    if (!target.secure) return await this.#requestPlain(target, head.text, maxBodyBytes, held);
+    const raw = await dial(target.host, target.port, held);
+    const socket = await secure(raw, target, this.#laxContext());
+    const reply =
+      socket.alpnProtocol === "h2"
+        ? await requestTwo(socket, target, head, maxBodyBytes)
+        : await requestOne(socket, target, head, maxBodyBytes);
+    if (reply.complete) held.leave(raw);
+    return reply;
+  }
+
+  /** One request over TCP, which is what nearly all probes are: the bytes are taken from below the stream. */
+  #requestPlain(
+    target: HttpTarget,
+    text: string,
+    maxBodyBytes: number,
+    held: HeldSockets,
+  ): Promise<HttpReply> {
+    const reader = new ReplyReader(maxBodyBytes);
+    let isOver = false;
+    return new Promise((resolve, reject) => {
+      const step = (read: () => HttpReply | undefined) => {
+        try {
+          const reply = read();
+          if (reply === undefined) return;
+          isOver = true;
+          if (reply.complete) held.leave(socket);
+          resolve(reply);
+        } catch (error) {
+          isOver = true;
+          reject(error as Error);
+        }
       };
-    }
-    if (requests === MAX_REQUESTS) {
-      at.url = reply.location ?? at.url;
-      throw new PeerError(`stopped after ${MAX_REQUESTS} redirects`);
-    }
-    referer = target.secure && !next.secure ? undefined : at.url.replace(/#.*/, "");
-    // A name given by the caller survives only where the server named none itself.
-    if (next.absolute) host = undefined;
-    at.url = next.url;
+      const socket = connectTo(target.host, target.port, held, {
+        onConnect: () => socket.write(text, "utf8"),
+        onDialError: reject,
+        onBroken: (error) => reject(new PeerError(brokenText(target.host, target.port, error))),
+        onBytes: {
+          buffer: this.#buffer,
+          take: (bytes) => {
+            if (isOver) reset(socket);
+            else step(() => reader.push(bytes));
+          },
+        },
+      });
+      socket.once("end", () => {
+        if (!isOver) step(() => reader.end());
+      });
+    });
+  }
+
+  /** Talks to whatever a pod serves: no verification, every version and cipher that is still built in. */
+  #laxContext(): SecureContext {
+    this.#lax ??= createSecureContext({
+      minVersion: "TLSv1",
+      ciphers: "DEFAULT:@SECLEVEL=0",
+      secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
+    });
+    return this.#lax;
   }
 }
 
@@ -150,50 +225,6 @@ interface Extra {
   readonly referer: string | undefined;
 }
 
-interface FirstRequest {
-  readonly target: HttpTarget;
-  readonly head: Head;
-}
-
-/** Probes ask the same thing again and again, with the same object. */
-const firstRequests = new WeakMap<HttpExchange, FirstRequest>();
-
-function firstRequest(exchange: HttpExchange, host: string | undefined): FirstRequest {
-  const known = firstRequests.get(exchange);
-  if (known) return known;
-  const target = mustParse(exchange.url);
-  const made = { target, head: headOf(exchange, target, { host, referer: undefined }) };
-  firstRequests.set(exchange, made);
-  return made;
-}
-
-function request(
-  target: HttpTarget,
-  head: Head,
-  maxBodyBytes: number,
-  held: HeldSockets,
-): Promise<HttpReply> {
-  return target.secure
-    ? requestSecure(target, head, maxBodyBytes, held)
-    : requestPlain(target, head.text, maxBodyBytes, held);
-}
-
-async function requestSecure(
-  target: HttpTarget,
-  head: Head,
-  maxBodyBytes: number,
-  held: HeldSockets,
-): Promise<HttpReply> {
-  const raw = await dial(target.host, target.port, held);
-  const socket = await secure(raw, target);
-  const reply =
-    socket.alpnProtocol === "h2"
-      ? await requestTwo(socket, target, head, maxBodyBytes)
-      : await requestOne(socket, target, head, maxBodyBytes);
-  if (reply.complete) held.leave(raw);
-  return reply;
-}
-
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
 function headersOf(exchange: HttpExchange, extra: Extra): HeaderList {
@@ -235,43 +266,6 @@ function headOf(exchange: HttpExchange, target: HttpTarget, extra: Extra): Head 
     ...(isUpgrade ? [] : ["Connection: close"]),
   ];
   return { authority, headers, text: `${lines.join("\r\n")}\r\n\r\n` };
-}
-
-/** One request over TCP, which is what nearly all probes are: the bytes are taken from below the stream. */
-function requestPlain(
-  target: HttpTarget,
-  text: string,
-  maxBodyBytes: number,
-  held: HeldSockets,
-): Promise<HttpReply> {
-  const reader = new ReplyReader(maxBodyBytes);
-  let isOver = false;
-  return new Promise((resolve, reject) => {
-    const step = (read: () => HttpReply | undefined) => {
-      try {
-        const reply = read();
-        if (reply === undefined) return;
-        isOver = true;
-        if (reply.complete) held.leave(socket);
-        resolve(reply);
-      } catch (error) {
-        isOver = true;
-        reject(error as Error);
-      }
-    };
-    const socket = connectTo(target.host, target.port, held, {
-      onConnect: () => socket.write(text, "utf8"),
-      onDialError: reject,
-      onBroken: (error) => reject(new PeerError(brokenText(target.host, target.port, error))),
-      onBytes: (bytes) => {
-        if (isOver) reset(socket);
-        else step(() => reader.push(bytes));
-      },
-    });
-    socket.once("end", () => {
-      if (!isOver) step(() => reader.end());
-    });
-  });
 }
 
 function requestOne(
@@ -330,23 +324,11 @@ async function requestTwo(
   };
 }
 
-let context: SecureContext | undefined;
-
-/** Talks to whatever a pod serves: no verification, every version and cipher that is still built in. */
-function laxContext(): SecureContext {
-  context ??= createSecureContext({
-    minVersion: "TLSv1",
-    ciphers: "DEFAULT:@SECLEVEL=0",
-    secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
-  });
-  return context;
-}
-
-function secure(raw: Socket, target: HttpTarget): Promise<TLSSocket> {
+function secure(raw: Socket, target: HttpTarget, secureContext: SecureContext): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({
       socket: raw,
-      secureContext: laxContext(),
+      secureContext,
       rejectUnauthorized: false,
       ALPNProtocols: ["h2", "http/1.1"],
       ...(isIP(target.host) === 0 ? { servername: target.host } : {}),

@@ -1,9 +1,6 @@
 /** Connections the agent makes on behalf of pods: probes and HTTP hooks. */
 
-/**
- * One GET; names, connections, TLS, redirects and body count against one deadline. Never changed once
- * made: what is made of it is kept for who asks again with the same object.
- */
+/** One GET; names, connections, TLS, redirects and body count against one deadline. */
 export interface HttpExchange {
   readonly url: string;
   readonly method: "GET";

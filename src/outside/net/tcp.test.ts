@@ -297,7 +297,7 @@ test("where Node cannot call the C library its sockets connect", async () => {
 const WITHOUT_DESCRIPTORS = `
   import { execFileSync } from "node:child_process";
   const { createTcpConnect } = await import(process.argv[1]);
-  const { httpGet } = await import(process.argv[2]);
+  const { HttpClient } = await import(process.argv[2]);
   const tcpConnect = process.argv[3] === "system" ? createTcpConnect() : createTcpConnect(() => undefined);
   const never = new AbortController().signal;
   const reported = [];
@@ -307,7 +307,7 @@ const WITHOUT_DESCRIPTORS = `
   // Taking all of them would not do: Node itself closes files now and then.
   execFileSync("prlimit", ["--pid=" + process.pid, "--nofile=3"]);
   await ask(() => tcpConnect("127.0.0.1", 9, 5000, never));
-  await ask(() => httpGet(exchange, never));
+  await ask(() => new HttpClient().get(exchange, never));
   process.stdout.write(JSON.stringify(reported));
 `;
 

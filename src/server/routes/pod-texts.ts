@@ -1,20 +1,14 @@
+import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
 import type { PodView } from "../served-node.ts";
 import { type PodShower, shownPod } from "./shown-pods.ts";
 
-/**
- * JSON of objects that are replaced when they change, never altered: made once for all readers, and gone with the
- * object.
- */
-const TEXTS = new WeakMap<object, string>();
-
-function textOf(value: object, toText: () => string): string {
-  const known = TEXTS.get(value);
-  if (known !== undefined) return known;
-  const text = toText();
-  TEXTS.set(value, text);
-  return text;
-}
+/** JSON of objects that are replaced when they change, never altered: made once for all readers. */
+const statusText = derivedOnce((status: PodStatus) => JSON.stringify(status));
+const ownHead = derivedOnce(({ status: _, ...pod }: Pod) =>
+  JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }),
+);
 
 /** The JSON of a shown pod in its parts: most of it stays the same from one change to the next. */
 export interface PodText {
@@ -28,12 +22,11 @@ export interface PodText {
 /** The parts of a pod as `shownPod` shows it. */
 export function podText(record: PodView, node: PodShower, clock: Clock): PodText {
   const { status, blocked, ...rest } = shownPod(record, node, clock);
-  const head = () => JSON.stringify(rest);
   // The time that a pod has left stands in its metadata.
   const isOwn = rest.metadata === record.pod.metadata;
   return {
-    head: isOwn ? textOf(record.pod, head) : head(),
-    status: status === undefined ? "" : textOf(status, () => JSON.stringify(status)),
+    head: isOwn ? ownHead(record.pod) : JSON.stringify(rest),
+    status: status === undefined ? "" : statusText(status),
     blocked: blocked === undefined ? "" : JSON.stringify(blocked),
   };
 }

@@ -25,7 +25,13 @@ async function listsNothing(folder: string): Promise<void> {
   };
   const unused = () => Promise.reject(new Error("no files are touched"));
   const { plan } = claimController({
-    core: { store, clock, random: createSeededRandom(1), log: silentLog },
+    core: {
+      store,
+      clock,
+      random: createSeededRandom(1),
+      log: silentLog,
+      unplannable: new WeakSet(),
+    },
     podFiles: { makeDirectory: unused, removeTree: unused },
     folder: "/nowhere",
     nodeName: "n1",

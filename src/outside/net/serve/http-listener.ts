@@ -27,7 +27,6 @@ const SOCKET_MODE = 0o600;
 const CLOSE_WITHIN_MS = 1_000;
 /** Silence on a connection after which the kernel asks whether the peer is still there. */
 const KEEP_ALIVE_MS = 30_000;
-const clock = createSystemClock();
 
 /**
  * Listening on this machine; `gate` bounds what the peers of all listeners may cost before they authenticate, `healthGate`
@@ -123,7 +122,7 @@ class NodeListener implements HttpListener {
     // It never listened, but its timers must be cleared.
     this.#protocol.close();
     for (const exchange of this.#exchanges.keys()) exchange.cancel("the server is closing");
-    const timeout = { clock, ms: CLOSE_WITHIN_MS };
+    const timeout = { clock: createSystemClock(), ms: CLOSE_WITHIN_MS };
     await withTimeout(timeout, NEVER_ABORTED, () => Promise.allSettled(this.#exchanges.values()));
     for (const { socket } of this.#connections.values()) socket.destroy();
     await closed;

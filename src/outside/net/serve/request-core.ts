@@ -15,7 +15,7 @@ import type {
   ListenProblem,
   ReplyHeaders,
 } from "./listen.ts";
-import { ownTurn } from "./own-turn.ts";
+import { OwnTurns } from "./own-turn.ts";
 import { parseTarget, pathPart, type RequestTarget } from "./request-target.ts";
 
 /** Limits of a listener, as the Go kubelet and the API server have them where they have any. */
@@ -77,6 +77,7 @@ export interface RequestService<Route, Caller> {
 class RequestCore<Route, Caller> {
   readonly #service: RequestService<Route, Caller>;
   readonly #log: Log;
+  readonly #turns = new OwnTurns();
   #longRunning = 0;
 
   constructor(service: RequestService<Route, Caller>, log: Log) {
@@ -114,7 +115,7 @@ class RequestCore<Route, Caller> {
 
   async #answer(request: RoutedRequest<Route>): Promise<void> {
     const caller = await this.#service.admit(request);
-    await ownTurn(this.#service.isUrgent?.(request.route));
+    await this.#turns.next(this.#service.isUrgent?.(request.route));
     if (!this.#service.isLongRunning(request.route))
       return await this.#service.answer(request, caller);
     if (this.#longRunning >= MAX_LONG_RUNNING)

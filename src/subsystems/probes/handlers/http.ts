@@ -1,6 +1,6 @@
 import type { HTTPGetAction } from "../../../api/generated/types.ts";
 import { actionHeaders, actionUrl, actionUrlFault } from "../../../api/pod/http-action.ts";
-import type { HttpExchange, Net } from "../../../outside/net/net.ts";
+import type { Net } from "../../../outside/net/net.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest, USER_AGENT } from "../outcome.ts";
 import { resolvePort } from "../target.ts";
 
@@ -16,7 +16,17 @@ export async function probeHttp(
   const fault = actionUrlFault(schemeOf(action), action.path ?? "");
   if (fault !== undefined) return { kind: "failure", output: fault, timedOut: false };
   const host = action.host || request.podIp;
-  const answer = await net.http(exchangeOf(action, host, resolved.port, request), signal);
+  const answer = await net.http(
+    {
+      url: actionUrl(schemeOf(action), host, resolved.port, action.path ?? ""),
+      method: "GET",
+      headers: actionHeaders(action.httpHeaders ?? [], USER_AGENT),
+      timeoutMs: request.timeoutMs,
+      maxBodyBytes: MAX_OUTPUT_BYTES,
+      followSameHost: true,
+    },
+    signal,
+  );
   if (answer.kind !== "response") {
     return { kind: "failure", output: answer.message, timedOut: answer.kind === "timeout" };
   }
@@ -32,35 +42,3 @@ export async function probeHttp(
 }
 
 const schemeOf = ({ scheme }: HTTPGetAction): string => (scheme || "http").toLowerCase();
-
-/** The last request; the same is sent as long as the pod's address stays. */
-const asked = new WeakMap<object, Asked>();
-
-interface Asked {
-  readonly action: HTTPGetAction;
-  readonly host: string;
-  readonly port: number;
-  readonly exchange: HttpExchange;
-}
-
-function exchangeOf(
-  action: HTTPGetAction,
-  host: string,
-  port: number,
-  { owner, timeoutMs }: ProbeRequest,
-): HttpExchange {
-  const last = asked.get(owner);
-  if (last?.action === action && last.host === host && last.port === port) {
-    if (last.exchange.timeoutMs === timeoutMs) return last.exchange;
-  }
-  const exchange: HttpExchange = {
-    url: actionUrl(schemeOf(action), host, port, action.path ?? ""),
-    method: "GET",
-    headers: actionHeaders(action.httpHeaders ?? [], USER_AGENT),
-    timeoutMs,
-    maxBodyBytes: MAX_OUTPUT_BYTES,
-    followSameHost: true,
-  };
-  asked.set(owner, { action, host, port, exchange });
-  return exchange;
-}
