@@ -7,6 +7,8 @@ import { type AgentStart, assembleFoundation } from "./assembly/foundation.ts";
 import { assembleHealth } from "./assembly/health.ts";
 import { assembleNode } from "./assembly/node.ts";
 import { assemblePipeline } from "./assembly/pipeline.ts";
+import { assemblePluginRegistry } from "./assembly/plugin-registry.ts";
+import { assemblePodResources } from "./assembly/pod-resources.ts";
 import { assembleServer } from "./assembly/server.ts";
 import { assembleService } from "./assembly/service.ts";
 import { assembleShutdown } from "./assembly/shutdown.ts";
@@ -85,6 +87,8 @@ async function assembleAgent(start: AgentStart): Promise<RunningAgent> {
   const base = await assembleFoundation(start);
   const api = assembleClients(base);
   const subsystems = await assembleSubsystems(base, api);
+  assemblePluginRegistry(base, subsystems);
+  assemblePodResources(base, subsystems);
   const health = assembleHealth(base, subsystems);
   const cluster = assembleCluster(base, api, { subsystems, health });
   const pipeline = await assemblePipeline(base, { subsystems, health, cluster });

@@ -144,7 +144,7 @@ test("a list that is refused is a problem until the plugin sends another one", a
   });
   const register = async () => {
     const socketPath = `${FOLDER}/bad.sock`;
-    const registration = { version: "v1beta1", resource: BAD, socketPath };
+    const registration = { name: BAD, socketPath, versions: ["v1beta1"] };
     await world.settled(world.devices.plugins.register(registration));
     await world.clock.advance(1);
   };
@@ -187,9 +187,9 @@ test("an empty answer to Allocate refuses the pod and gives its devices back", a
   });
   await world.settled(
     world.devices.plugins.register({
-      version: "v1beta1",
-      resource: BAD,
+      name: BAD,
       socketPath: `${FOLDER}/bad.sock`,
+      versions: ["v1beta1"],
     }),
   );
   await world.clock.advance(1);

@@ -5,18 +5,14 @@ import { until } from "../../src/kit/cell.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { startPluginRegistry } from "../../src/node/plugin-registry/plugin-registry.ts";
+import { startPodResources } from "../../src/node/pod-resources/pod-resources.ts";
 import { unaryCall } from "../../src/outside/grpc/grpc.ts";
 import {
   PLUGIN_REGISTRATION,
   POD_RESOURCES,
   POD_RESOURCES_V1ALPHA1,
 } from "../../src/outside/plugins/plugins.ts";
-import {
-  followPluginFolder,
-  pluginFolderCounts,
-  podResourcesCounters,
-  servePodResources,
-} from "../../src/subsystems/devices/devices.ts";
 import { DeviceWorld, FOLDER, GPU, gpus, podOf } from "./world.ts";
 
 const signal = new AbortController().signal;
@@ -29,14 +25,14 @@ test("pod resources: v1 and v1alpha1 list, one pod, what can be given, and a lim
   const { clock, host, metrics } = world;
   const scope = new TaskScope("monitors", { clock, log: silentLog });
   const { grpc } = world.net.process();
-  servePodResources("/pr", {
+  startPodResources("/pr", {
     grpc,
     clock,
     scope,
-    counters: podResourcesCounters(metrics),
+    metrics,
     files: host.files,
     log: silentLog,
-    state: world.devices.state,
+    providers: { devices: world.devices.held },
     pods: () => [...world.pods.values()],
   });
   const channel = world.net.process().grpc.connect({ target: "unix:///pr/kubelet.sock" });
@@ -93,14 +89,14 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
   const world = await new DeviceWorld().open();
   const { clock, host } = world;
   const scope = new TaskScope("registry", { clock, log: silentLog });
-  followPluginFolder("/registry", {
+  startPluginRegistry("/registry", {
     clock,
     scope,
     files: host.files,
     log: silentLog,
     grpc: world.net.process().grpc,
-    plugins: world.devices.plugins,
-    counts: pluginFolderCounts(world.metrics),
+    metrics: world.metrics,
+    handlers: { DevicePlugin: world.devices.plugins },
   });
   await clock.advance(10);
   const { plugin } = world.plugin(gpus(2));
@@ -189,14 +185,14 @@ test("a plugin any number of folders below the registry is found; one that is no
       }),
     ],
   });
-  followPluginFolder("/registry", {
+  startPluginRegistry("/registry", {
     clock,
     scope,
     files: host.files,
     log: silentLog,
     grpc: world.net.process().grpc,
-    plugins: world.devices.plugins,
-    counts: pluginFolderCounts(world.metrics),
+    metrics: world.metrics,
+    handlers: { DevicePlugin: world.devices.plugins },
   });
   const allocatable = () => world.devices.capacity.get().counts.get(GPU)?.allocatable ?? 0;
   await clock.advance(2_000);

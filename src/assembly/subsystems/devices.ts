@@ -1,15 +1,6 @@
 import { podDisplayName } from "../../api/pod/pod.ts";
-import { activePods } from "../../api/pod-facts.ts";
 import { deriveRootLayout } from "../../config/derive.ts";
-import {
-  Devices,
-  followPluginFolder,
-  NUMA_NODES_FILE,
-  pluginFolderCounts,
-  podResourcesCounters,
-  servePodResources,
-  topologyOf,
-} from "../../subsystems/devices/devices.ts";
+import { Devices, NUMA_NODES_FILE, topologyOf } from "../../subsystems/devices/devices.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { Foundation } from "../foundation.ts";
@@ -20,8 +11,7 @@ const DEVICE_WAIT_MS = 120_000;
 const DEVICE_ALLOCATE_MS = 30_000;
 
 /**
- * Devices, and the socket at which monitors ask who has which: what was granted before a restart is known,
- * plugins may come. Throws `UsageError`.
+ * Devices: what was granted before a restart is known, plugins may come. Throws `UsageError`.
  */
 export async function assembleDevices(
   base: Foundation,
@@ -62,16 +52,5 @@ export async function assembleDevices(
     },
   );
   await devices.start();
-  const counters = podResourcesCounters(metrics);
-  const counts = pluginFolderCounts(metrics);
-  if (!grpc) return devices;
-  const common = { grpc, clock, scope, log, files: host.files };
-  followPluginFolder(layout.pluginsRegistry, { ...common, plugins: devices.plugins, counts });
-  servePodResources(layout.podResources.directory, {
-    ...common,
-    counters,
-    state: devices.state,
-    pods: () => activePods(podFacts),
-  });
   return devices;
 }

@@ -30,7 +30,8 @@ import { alignmentMeasures } from "./alignment-measures.ts";
 import type { DevicePod } from "./device-pod.ts";
 import { ExpectedPlugins } from "./expected-plugins.ts";
 import { Grants } from "./grants.ts";
-import { expectAgain, isReportedHealthy } from "./inventory.ts";
+import { allocatableDevices, heldDevices } from "./held-devices.ts";
+import { expectAgain, healthyIds, isReportedHealthy } from "./inventory.ts";
 import { CheckpointStore } from "./ledger/checkpoint-store.ts";
 import {
   type ContainerDeviceParts,
@@ -55,8 +56,6 @@ import type { TopologySettings } from "./topology.ts";
 export type { DevicePod } from "./device-pod.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
 export { DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
-export { followPluginFolder, pluginFolderCounts } from "./plugins/plugin-folder.ts";
-export { podResourcesCounters, servePodResources } from "./pod-resources-server.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
 
@@ -299,10 +298,16 @@ export class Devices {
     return this.#state.capacity;
   }
 
-  /** The two facts themselves, for those who list what is held (pod resources). */
+  /** The two facts themselves. */
   get state(): Pick<DeviceState, "inventory" | "ledger"> {
     return this.#state;
   }
+
+  /** Who has which devices, and which may be given, for the pod resources API. */
+  readonly held = {
+    heldBy: (pod: IdentifiedPod) => heldDevices(pod, this.#state.ledger),
+    allocatable: () => allocatableDevices(this.#state.inventory.get()),
+  };
 
   /** Plugins that come through the registry folder, and whether the socket for the others is well. */
   get plugins(): Pick<PluginSide, "register" | "deregister" | "problem" | "problems"> {
@@ -330,7 +335,7 @@ export class Devices {
     });
     const content = () => ({
       holdings: allHoldings(this.#state.ledger).filter(({ state }) => state === "granted"),
-      registered: healthyIds(this.#state),
+      registered: healthyIds(this.#state.inventory.get()),
       preStart: this.#plugins.preStart,
     });
     const path = `${this.#options.folder}/${CHECKPOINT}`;
@@ -385,15 +390,3 @@ export class Devices {
 }
 
 const decodeAnswer = (answer: Uint8Array) => ContainerAllocateResponse.decode(answer);
-
-/** Healthy devices of every known resource, as the checkpoint names them. */
-function healthyIds({ inventory }: DeviceState): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    [...inventory.get()].map(([resource, { presence, devices }]) => [
-      resource,
-      presence.kind === "gone"
-        ? []
-        : [...devices.values()].filter(({ healthy }) => healthy).map(({ id }) => id),
-    ]),
-  );
-}

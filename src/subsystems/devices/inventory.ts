@@ -166,6 +166,18 @@ export function isReportedHealthy(record: ResourceRecord | undefined, id: string
   return record?.devices.get(id)?.healthy ?? true;
 }
 
+/** Healthy devices of every known resource, as the checkpoint names them. */
+export function healthyIds(inventory: Inventory): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    [...inventory].map(([resource, { presence, devices }]) => [
+      resource,
+      presence.kind === "gone"
+        ? []
+        : [...devices.values()].filter(({ healthy }) => healthy).map(({ id }) => id),
+    ]),
+  );
+}
+
 function sameDevices(a: ReadonlyMap<string, Device>, b: ReadonlyMap<string, Device>): boolean {
   if (a.size !== b.size) return false;
   for (const [id, device] of a) {

@@ -3,6 +3,7 @@
 import type { EventText } from "../../../api/event-text.ts";
 import { METRICS } from "../../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { PluginHandler, RegisteredPlugin } from "../../../api/ports/plugin-handler.ts";
 import type { EventReason } from "../../../api/reasons.ts";
 import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
@@ -14,9 +15,9 @@ import type { Files } from "../../../outside/host/host.ts";
 import { arrive, leave, listDevices } from "../inventory.ts";
 import type { Holding } from "../ledger/ledger.ts";
 import type { DeviceState } from "../state.ts";
+import { API_VERSION, ConnectedPlugins, type PluginEnd } from "./connected-plugins.ts";
 import type { PluginConnection, PluginTarget } from "./plugin.ts";
 import { RegistrationService } from "./registration.ts";
-import { type PluginEnd, PluginRegistry, type Registration } from "./registry.ts";
 
 /** An event about the node or a pod. */
 type DeviceEvent = EventText<EventReason>;
@@ -58,11 +59,11 @@ interface PluginSideOptions {
   readonly allocateMs: number;
 }
 
-/** Plugins, as the rest of the module sees them. */
-export class PluginSide {
+/** Plugins, as the rest of the module sees them. Handles those that the registry folder has. */
+export class PluginSide implements PluginHandler {
   readonly #options: PluginSideOptions;
   readonly #deps: PluginSideDeps;
-  readonly #registry: PluginRegistry | undefined;
+  readonly #connected: ConnectedPlugins | undefined;
   readonly #registration: RegistrationService | undefined;
   /** Whether the plugin of a resource requires PreStartContainer, as far as known. */
   readonly #preStart = new Map<string, boolean>();
@@ -76,7 +77,7 @@ export class PluginSide {
     const registrations = deps.metrics.counter(METRICS.kubelet_device_plugin_registration_total);
     if (!deps.grpc) return;
     const { state } = deps;
-    this.#registry = new PluginRegistry({
+    this.#connected = new ConnectedPlugins({
       ...deps,
       grpc: deps.grpc,
       registrations,
@@ -93,7 +94,7 @@ export class PluginSide {
     this.#registration = new RegistrationService(options.folder, {
       ...deps,
       grpc: deps.grpc,
-      registry: this.#registry,
+      connected: this.#connected,
     });
   }
 
@@ -113,21 +114,23 @@ export class PluginSide {
   }
 
   find(resource: string): PluginConnection | undefined {
-    return this.#registry?.find(resource);
+    return this.#connected?.find(resource);
   }
 
   list(): readonly PluginTarget[] {
-    return (this.#registry?.list() ?? []).map(({ target }) => target);
+    return (this.#connected?.list() ?? []).map(({ target }) => target);
   }
 
-  /** A plugin registered through its own socket. Throws the error to report to it. */
-  async register(registration: Registration): Promise<void> {
-    if (!this.#registry) throw new Error("device plugins cannot register here");
-    await this.#registry.register(registration);
+  async register({ name: resource, socketPath, versions }: RegisteredPlugin): Promise<void> {
+    if (!this.#connected) throw new Error("device plugins cannot register here");
+    const version = versions.includes(API_VERSION) ? API_VERSION : (versions[0] ?? "");
+    await this.#connected.register({ version, resource, socketPath });
   }
 
-  deregister(resource: string, socketPath: string): void {
-    this.#registry?.deregister(resource, socketPath);
+  /** Ends the plugin of the resource if it is the one at that socket. */
+  deregister({ name: resource, socketPath }: RegisteredPlugin): void {
+    const plugin = this.find(resource);
+    if (plugin?.target.socketPath === socketPath) plugin.end("it was taken out of the registry");
   }
 
   /**

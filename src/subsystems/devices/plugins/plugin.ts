@@ -4,6 +4,7 @@ import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
+import { dialPlugin } from "../../../outside/plugins/dial-plugin.ts";
 import {
   ContainerAllocateResponse,
   DEVICE_PLUGIN,
@@ -11,7 +12,6 @@ import {
 } from "../../../outside/plugins/plugins.ts";
 import type { PreferenceQuestion } from "../choose.ts";
 import type { Device } from "../inventory.ts";
-import { dialPlugin } from "./dial.ts";
 import { readDevices } from "./read-devices.ts";
 
 export interface PluginDeps {

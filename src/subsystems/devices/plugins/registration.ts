@@ -9,7 +9,7 @@ import type { TaskScope } from "../../../kit/scope.ts";
 import { type Grpc, type GrpcListener, unaryCall } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
 import { DEVICE_REGISTRATION } from "../../../outside/plugins/plugins.ts";
-import type { PluginRegistry } from "./registry.ts";
+import type { ConnectedPlugins } from "./connected-plugins.ts";
 
 interface RegistrationDeps {
   readonly grpc: Grpc;
@@ -17,7 +17,7 @@ interface RegistrationDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
-  readonly registry: PluginRegistry;
+  readonly connected: ConnectedPlugins;
 }
 
 const FOLDER_MODE = 0o750;
@@ -47,8 +47,8 @@ export class RegistrationService {
   }
 
   /**
-   * Removes the sockets that a previous run and its plugins left, which tells plugins that watch them to
-   * come again, and opens ours. What cannot be done of it is tried again in the background.
+   * Removes the sockets that a previous run and its plugins left, by which plugins that watch them know
+   * that they must come again, and opens ours. What cannot be done of it is tried again in the background.
    */
   async open(): Promise<void> {
     const { scope } = this.#deps;
@@ -68,7 +68,7 @@ export class RegistrationService {
   }
 
   async #listen(): Promise<void> {
-    const { grpc, registry, log } = this.#deps;
+    const { grpc, connected, log } = this.#deps;
     const path = `${this.#folder}/${SOCKET_NAME}`;
     const register = unaryCall(
       DEVICE_REGISTRATION.fullName,
@@ -80,7 +80,7 @@ export class RegistrationService {
           );
         const socketPath = `${this.#folder}/${endpoint}`;
         log.verbose(2, "device plugin requested registration", { resourceName, endpoint, version });
-        await registry.register({ version, resource: resourceName, socketPath });
+        await connected.register({ version, resource: resourceName, socketPath });
         return {};
       },
     );

@@ -1,4 +1,8 @@
-/** The socket at which monitors ask which pod has which device; version 1 and the one before it. */
+/**
+ * The socket at which monitors ask which pod has which CPUs, memory, devices and claims; version 1 and the one before it.
+ *
+ * Example: `startPodResources("/var/lib/kubelet/pod-resources", { ...deps, providers: { devices: devices.held } })`.
+ */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -16,17 +20,22 @@ import {
 } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { POD_RESOURCES, POD_RESOURCES_V1ALPHA1 } from "../../outside/plugins/plugins.ts";
-import { allocatableResources, podDeviceResources, podResourcesV1alpha1 } from "./pod-resources.ts";
-import type { DeviceState } from "./state.ts";
+import {
+  allocatableResources,
+  listedPod,
+  listedPodV1alpha1,
+  type PodResourcesProviders,
+} from "./list-pods.ts";
 
 interface PodResourcesDeps {
-  readonly grpc: Grpc;
+  /** Without it nothing is served. */
+  readonly grpc: Grpc | undefined;
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
-  readonly counters: PodResourcesCounters;
-  readonly state: Pick<DeviceState, "inventory" | "ledger">;
+  readonly metrics: MetricsRegistry;
+  readonly providers: PodResourcesProviders;
   /** Pods that run or are about to, or are being ended. */
   readonly pods: () => readonly IdentifiedPod[];
 }
@@ -41,10 +50,11 @@ const NOT_FOUND = 5;
 const RESOURCE_EXHAUSTED = 8;
 
 /** Listens in the folder as long as the scope is open; a socket that breaks is recreated. */
-export function servePodResources(folder: string, deps: PodResourcesDeps): void {
+export function startPodResources(folder: string, deps: PodResourcesDeps): void {
   const { grpc, files, clock, log, scope } = deps;
   const path = `${folder}/${SOCKET_NAME}`;
-  const calls = podResourcesCalls(deps);
+  const calls = podResourcesCalls(deps, podResourcesCounters(deps.metrics));
+  if (!grpc) return;
   scope.spawn("pod resources", "restart", async (signal) => {
     const wakeup = new Wakeup();
     let listener: GrpcListener | undefined;
@@ -66,10 +76,11 @@ export function servePodResources(folder: string, deps: PodResourcesDeps): void 
 
 type Method = "list" | "get" | "get_allocatable";
 
-function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
-  const { state, pods, clock } = deps;
+function podResourcesCalls(
+  { providers, pods, clock }: PodResourcesDeps,
+  count: PodResourcesCounters,
+): readonly ServedCall[] {
   const limit = new TokenBucket(RATE, clock);
-  const count = deps.counters;
   const answer =
     <Request, Response>(version: string, method: Method, act: (request: Request) => Response) =>
     async (request: Request): Promise<Response> => {
@@ -84,7 +95,7 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
     };
   const { fullName, methods } = POD_RESOURCES;
   const alpha = POD_RESOURCES_V1ALPHA1;
-  const list = () => pods().map((pod) => podDeviceResources(pod, state.ledger));
+  const list = () => pods().map((pod) => listedPod(pod, providers));
   return [
     unaryCall(
       fullName,
@@ -94,7 +105,7 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
     unaryCall(
       fullName,
       methods.getAllocatableResources,
-      answer("v1", "get_allocatable", () => allocatableResources(state.inventory.get())),
+      answer("v1", "get_allocatable", () => allocatableResources(providers)),
     ),
     unaryCall(
       fullName,
@@ -108,14 +119,14 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
           );
           if (!found)
             throw new GrpcError(NOT_FOUND, `pod ${podName} in namespace ${podNamespace} not found`);
-          return { podResources: podDeviceResources(found, state.ledger) };
+          return { podResources: listedPod(found, providers) };
         },
       ),
     ),
     unaryCall(
       alpha.fullName,
       alpha.methods.list,
-      answer("v1alpha1", "list", () => ({ podResources: list().map(podResourcesV1alpha1) })),
+      answer("v1alpha1", "list", () => ({ podResources: list().map(listedPodV1alpha1) })),
     ),
   ];
 }
@@ -127,7 +138,7 @@ interface PodResourcesCounters {
 }
 
 /** The Go kubelet's metrics of this endpoint: all calls, calls by method, and those that failed. */
-export function podResourcesCounters(metrics: MetricsRegistry): PodResourcesCounters {
+function podResourcesCounters(metrics: MetricsRegistry): PodResourcesCounters {
   const total = metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_total);
   const requests = {
     list: metrics.counter(METRICS.kubelet_pod_resources_endpoint_requests_list),

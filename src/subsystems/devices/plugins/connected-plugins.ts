@@ -24,7 +24,7 @@ interface PluginEvents {
   onLeft(plugin: PluginConnection, end: PluginEnd): void;
 }
 
-interface RegistryDeps extends PluginDeps {
+interface ConnectedPluginsDeps extends PluginDeps {
   readonly scope: TaskScope;
   readonly events: PluginEvents;
   /** Every registration that was tried, by resource (`device_plugin_registration_total`). */
@@ -32,7 +32,7 @@ interface RegistryDeps extends PluginDeps {
 }
 
 /** The only version of the interface there is. */
-const API_VERSION = "v1beta1";
+export const API_VERSION = "v1beta1";
 
 /** More resources than any node has; a plugin gone wild must not fill our memory. */
 const MAX_RESOURCES = 512;
@@ -44,9 +44,9 @@ export interface Registration extends PluginTarget {
   readonly version: string;
 }
 
-/** The registry; see above. */
-export class PluginRegistry {
-  readonly #deps: RegistryDeps;
+/** The connections; see above. */
+export class ConnectedPlugins {
+  readonly #deps: ConnectedPluginsDeps;
   readonly #plugins = new Map<
     string,
     { readonly plugin: PluginConnection; readonly turn: number }
@@ -54,7 +54,7 @@ export class PluginRegistry {
   #turns = 0;
   #dialling = 0;
 
-  constructor(deps: RegistryDeps) {
+  constructor(deps: ConnectedPluginsDeps) {
     this.#deps = deps;
   }
 
@@ -96,12 +96,6 @@ export class PluginRegistry {
     } finally {
       this.#dialling -= 1;
     }
-  }
-
-  /** Ends the plugin of a resource if it is the one at that socket. */
-  deregister(resource: string, socketPath: string): void {
-    const plugin = this.find(resource);
-    if (plugin?.target.socketPath === socketPath) plugin.end("it was taken out of the registry");
   }
 
   /** The latest to have begun wins, whichever is done first. */

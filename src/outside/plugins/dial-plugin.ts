@@ -1,7 +1,7 @@
-import { until } from "../../../kit/cell.ts";
-import type { Clock } from "../../../kit/clock.ts";
-import { within } from "../../../kit/within.ts";
-import type { GrpcChannel } from "../../../outside/grpc/grpc.ts";
+import { until } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { within } from "../../kit/within.ts";
+import type { GrpcChannel } from "../grpc/grpc.ts";
 
 /** How long a plugin's socket is tried (the Go kubelet dials for 10 s). */
 const DIAL_MS = 10_000;

@@ -1,59 +1,50 @@
 /**
  * Plugins that do not register themselves: they put their socket into the registry folder and are found there, asked
- * for their info, and notified of the result (KEP-595; pluginmanager). Only device plugins are handled.
+ * for their info, and notified of the result (KEP-595; pluginmanager). A plugin whose kind has no handler is left alone.
+ *
+ * Example: `startPluginRegistry("/var/lib/kubelet/plugins_registry", { ...deps, handlers: { DevicePlugin: devices.plugins } })`.
  */
-import { METRICS } from "../../../api/metrics/metrics.ts";
-import { Cell } from "../../../kit/cell.ts";
-import type { Clock } from "../../../kit/clock.ts";
-import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
-import { allValues, inParallel } from "../../../kit/in-parallel.ts";
-import type { Log } from "../../../kit/log.ts";
-import { runControlLoop } from "../../../kit/loops/control-loop.ts";
-import type { MetricsRegistry, Sample } from "../../../kit/metrics.ts";
-import type { TaskScope } from "../../../kit/scope.ts";
-import type { Grpc } from "../../../outside/grpc/grpc.ts";
-import type { Files } from "../../../outside/host/host.ts";
-import { PLUGIN_REGISTRATION, type PluginInfo } from "../../../outside/plugins/plugins.ts";
-import { dialPlugin } from "./dial.ts";
-import type { PluginSide } from "./plugin-side.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
+import type {
+  PluginHandler,
+  PluginHandlers,
+  RegisteredPlugin,
+} from "../../api/ports/plugin-handler.ts";
+import { Cell } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
+import type { Log } from "../../kit/log.ts";
+import { runControlLoop } from "../../kit/loops/control-loop.ts";
+import type { MetricsRegistry, Sample } from "../../kit/metrics.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { Grpc } from "../../outside/grpc/grpc.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { dialPlugin } from "../../outside/plugins/dial-plugin.ts";
+import { PLUGIN_REGISTRATION } from "../../outside/plugins/plugins.ts";
 
-interface PluginFolderDeps {
-  readonly grpc: Grpc;
+interface PluginRegistryDeps {
+  /** Without it no plugin can be asked. */
+  readonly grpc: Grpc | undefined;
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
-  readonly plugins: Pick<PluginSide, "register" | "deregister">;
-  /** Shown as a metric. */
-  readonly counts: PluginFolderCounts;
+  readonly metrics: MetricsRegistry;
+  readonly handlers: PluginHandlers;
 }
 
-/** Sockets in the folder, and those of them whose plugin is registered. */
-interface PluginFolderCounts {
-  set(found: readonly string[], registered: readonly string[]): void;
-}
-
-/** Registers the metric (pluginmanager/metrics): each socket is counted as desired and, once it is registered, as actual. */
-export function pluginFolderCounts(metrics: MetricsRegistry): PluginFolderCounts {
-  let samples: readonly Sample[] = [];
-  metrics.collected(METRICS.plugin_manager_total_plugins, () => samples);
-  const counted = (state: string, sockets: readonly string[]) =>
-    sockets.map((socket_path) => ({ labels: { socket_path, state }, value: 1 }));
-  return {
-    set: (found, registered) => {
-      samples = [
-        ...counted("actual_state_of_world", registered),
-        ...counted("desired_state_of_world", found),
-      ];
-    },
-  };
+/** A plugin that is registered, with what ends that. */
+interface Registered {
+  readonly plugin: RegisteredPlugin;
+  readonly handler: PluginHandler;
 }
 
 interface Known {
   /** Of the socket; another one is another plugin. */
   readonly modifiedMs: number;
-  /** Its registration; `undefined` while it has none, or when it is not a device plugin. */
-  readonly registered: { readonly resource: string; readonly socketPath: string } | undefined;
+  /** `undefined` while it is not registered, or when nothing handles its kind. */
+  readonly registered: Registered | undefined;
   /** Not asked again before; `undefined` when there is nothing more to ask. */
   readonly retryAt: number | undefined;
 }
@@ -67,12 +58,16 @@ const RETRY_MS = 5_000;
 /** More than any node has; what is beyond is left alone. Sockets may be any number of folders below. */
 const MAX_SOCKETS = 256;
 const MAX_FOLDERS = 256;
-const KIND = "DevicePlugin";
-const VERSION = "v1beta1";
 
-/** Follows the folder as long as the scope is open. */
-export function followPluginFolder(folder: string, deps: PluginFolderDeps): void {
-  const { files, clock, scope } = deps;
+/**
+ * Follows the folder as long as the scope is open. In the metric each socket is counted as desired and, once it is
+ * registered, as actual (pluginmanager/metrics).
+ */
+export function startPluginRegistry(folder: string, deps: PluginRegistryDeps): void {
+  const { grpc, files, clock, scope, metrics } = deps;
+  let samples: readonly Sample[] = [];
+  metrics.collected(METRICS.plugin_manager_total_plugins, () => samples);
+  if (!grpc) return;
   scope.spawn("plugin registry", "restart", async (signal) => {
     await files.makeDirectory(folder, FOLDER_MODE);
     const known = new Map<string, Known>();
@@ -86,9 +81,12 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
         everyMs: () => everyMs,
         plan: () => findSockets(folder, files),
         act: async (found) => {
-          await reconcile(found, known, { ...deps, signal });
+          await reconcile(found, known, { ...deps, grpc, signal });
           const registered = [...known].filter(([, plugin]) => plugin.registered);
-          deps.counts.set([...known.keys()].sort(), registered.map(([path]) => path).sort());
+          samples = [
+            ...counted("actual_state_of_world", registered),
+            ...counted("desired_state_of_world", [...known]),
+          ];
           // Changes in subfolders are not reported, and failed registrations are retried.
           const folders = ((await files.list(folder)) ?? []).some(
             ({ kind }) => kind === "directory",
@@ -103,7 +101,13 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
   });
 }
 
-type WatchDeps = PluginFolderDeps & { readonly signal: AbortSignal };
+const counted = (state: string, sockets: readonly (readonly [path: string, Known])[]): Sample[] =>
+  sockets
+    .map(([path]) => path)
+    .sort()
+    .map((socket_path) => ({ labels: { socket_path, state }, value: 1 }));
+
+type WatchDeps = PluginRegistryDeps & { readonly grpc: Grpc; readonly signal: AbortSignal };
 
 async function reconcile(
   { sockets, unreadable }: FoundSockets,
@@ -115,7 +119,7 @@ async function reconcile(
     // A plugin is not gone because it cannot be seen.
     if (unreadable.some((each) => path === each || path.startsWith(`${each}/`))) continue;
     known.delete(path);
-    if (registered) deps.plugins.deregister(registered.resource, registered.socketPath);
+    registered?.handler.deregister(registered.plugin);
   }
   const now = deps.clock.monotonic();
   const open = [...sockets].filter(([path]) => {
@@ -130,7 +134,7 @@ async function reconcile(
 
 /** Calls GetInfo of a plugin, registers it, and notifies it of the result. */
 async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "modifiedMs">> {
-  const { grpc, clock, log, plugins, signal } = deps;
+  const { grpc, clock, log, handlers, signal } = deps;
   const channel = grpc.connect({ target: `unix://${path}` });
   try {
     await dialPlugin(channel, clock, `nothing listens at ${path}`, signal);
@@ -140,28 +144,29 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
       {},
       { signal, timeoutMs: INFO_MS },
     );
-    if (info.type !== KIND) return { registered: undefined, retryAt: undefined };
-    const registration = registrationOf(path, info);
-    const { resource, socketPath } = registration;
-    const problem = await plugins.register(registration).then(() => "", messageOf);
-    const told = channel.unary(
+    if (!Object.hasOwn(handlers, info.type)) return { registered: undefined, retryAt: undefined };
+    const handler = handlers[info.type as keyof PluginHandlers];
+    const socketPath = info.endpoint === "" ? path : info.endpoint;
+    const plugin = { name: info.name, socketPath, versions: info.supportedVersions };
+    const problem = await handler.register(plugin).then(() => "", messageOf);
+    const notified = channel.unary(
       PLUGIN_REGISTRATION.methods.notifyRegistrationStatus,
       PLUGIN_REGISTRATION.fullName,
       { pluginRegistered: problem === "", error: problem },
       { signal, timeoutMs: NOTIFY_MS },
     );
     if (problem !== "") {
-      await told;
+      await notified;
       throw new OutsideError("invalid", problem);
     }
     try {
-      await told;
+      await notified;
     } catch (error) {
-      // It does not know that it is registered, and will want to begin again (GenerateRegisterPluginFunc).
-      plugins.deregister(resource, socketPath);
+      // It does not know that it is registered, and will begin again (GenerateRegisterPluginFunc).
+      handler.deregister(plugin);
       throw error;
     }
-    return { registered: { resource, socketPath }, retryAt: undefined };
+    return { registered: { plugin, handler }, retryAt: undefined };
   } catch (error) {
     if (!signal.aborted)
       log.warn("a plugin in the registry folder could not be registered", {
@@ -172,11 +177,6 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
   } finally {
     channel.close();
   }
-}
-
-function registrationOf(path: string, { name, endpoint, supportedVersions }: PluginInfo) {
-  const version = supportedVersions.includes(VERSION) ? VERSION : (supportedVersions[0] ?? "");
-  return { version, resource: name, socketPath: endpoint === "" ? path : endpoint };
 }
 
 /** Content of the folder. */

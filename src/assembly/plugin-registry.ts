@@ -1,0 +1,23 @@
+import { deriveRootLayout } from "../config/derive.ts";
+import { startPluginRegistry } from "../node/plugin-registry/plugin-registry.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** The folder of plugins that wait to be found, with a handler for each kind of them. */
+export function assemblePluginRegistry(
+  { options, outside, scope, metrics }: Foundation,
+  { devices }: Pick<Subsystems, "devices">,
+): void {
+  const { clock, grpc, host } = outside;
+  const { pluginsRegistry } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
+  const log = outside.log.child("devices");
+  startPluginRegistry(pluginsRegistry, {
+    grpc,
+    files: host.files,
+    clock,
+    log,
+    scope,
+    metrics,
+    handlers: { DevicePlugin: devices.plugins },
+  });
+}

@@ -1,0 +1,25 @@
+import { activePods } from "../api/pod-facts.ts";
+import { deriveRootLayout } from "../config/derive.ts";
+import { startPodResources } from "../node/pod-resources/pod-resources.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** The socket of the pod resources API, with a provider for each kind of resources. */
+export function assemblePodResources(
+  { options, outside, scope, metrics, podFacts }: Foundation,
+  { devices }: Pick<Subsystems, "devices">,
+): void {
+  const { clock, grpc, host } = outside;
+  const { podResources } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
+  const log = outside.log.child("devices");
+  startPodResources(podResources.directory, {
+    grpc,
+    files: host.files,
+    clock,
+    log,
+    scope,
+    metrics,
+    pods: () => activePods(podFacts),
+    providers: { devices: devices.held },
+  });
+}
