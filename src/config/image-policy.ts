@@ -1,11 +1,11 @@
 // pure
 /** The file of `--image-policy`: the owner's rules for keeping images. nodelet's own; the kubelet has no such thing. */
 
+import { parseDuration } from "../api/text/duration.ts";
 import { type LabelRequirements, parseLabelSelector } from "../api/text/labels.ts";
 import { didYouMean } from "../api/text/nearest.ts";
 import { parseYamlDocument, type YamlValue } from "../api/text/yaml.ts";
 import { messageOf } from "../kit/errors.ts";
-import { parseDuration } from "./duration.ts";
 
 /** The rules as the file gives them. */
 interface ImagePolicyFile {

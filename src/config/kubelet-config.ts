@@ -1,6 +1,6 @@
 // pure
 import type { Taint } from "../api/generated/types.ts";
-import type { DurationMs } from "./duration.ts";
+import type { DurationMs } from "../api/text/duration.ts";
 
 /** API group and version of the file that `--config` names. */
 export const CONFIG_API_VERSION = "kubelet.config.k8s.io/v1beta1";

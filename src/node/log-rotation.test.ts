@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../test/sim/sim-clock.ts";
-import type { DurationMs } from "../config/duration.ts";
+import type { DurationMs } from "../api/text/duration.ts";
 import { silentLog } from "../kit/log.ts";
 import { MetricsRegistry } from "../kit/metrics.ts";
 import { TaskScope } from "../kit/scope.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durationMs } from "../config/duration.ts";
+import { durationMs } from "../api/text/duration.ts";
 import { DEFAULT_CONFIG } from "../config/fields/defaults.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { restartBackoffOf } from "./pipeline-options.ts";

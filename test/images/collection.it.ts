@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DurationMs } from "../../src/config/duration.ts";
+import type { DurationMs } from "../../src/api/text/duration.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { ImageNode } from "./node.ts";
 

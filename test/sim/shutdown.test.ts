@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
-import type { DurationMs } from "../../src/config/duration.ts";
+import type { DurationMs } from "../../src/api/text/duration.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { type ClusterWorld, conditionOf, inCluster, podOf } from "./cluster-world.ts";
 import type { StoredObject } from "./fake-api-objects.ts";

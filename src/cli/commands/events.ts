@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type EventChoice, parseEventChoice } from "../../api/event-choice.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { parseDuration } from "../../config/duration.ts";
+import { parseDuration } from "../../api/text/duration.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
 import { changesOf } from "../client/changes.ts";

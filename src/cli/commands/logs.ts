@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../../api/text/duration.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
-import { parseDuration } from "../../config/duration.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import { CliError } from "../cli-error.ts";
 import { connectError } from "../client/agent-client.ts";

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../config/duration.ts";
+import { parseDuration } from "../../api/text/duration.ts";
 import type { CliContext } from "../context.ts";
 import { NODE_FLAGS } from "../node-flags.ts";
 import { selfCommand } from "../package-root.ts";

@@ -1,7 +1,7 @@
 // pure
 
 import type { JsonValue } from "../../api/generated/types.ts";
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../../api/text/duration.ts";
 import { DEFAULT_GATES, type FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import { getAt, type JsonObject, setAt } from "../tree.ts";

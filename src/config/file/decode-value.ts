@@ -1,15 +1,15 @@
 // pure
 
 import type { JsonValue } from "../../api/generated/types.ts";
-import { didYouMean } from "../../api/text/nearest.ts";
-import { readQuantity } from "../../api/text/quantity.ts";
-import { isTree } from "../../kit/json.ts";
 import {
   durationFromNanoseconds,
   formatDuration,
   formatNanoseconds,
   parseDuration,
-} from "../duration.ts";
+} from "../../api/text/duration.ts";
+import { didYouMean } from "../../api/text/nearest.ts";
+import { readQuantity } from "../../api/text/quantity.ts";
+import { isTree } from "../../kit/json.ts";
 import type { FieldType, Member } from "../fields/field-types.ts";
 import {
   type ConfigProblem,

@@ -1,6 +1,6 @@
 // pure
 import type { JsonValue } from "../../api/generated/types.ts";
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { FIELDS } from "../fields/fields.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND, type KubeletConfig } from "../kubelet-config.ts";
 import { getAt, type JsonObject, setAt } from "../tree.ts";

@@ -1,6 +1,6 @@
 // pure
 import type { JsonValue } from "../../api/generated/types.ts";
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { fieldAt } from "../fields/fields.ts";
 import { FLAGS } from "./flag-table.ts";
 import { FLAG_GROUPS, type FlagSpec, type FlagType } from "./flag-types.ts";

@@ -2,10 +2,10 @@
 
 import { quoted } from "../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../api/generated/types.ts";
+import { formatNanoseconds, parseDuration } from "../../api/text/duration.ts";
 import { isIP } from "../../api/text/ip.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
 import { isTree } from "../../kit/json.ts";
-import { formatNanoseconds, parseDuration } from "../duration.ts";
 import type { JsonObject } from "../tree.ts";
 import type { FlagType } from "./flag-types.ts";
 import { parseBool, parseInteger } from "./go-numbers.ts";

@@ -1,8 +1,8 @@
 // pure
 import type { JsonValue } from "../../api/generated/types.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { shownUrl } from "../../api/text/shown-url.ts";
 import { isTree } from "../../kit/json.ts";
-import { formatDuration } from "../duration.ts";
 import { encodeConfig } from "../file/encode-config.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import { getAt } from "../tree.ts";

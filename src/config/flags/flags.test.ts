@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { JsonValue } from "../../api/generated/types.ts";
-import { formatNanoseconds } from "../duration.ts";
+import { formatNanoseconds } from "../../api/text/duration.ts";
 import { FIELDS } from "../fields/fields.ts";
 import { formatConfigProblem } from "../problem.ts";
 import { renderFlagHelp } from "./flag-help.ts";

@@ -2,8 +2,8 @@
 
 import { quoted } from "../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../api/generated/types.ts";
+import { parseDuration } from "../../api/text/duration.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
-import { parseDuration } from "../duration.ts";
 import type { FieldPath } from "../fields/fields.ts";
 import { type ConfigProblem, plain } from "../problem.ts";
 import { FLAGS, flagNamed, flagOfLetter } from "./flag-table.ts";

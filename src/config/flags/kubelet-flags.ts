@@ -1,6 +1,6 @@
 // pure
-import type { DurationMs } from "../duration.ts";
-import { durationMs } from "../duration.ts";
+import type { DurationMs } from "../../api/text/duration.ts";
+import { durationMs } from "../../api/text/duration.ts";
 import type { TextMap } from "../kubelet-config.ts";
 
 /** Settings that exist only as flags, since they belong to one node or never change. */

@@ -1,8 +1,8 @@
 // pure
 
+import { formatDuration } from "../../api/text/duration.ts";
 import { canonicalAddress, isIP, isIPv4, isUnspecified } from "../../api/text/ip.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
-import { formatDuration } from "../duration.ts";
 import { type ConfigProblem, invalidValue, requiredValue, unsupportedValue } from "../problem.ts";
 import { parseInspectorAddress } from "./inspector-address.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";

@@ -1,8 +1,8 @@
 // pure
 
 import { quoted } from "../../api/decode/field-problem.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
-import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {

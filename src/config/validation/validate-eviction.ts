@@ -1,6 +1,7 @@
 // pure
+
+import { parseDuration } from "../../api/text/duration.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
-import { parseDuration } from "../duration.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
 import { type ConfigProblem, invalidValue, requiredValue } from "../problem.ts";
 import {

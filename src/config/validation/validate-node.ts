@@ -1,10 +1,10 @@
 // pure
 
 import { quoted } from "../../api/decode/field-problem.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
 import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
-import { formatDuration } from "../duration.ts";
 import { parseDecimal } from "../flags/go-numbers.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";

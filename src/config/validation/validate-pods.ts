@@ -1,5 +1,6 @@
 // pure
 import { quoted } from "../../api/decode/field-problem.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { parseImageReference } from "../../api/text/image-reference.ts";
 import {
   compareQuantities,
@@ -8,7 +9,6 @@ import {
   quantityValue,
   readQuantity,
 } from "../../api/text/quantity.ts";
-import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {

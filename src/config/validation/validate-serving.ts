@@ -1,11 +1,11 @@
 // pure
 
 import { quoted } from "../../api/decode/field-problem.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { isIP } from "../../api/text/ip.ts";
 import { dns1123SubdomainFaults } from "../../api/text/names.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
-import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {

@@ -8,7 +8,7 @@ import { type DecisionInputs, makeDecision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
-import { formatDuration } from "../../config/duration.ts";
+import { formatDuration } from "../../api/text/duration.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { type Cell, type Reading, until } from "../../kit/cell.ts";
 import type { WallMs } from "../../kit/clock.ts";

@@ -1,4 +1,4 @@
-import { durationMs, formatDuration } from "../../config/duration.ts";
+import { durationMs, formatDuration } from "../../api/text/duration.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { HealthRegistry } from "../../kit/health/health.ts";

@@ -1,4 +1,6 @@
 // pure
+
+import { parseDuration } from "../../api/text/duration.ts";
 import {
   canonicalQuantity,
   formatQuantity,
@@ -6,7 +8,6 @@ import {
   quantityValue,
 } from "../../api/text/quantity.ts";
 import { deriveEvictionHard, withoutDisabledSignals } from "../../config/derive.ts";
-import { parseDuration } from "../../config/duration.ts";
 import type { KubeletConfig, TextMap } from "../../config/kubelet-config.ts";
 import {
   EVICTION_SIGNALS,

@@ -1,4 +1,6 @@
 // pure
+
+import type { InterfaceFigures, Measurement, ProcessFigures } from "../../api/figures/figures.ts";
 import {
   exposeFamilies,
   type Labels,
@@ -7,7 +9,6 @@ import {
   type WrittenFamily,
 } from "../../kit/metric-text.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
-import type { InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 import { groupMetrics } from "./group-metrics.ts";
 import { counter, gauge, type MetricRow, perGroup, perRow, rowsOf } from "./metric-rows.ts";
 import { storageMetrics } from "./storage-metrics.ts";

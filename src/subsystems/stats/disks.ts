@@ -1,3 +1,4 @@
+import type { FsFigures, VolumeFigures } from "../../api/figures/figures.ts";
 import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
@@ -7,7 +8,6 @@ import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerLayer, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
-import type { FsFigures, VolumeFigures } from "./figures.ts";
 import { groupByTime } from "./group-by-time.ts";
 import { Latest } from "./latest.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";

@@ -1,6 +1,12 @@
 // pure
+
+import type {
+  CpuFigures,
+  GroupFigures,
+  MemoryFigures,
+  Pressure,
+} from "../../api/figures/figures.ts";
 import type { MetricFamily, Sample, WrittenFamily } from "../../kit/metric-text.ts";
-import type { CpuFigures, GroupFigures, MemoryFigures, Pressure } from "./figures.ts";
 import { counter, type Described, gauge, type MetricRow, perGroup } from "./metric-rows.ts";
 
 const NANOS = 1e9;

@@ -1,4 +1,11 @@
 // pure
+
+import type {
+  GroupFigures,
+  InterfaceFigures,
+  Measurement,
+  ProcessFigures,
+} from "../../api/figures/figures.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import {
   formatFloat,
@@ -8,7 +15,6 @@ import {
   seriesText,
   type WrittenFamily,
 } from "../../kit/metric-text.ts";
-import type { GroupFigures, InterfaceFigures, Measurement, ProcessFigures } from "./figures.ts";
 
 /** What has one series in each of several families. */
 interface SeriesRow {

@@ -5,7 +5,7 @@ import type {
   InterfaceFigures,
   Pressure,
   PressureLine,
-} from "./figures.ts";
+} from "../../api/figures/figures.ts";
 
 /** From here on the kernel means "no limit": its greatest number, rounded down to whole pages. */
 const UNLIMITED = 2 ** 62;

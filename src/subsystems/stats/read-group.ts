@@ -1,5 +1,3 @@
-import type { WallMs } from "../../kit/clock.ts";
-import type { CgroupTree } from "../../outside/host/host.ts";
 import type {
   CpuFigures,
   CpuSpec,
@@ -9,7 +7,9 @@ import type {
   MemoryFigures,
   PressureFigures,
   SwapFigures,
-} from "./figures.ts";
+} from "../../api/figures/figures.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type { CgroupTree } from "../../outside/host/host.ts";
 import type { Held } from "./held.ts";
 import {
   keyedNumber,

@@ -1,7 +1,12 @@
+import type {
+  GroupFigures,
+  MemoryFigures,
+  Pressure,
+  SwapFigures,
+} from "../../api/figures/figures.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { parseMeminfo } from "../../kit/proc/meminfo.ts";
 import type { Host, HostFacts } from "../../outside/host/host.ts";
-import type { GroupFigures, MemoryFigures, Pressure, SwapFigures } from "./figures.ts";
 import { parseKeyed, parsePressure } from "./parse.ts";
 import { cpuV2, type Detail, diskCounters, type ReadOptions, readGroup } from "./read-group.ts";
 

@@ -1,5 +1,5 @@
+import type { ProcessFigures } from "../../api/figures/figures.ts";
 import type { Host, OpenFiles } from "../../outside/host/host.ts";
-import type { ProcessFigures } from "./figures.ts";
 import { Held } from "./held.ts";
 import { parseOpenFilesLimit, pidsOf } from "./parse.ts";
 

@@ -1,4 +1,6 @@
 // pure
+
+import type { GroupFigures, Measurement } from "../../api/figures/figures.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import {
   exposeFamilies,
@@ -6,7 +8,6 @@ import {
   type MetricFamily,
   type Sample,
 } from "../../kit/metric-text.ts";
-import type { GroupFigures, Measurement } from "./figures.ts";
 
 const NANOS = 1e9;
 

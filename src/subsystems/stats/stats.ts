@@ -3,12 +3,7 @@
  * Out: the summary, pages of metrics, and what `kubectl top` shows. Everything is read straight from the
  * kernel on request; nothing is measured without one, and no process is started.
  */
-import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
-import { ownCgroup } from "../../kit/proc/own-cgroup.ts";
-import type { Host, HostFacts } from "../../outside/host/host.ts";
-import { cadvisorPage } from "./cadvisor-page.ts";
-import { Disks, type DisksDeps } from "./disks.ts";
+
 import type {
   ContainerFigures,
   FsFigures,
@@ -20,7 +15,13 @@ import type {
   NodeFigures,
   PodFigures,
   PodStorage,
-} from "./figures.ts";
+} from "../../api/figures/figures.ts";
+import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import { ownCgroup } from "../../kit/proc/own-cgroup.ts";
+import type { Host, HostFacts } from "../../outside/host/host.ts";
+import { cadvisorPage } from "./cadvisor-page.ts";
+import { Disks, type DisksDeps } from "./disks.ts";
 import { Held } from "./held.ts";
 import {
   groupPath,
@@ -40,7 +41,13 @@ import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
 import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage-metrics.ts";
 
-export type { FsFigures, MachineFigures, Measurement, PodFigures, PodStorage } from "./figures.ts";
+export type {
+  FsFigures,
+  MachineFigures,
+  Measurement,
+  PodFigures,
+  PodStorage,
+} from "../../api/figures/figures.ts";
 export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
 export { type GroupUse, groupUses, type NodeMetrics, type PodMetrics } from "./usage-metrics.ts";

@@ -1,6 +1,7 @@
 // pure
+
+import type { DeviceFigures, DiskWork, FsFigures, NodeFigures } from "../../api/figures/figures.ts";
 import type { MetricFamily, Sample } from "../../kit/metric-text.ts";
-import type { DeviceFigures, DiskWork, FsFigures, NodeFigures } from "./figures.ts";
 import { counter, type Described, gauge, type MetricRow } from "./metric-rows.ts";
 import { deviceOfNumber } from "./parse.ts";
 

@@ -1,6 +1,5 @@
 // pure
-import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { WallMs } from "../../kit/clock.ts";
+
 import type {
   ContainerFigures,
   FsFigures,
@@ -11,7 +10,9 @@ import type {
   PodFigures,
   Pressure,
   VolumeFigures,
-} from "./figures.ts";
+} from "../../api/figures/figures.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
+import type { WallMs } from "../../kit/clock.ts";
 
 /** `stats.k8s.io/v1alpha1` Summary, as JSON writes it. */
 export interface Summary {

@@ -1,6 +1,7 @@
 // pure
+
+import type { GroupFigures, Measurement } from "../../api/figures/figures.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { GroupFigures, Measurement } from "./figures.ts";
 
 /** Amounts as `metrics.k8s.io` writes them. */
 interface UsageList {

@@ -1,4 +1,6 @@
 // Texts of the API: YAML, quantities, names, times, selectors.
+
+import { formatNanoseconds, parseDuration } from "../../../src/api/text/duration.ts";
 import { parseImageReference } from "../../../src/api/text/image-reference.ts";
 import { parseIp } from "../../../src/api/text/ip.ts";
 import { parseFieldSelector, parseLabelSelector } from "../../../src/api/text/labels.ts";
@@ -10,7 +12,6 @@ import {
   rfc3339Nano,
 } from "../../../src/api/text/timestamps.ts";
 import { dumpYaml, parseYaml, YamlError } from "../../../src/api/text/yaml.ts";
-import { formatNanoseconds, parseDuration } from "../../../src/config/duration.ts";
 import { same } from "../check.ts";
 import { textTarget } from "../target.ts";
 import { MANIFEST_YAML } from "./seeds.ts";
@@ -95,7 +96,7 @@ export const TEXT_TARGETS = [
   }),
   textTarget({
     name: "duration",
-    files: ["config/duration.ts"],
+    files: ["api/text/duration.ts"],
     words: ["h", "m", "s", "ms", "us", "µs", "μs", "ns", ".", "-", "+"],
     seeds: ["1h30m", "-1.5s", "100ms", "0", "2562047h47m16.854775807s", "1us1ns"],
     run: (text) => {
@@ -175,7 +176,7 @@ export const TEXT_TARGETS = [
   }),
   textTarget({
     name: "duration-format",
-    files: ["config/duration.ts"],
+    files: ["api/text/duration.ts"],
     seeds: ["0", "1000000000", "9223372036854775807"],
     run: (text) => {
       if (!/^-?\d{1,19}$/.test(text)) return;

@@ -1,9 +1,9 @@
 // pure
 /** The file of `--image-credential-provider-config`: which programs give credentials for which images. */
 import type { JsonValue } from "../../../api/generated/types.ts";
+import { parseDuration } from "../../../api/text/duration.ts";
 import { cutToBytes } from "../../../api/text/names.ts";
 import { isFileName } from "../../../api/text/path-names.ts";
-import { parseDuration } from "../../../config/duration.ts";
 import { asFields, type Fields } from "../fields.ts";
 import { matchesImage } from "./keyring.ts";
 import { readTokenAttributes, type TokenAttributes } from "./token-attributes.ts";

@@ -1,6 +1,7 @@
 // pure
+
+import { formatDuration } from "../../../api/text/duration.ts";
 import { parseImageReference } from "../../../api/text/image-reference.ts";
-import { formatDuration } from "../../../config/duration.ts";
 import { plainMessageOf } from "../../../kit/errors.ts";
 
 /** The reference with `:latest` added where it has neither tag nor digest; `undefined` when it is none. */

@@ -1,6 +1,6 @@
 import { expandVariables } from "../../../api/env/expand.ts";
 import type { Container, ExecAction } from "../../../api/generated/types.ts";
-import { formatDuration } from "../../../config/duration.ts";
+import { formatDuration } from "../../../api/text/duration.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { withTimeout } from "../../../kit/within.ts";

@@ -1,5 +1,5 @@
 import type { GRPCAction } from "../../../api/generated/types.ts";
-import { formatDuration } from "../../../config/duration.ts";
+import { formatDuration } from "../../../api/text/duration.ts";
 import type { GrpcHealthAnswer, Net } from "../../../outside/net/net.ts";
 import { type ProbeOutcome, type ProbeRequest, USER_AGENT } from "../outcome.ts";
 

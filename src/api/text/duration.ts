@@ -1,6 +1,7 @@
 // pure
-import { quoted } from "../api/decode/field-problem.ts";
-import type { Branded } from "../kit/brand.ts";
+
+import type { Branded } from "../../kit/brand.ts";
+import { quoted } from "../decode/field-problem.ts";
 
 /**
  * A length of time in milliseconds, made by `parseDuration`. Fractions are kept: `1500us` is 1.5. Exact to
