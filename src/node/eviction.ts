@@ -1,4 +1,5 @@
 /** Connects eviction to what it measures and acts through. */
+import type { MachineFigures, PodFigures, PodStorage } from "../api/figures/figures.ts";
 import type { PodUid } from "../api/observation.ts";
 import { podDisplayName } from "../api/pod/pod.ts";
 import type { PodNews } from "../api/pod-news.ts";
@@ -29,7 +30,7 @@ import {
 } from "../subsystems/eviction/eviction.ts";
 import type { Images, RuntimeFilesystems } from "../subsystems/images/images.ts";
 import type { Journal } from "../subsystems/journal/journal.ts";
-import type { MachineFigures, PodFigures, PodStorage, Stats } from "../subsystems/stats/stats.ts";
+import type { Stats } from "../subsystems/stats/stats.ts";
 import type { NodePressure } from "./heartbeat/derive-status.ts";
 import { untilChanged } from "./until-changed.ts";
 

@@ -41,13 +41,6 @@ import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
 import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage-metrics.ts";
 
-export type {
-  FsFigures,
-  MachineFigures,
-  Measurement,
-  PodFigures,
-  PodStorage,
-} from "../../api/figures/figures.ts";
 export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
 export { type GroupUse, groupUses, type NodeMetrics, type PodMetrics } from "./usage-metrics.ts";
