@@ -2,15 +2,7 @@
 // its own modules lazily), dist/library.js (ESM, packages stay imports) and dist/types.
 //   node tools/build.mjs [--types]
 import { spawnSync } from "node:child_process";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
@@ -25,9 +17,6 @@ const FILE_WORKER = join(ROOT, "src/outside/host/worker/main.ts");
 const LIBRARY = join(ROOT, "src/library.ts");
 const PAGE = join(ROOT, "src/page");
 const DIST = join(ROOT, "dist");
-/** Native code cannot live in a bundle; it is loaded when it is installed. */
-const NATIVE = ["koffi"];
-
 /** Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have. */
 const REQUIRE_IN_MODULE =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
@@ -45,11 +34,9 @@ const COMMON = {
 /** Says what was built; throws with esbuild's messages. */
 export async function buildAll({ types = false, say = console.error } = {}) {
   mkdirSync(DIST, { recursive: true });
-  if (existsSync(PROGRAM)) await buildProgram(say);
-  else say("build: src/main.ts does not exist, no dist/nodelet.cjs");
+  await buildProgram(say);
   await buildFileWorker(say);
   await buildPage(say);
-  if (!existsSync(LIBRARY)) return say("build: src/library.ts does not exist, no dist/library.js");
   await buildLibrary(say);
   if (types) emitTypes(say);
 }
@@ -85,7 +72,6 @@ function programOptions(entry, outfile) {
     entryPoints: [entry],
     outfile,
     format: "cjs",
-    external: NATIVE,
     define: {
       "import.meta.url": "__nodeletUrl",
       "import.meta.dirname": "__dirname",
@@ -106,7 +92,6 @@ export async function programFiles() {
   const shared = {
     ...COMMON,
     ...SMALL,
-    external: NATIVE,
     plugins: [lazyModules(RARE_NODE_MODULES)],
   };
   const { files, banner, plugin } = await rarePackages(RARE_PACKAGES, "packages", shared);
@@ -155,9 +140,8 @@ async function buildProgram(say) {
     say(`build: dist/${name}, ${Math.round(outputOf(metafile).bytes / 1024)} KiB`);
   }
   for (const name of CACHED_PROGRAMS) {
-    const { bytes, functions } = writeCodeCache(DIST, name);
-    const kib = Math.round(bytes / 1024);
-    say(`build: dist/${name}.code-cache, ${kib} KiB, ${functions} functions`);
+    const kib = Math.round(writeCodeCache(DIST, name) / 1024);
+    say(`build: dist/${name}.code-cache, ${kib} KiB`);
   }
 }
 
@@ -177,7 +161,6 @@ export async function bundledInputs() {
     entryPoints: [LIBRARY],
     outdir: DIST,
     format: "esm",
-    external: NATIVE,
   };
   const programs = [
     programOptions(PROGRAM, join(DIST, "nodelet.cjs")),
@@ -269,9 +252,7 @@ export async function buildLibrary(
     outfile,
     format: "esm",
     sourcemap: bundled ? false : COMMON.sourcemap,
-    ...(bundled
-      ? { external: NATIVE, banner: { js: REQUIRE_IN_MODULE } }
-      : { packages: "external" }),
+    ...(bundled ? { banner: { js: REQUIRE_IN_MODULE } } : { packages: "external" }),
   });
   say("build: dist/library.js");
 }

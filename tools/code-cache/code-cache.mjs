@@ -1,15 +1,61 @@
 // Code caches of the programs in dist/: what V8 compiles of a program's functions before it runs them, made when the program is built. A cache holds the
-// functions that were recorded when a node ran (functions.tsv, by record.ts); all others are compiled when they are first called, as ever.
+// functions of the folders below; all others are compiled when they are first called, as ever.
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { cacheDigest } from "./load-program.mjs";
+import { sourceRanges } from "./source-ranges.mjs";
 
-/** Names of functions by the name of the program, as they were recorded. */
-export const RECORD = join(import.meta.dirname, "functions.tsv");
+const ROOT = join(import.meta.dirname, "../..");
+
+/**
+ * Folders of which most functions run until a node is ready and its first pods have come and gone, or in each command; and those
+ * below them that run rarely, whose code would only take memory.
+ */
+export const FOLDERS = {
+  agent: {
+    often: ["src/", "node_modules/@bufbuild/"],
+    rarely: [
+      "/generated/",
+      "src/api/validation/",
+      "src/localapi/",
+      "src/node/service/",
+      "src/node/shutdown/",
+      "src/outside/database/",
+      "src/outside/net/streams/",
+      "src/outside/plugins/",
+      "src/outside/profiler/",
+      "src/outside/systemd/",
+      "src/outside/tokens/",
+      "src/outside/tracing/",
+      "src/pipeline/pods/flight/",
+      "src/pipeline/pods/resize/",
+      "src/pipeline/sources/",
+      "src/server/debug/",
+      "src/server/page/",
+      "src/server/routes/",
+      "src/subsystems/certificates/",
+      "src/subsystems/devices/",
+      "src/subsystems/environment/",
+      "src/subsystems/eviction/",
+      "src/subsystems/images/credentials/",
+      "src/subsystems/images/gc/",
+      "src/subsystems/images/pull/",
+      "src/subsystems/logs/",
+      "src/subsystems/neighbors/",
+      "src/subsystems/probes/handlers/",
+      "src/subsystems/stats/",
+      "src/subsystems/volumes/",
+    ],
+  },
+  cli: {
+    often: ["node_modules/commander/", "src/config/"],
+    rarely: ["src/config/validation/"],
+  },
+};
 
 /** Programs in dist/ that have one. */
-export const PROGRAMS = ["agent", "cli"];
+export const PROGRAMS = Object.keys(FOLDERS);
 
 /** Attempts to compile a program twice to the same bytes. */
 const ATTEMPTS = 5;
@@ -22,52 +68,43 @@ const REPRODUCIBLE = ["--random-seed=1", "--predictable"];
 
 const OUTPUT_LIMIT_BYTES = 256 * 1024 * 1024;
 
-/** Makes the cache of `dist/<name>.cjs`; throws when it cannot be made, or never twice the same. */
+/** Makes the cache of `dist/<name>.cjs`, which has its source map beside it; throws when it cannot be made, or never twice the same. */
 export function writeCodeCache(folder, name) {
   const path = join(folder, `${name}.cjs`);
   const text = readFileSync(path);
   // The program is read as Latin-1, which takes V8 half the memory.
   if (text.some((byte) => byte > 0x7f)) throw new Error(`${path} is not plain ASCII`);
-  const wanted = recordedFunctions(name);
-  const functions = listFunctions(path).filter((each) => wanted.has(each.name));
-  const cachedData = compileFunctions(path, functions);
+  const { often, rarely } = FOLDERS[name];
+  const isCompiled = (source) =>
+    often.some((each) => source.startsWith(each)) && !rarely.some((each) => source.includes(each));
+  const cachedData = compileSources(path, isCompiled);
   const cache = Buffer.concat([cachedData, cacheDigest(text, cachedData)]);
   writeFileSync(join(folder, `${name}.code-cache`), cache);
-  return { bytes: cache.length, functions: functions.length };
+  return cache.length;
 }
 
-/** Names of the functions of a program that were recorded. */
-export function recordedFunctions(program) {
-  const lines = readFileSync(RECORD, "utf8").split("\n");
-  const rows = lines.map((line) => line.split("\t")).filter(([of]) => of === program);
-  return new Set(rows.map(([, name]) => name));
+/** Where a program has its sources, by their paths from the root of the checkout. */
+export function programRanges(path) {
+  const map = JSON.parse(readFileSync(`${path}.map`, "utf8"));
+  const fromRoot = map.sources.map((source) => relative(ROOT, resolve(dirname(path), source)));
+  return sourceRanges({ ...map, sources: fromRoot });
 }
 
-/** All functions of a program with their names, ranges and an offset that is inside of each only. */
-export function listFunctions(path) {
-  const argv = ["--expose-internals", "--no-warnings", script("list-functions.cjs"), path];
-  return JSON.parse(runNode(argv).toString("utf8"));
-}
-
-/** V8's code cache of a program, with these of its functions compiled. */
-export function compileFunctions(path, functions) {
-  const offsets = functions.map(({ own }) => own).toSorted((a, b) => a - b);
-  const argv = [...REPRODUCIBLE, script("compile.mjs"), path];
+/** V8's code cache of a program, with the functions compiled of the sources that are chosen. */
+export function compileSources(path, isCompiled) {
+  const ranges = programRanges(path).filter(({ source }) => isCompiled(source));
+  const argv = [...REPRODUCIBLE, join(import.meta.dirname, "compile.mjs"), path];
   let last;
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const cache = runNode(argv, JSON.stringify(offsets));
+    const cache = runNode(argv, JSON.stringify(ranges));
     if (last?.equals(cache)) return cache;
     last = cache;
   }
   throw new Error(`the code cache of ${path} was never the same twice in ${ATTEMPTS} attempts`);
 }
 
-function script(name) {
-  return join(import.meta.dirname, name);
-}
-
 /** What Node writes to its standard output; settings of the caller's Node are not taken over, since they could change it. */
-function runNode(argv, input = "") {
+function runNode(argv, input) {
   const { NODE_OPTIONS, NODE_V8_COVERAGE, ...env } = process.env;
   const { status, signal, stdout, stderr, error } = spawnSync(process.execPath, argv, {
     env,

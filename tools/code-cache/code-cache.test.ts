@@ -1,29 +1,14 @@
 // Programs with their code caches, as they are shipped and started.
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { build } from "esbuild";
 import { programFiles } from "../build.mjs";
-import {
-  compileFunctions,
-  listFunctions,
-  PROGRAMS,
-  recordedFunctions,
-  writeCodeCache,
-} from "./code-cache.mjs";
-import { type Coverage, calledFunctions } from "./coverage.ts";
-import { PROGRAM_OFFSET } from "./program-text.mjs";
+import { compileSources, FOLDERS, PROGRAMS, programRanges, writeCodeCache } from "./code-cache.mjs";
+import { sourceRanges } from "./source-ranges.mjs";
 
 const base = mkdtempSync(join(tmpdir(), "code-cache-"));
 after(() => rmSync(base, { recursive: true }));
@@ -32,8 +17,8 @@ mkdirSync(join(base, "bin"));
 copyFileSync(join(import.meta.dirname, "../../bin/nodelet"), join(base, "bin/nodelet"));
 const { programs } = await programFiles();
 for (const [name, options] of Object.entries(programs))
-  await build({ ...options, outfile: join(dist, name), sourcemap: false });
-const written = PROGRAMS.map((name) => ({ name, ...writeCodeCache(dist, name) }));
+  await build({ ...options, outfile: join(dist, name) });
+for (const name of PROGRAMS) writeCodeCache(dist, name);
 
 /** Has a process say on its standard error whether V8 took each code cache. */
 const REPORTER = join(base, "reporter.cjs");
@@ -109,20 +94,28 @@ test("a cache that V8 refuses because of its flags leaves a program that runs", 
   assert.deepEqual(start(VERSION, "--stack-trace-limit=20"), refused);
 });
 
-test("the record of functions fits the programs", () => {
-  for (const { name, functions } of written) {
-    const recorded = recordedFunctions(name).size;
-    assert.ok(recorded > 500, name);
-    const share = Math.floor((functions / recorded) * 100);
-    const message = `of the functions recorded for ${name} it has ${share} %: record them again with tools/code-cache/record.ts`;
-    assert.ok(share >= 90, message);
+test("every folder that is named for a cache has functions in a program", () => {
+  for (const name of PROGRAMS) {
+    const sources = programRanges(join(dist, `${name}.cjs`)).map(({ source }) => source);
+    const { often, rarely } = FOLDERS[name] ?? { often: [], rarely: [] };
+    for (const folder of often)
+      assert.ok(
+        sources.some((each) => each.startsWith(folder)),
+        folder,
+      );
+    for (const folder of rarely)
+      assert.ok(
+        sources.some((each) => each.includes(folder)),
+        folder,
+      );
   }
 });
 
 test("a cache has the same bytes each time, wherever it is made", () => {
   const elsewhere = join(base, "a-folder-with-a-longer-name");
   mkdirSync(elsewhere);
-  copyFileSync(join(dist, "cli.cjs"), join(elsewhere, "cli.cjs"));
+  for (const name of ["cli.cjs", "cli.cjs.map"])
+    copyFileSync(join(dist, name), join(elsewhere, name));
   writeCodeCache(elsewhere, "cli");
   const [here, there] = [dist, elsewhere].map((folder) =>
     readFileSync(join(folder, "cli.code-cache")),
@@ -131,65 +124,63 @@ test("a cache has the same bytes each time, wherever it is made", () => {
 });
 
 /** Each function holds a word that its compiled code has and nothing else. */
-const SMALL = `"use strict";
-function outer(list) { "<in outer>".at(0); return list.map((x) => x + "<in arrow>") }
-const chain = (a = () => "<in default>") => (b) => "<in curried>" + a() + b, table = { named() { return "<in named>" } };
-class Actor {
-  #field = "field";
-  static made = 1;
-  constructor() { this.word = "<in constructor>" }
-  get word2() { return "<in getter>" + this.#field }
-  static async start() { return "<in start>" }
-  unused() { return "<in unused>" }
-}
-exports.run = () => [outer(["a"]), chain()("b"), table.named(), new Actor().word2, Actor.start()];
-exports.run();`;
-const CALLED = {
-  outer: "<in outer>",
-  "outer.~0": "<in arrow>",
-  chain: undefined,
-  "chain.a": "<in default>",
-  "chain.~0": "<in curried>",
-  "table.named": "<in named>",
-  "Actor.constructor": "<in constructor>",
-  "Actor.word2": "<in getter>",
-  "Actor.start": "<in start>",
-  run: undefined,
+const SOURCES = {
+  "often/a.ts": `
+    export function outer(list: readonly string[]) { "<often outer>".at(0); return list.map((x) => x + "<often arrow>"); }
+    export class Actor { constructor(readonly word = "<often constructor>") {} get unused() { return "<often getter>"; } }`,
+  "rarely/b.ts": `export const rare = () => { "<rare function>".at(0); return () => "<rare arrow>"; };`,
+  "main.ts": `
+    import { Actor, outer } from "./often/a.ts";
+    import { rare } from "./rarely/b.ts";
+    export const run = () => [outer(["<main function>"]), new Actor(), rare()];`,
 };
-const small = join(base, "small.cjs");
-writeFileSync(small, SMALL);
 
-test("a record names the functions that were called, and no others", () => {
-  writeCodeCache(base, "small");
-  const folder = join(base, "coverage");
-  const loader = join(import.meta.dirname, "load-program.mjs");
-  const script = `import(${JSON.stringify(loader)}).then((m) => m.loadProgram("small", ${JSON.stringify(base)}, require))`;
-  const env = { ...process.env, NODE_V8_COVERAGE: folder };
-  execFileSync(process.execPath, ["--eval", script], { env });
-  const [file = ""] = readdirSync(folder);
-  const { result }: Coverage = JSON.parse(readFileSync(join(folder, file), "utf8"));
-  const covered = result.find(({ url }) => url === `file://${small}`);
-  const names = calledFunctions(covered?.functions ?? [], listFunctions(small), PROGRAM_OFFSET);
-  assert.deepEqual(names.toSorted(), Object.keys(CALLED).toSorted());
+test("a cache holds the code of the sources that are chosen, and no other", async () => {
+  for (const [name, text] of Object.entries(SOURCES)) {
+    mkdirSync(join(base, "small", dirname(name)), { recursive: true });
+    writeFileSync(join(base, "small", name), text);
+  }
+  const small = join(base, "small.cjs");
+  await build({
+    entryPoints: [join(base, "small/main.ts")],
+    outfile: small,
+    bundle: true,
+    format: "cjs",
+    platform: "node",
+    minifyWhitespace: true,
+    sourcemap: "external",
+  });
+  const wordsIn = (part: string) => {
+    const cache = compileSources(small, (source) => source.includes(part));
+    const found = cache.toString("latin1").matchAll(/<(?:often|rare|main) [a-z]+>/g);
+    return [...new Set([...found].map(([word]) => word))].toSorted();
+  };
+  assert.deepEqual(wordsIn("nothing"), []);
+  const often = ["<often arrow>", "<often constructor>", "<often getter>", "<often outer>"];
+  assert.deepEqual(wordsIn("often/"), often);
+  assert.deepEqual(wordsIn("rarely/"), ["<rare arrow>", "<rare function>"]);
+  assert.deepEqual(wordsIn("small/"), [
+    "<main function>",
+    ...often,
+    "<rare arrow>",
+    "<rare function>",
+  ]);
 });
 
-test("a cache holds the code of the functions asked for, and of those around them", () => {
-  const functions = listFunctions(small);
-  const wordsIn = (wanted: (name: string) => boolean) => {
-    const cache = compileFunctions(
-      small,
-      functions.filter(({ name }) => wanted(name)),
-    );
-    const found = cache.toString("latin1").matchAll(/<in [a-z ]+>/g);
-    return new Set([...found].map(([word]) => word));
-  };
-  const none = wordsIn(() => false);
-  for (const [name, word] of Object.entries(CALLED)) {
-    if (word === undefined) continue;
-    const around = Object.entries(CALLED).flatMap(([other, its]) =>
-      its !== undefined && name.startsWith(`${other}.`) ? [its] : [],
-    );
-    const words = wordsIn((each) => each === name);
-    assert.deepEqual([...words.difference(none)].toSorted(), [...around, word].toSorted(), name);
-  }
+test("sourceRanges: columns add up within a line, sources over all of them", () => {
+  // Two sources in two lines; the second begins in the middle of the first line and comes back in the last.
+  const map = { sources: ["src/a.ts", "src/b.ts"], mappings: "AAAA,UCAA;AAAA,gBDCA" };
+  assert.deepEqual(sourceRanges(map), [
+    {
+      source: "src/a.ts",
+      start: { lineNumber: 0, columnNumber: 0 },
+      end: { lineNumber: 0, columnNumber: 10 },
+    },
+    {
+      source: "src/b.ts",
+      start: { lineNumber: 0, columnNumber: 10 },
+      end: { lineNumber: 1, columnNumber: 16 },
+    },
+    { source: "src/a.ts", start: { lineNumber: 1, columnNumber: 16 } },
+  ]);
 });

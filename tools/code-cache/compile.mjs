@@ -1,14 +1,14 @@
 // Compiles functions of a program without running it, and writes V8's code cache of it to the standard output:
-//   node compile.mjs dist/agent.cjs <offsets.json
-// The offsets, in the program, are one inside of each function. Nothing else happens in this process, so that it writes the same bytes each time.
+//   node compile.mjs dist/agent.cjs <ranges.json
+// All functions in these ranges of the program are compiled. Nothing else happens in this process, so that it writes the same bytes each time.
 import { readFileSync, writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import { basename } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { Script } from "node:vm";
-import { PROGRAM_OFFSET, scriptOptions, wrappedText } from "./program-text.mjs";
+import { scriptOptions, wrappedText } from "./program-text.mjs";
 
-function compile(path, offsets) {
+function compile(path, ranges) {
   // What was compiled must not be dropped before it is written.
   setFlagsFromString("--no-flush-bytecode");
   // The cache holds it, and must not depend on where it was made; whoever loads the program gives it its own.
@@ -20,14 +20,15 @@ function compile(path, offsets) {
     if (params.url === name) scriptId = params.scriptId;
   });
   ask(session, "Debugger.enable");
-  const text = wrappedText(readFileSync(path));
-  const script = new Script(text, scriptOptions(name));
+  const script = new Script(wrappedText(readFileSync(path)), scriptOptions(name));
   // Makes the function around the program, and does not call it: V8 tells of scripts only when they run.
   script.runInThisContext();
-  for (const start of locations(text, offsets)) {
-    const range = { start: { scriptId, ...start }, restrictToFunction: true };
-    ask(session, "Debugger.getPossibleBreakpoints", range);
-  }
+  // To know where a program may stop, V8 compiles what stands there.
+  for (const { start, end } of ranges)
+    ask(session, "Debugger.getPossibleBreakpoints", {
+      start: { scriptId, ...start },
+      ...(end && { end: { scriptId, ...end } }),
+    });
   session.disconnect();
   // A cache is for the flags with which it is written.
   setFlagsFromString("--flush-bytecode");
@@ -37,20 +38,6 @@ function compile(path, offsets) {
 function ask(session, method, params) {
   session.post(method, params, (error) => {
     if (error) throw new Error(`${method}: ${error.message}`);
-  });
-}
-
-/** Lines and columns of ascending offsets, as the inspector counts them. */
-function locations(text, offsets) {
-  let [lineNumber, lineStart] = [-1, 0];
-  return offsets.map((offset) => {
-    const at = offset + PROGRAM_OFFSET;
-    for (let next = text.indexOf("\n", lineStart); next !== -1 && next < at; ) {
-      lineNumber += 1;
-      lineStart = next + 1;
-      next = text.indexOf("\n", lineStart);
-    }
-    return { lineNumber, columnNumber: at - lineStart };
   });
 }
 

@@ -1,5 +1,4 @@
 /** Types of program-text.mjs. */
-export const PROGRAM_OFFSET: number;
 export function wrappedText(program: Buffer): string;
 export function scriptOptions(filename: string): {
   readonly filename: string;

@@ -3,9 +3,6 @@
 const HEAD = "(function(exports,require,module,__filename,__dirname){\n";
 const TAIL = "\n})";
 
-/** Offset of the program in what V8 compiles, in characters. */
-export const PROGRAM_OFFSET = HEAD.length;
-
 /** The expression that V8 compiles: a function around the program, which is plain ASCII. */
 export function wrappedText(program) {
   return Buffer.concat([Buffer.from(HEAD), program, Buffer.from(TAIL)]).latin1Slice();
