@@ -19,6 +19,8 @@ export const FOLDERS = {
       "/generated/",
       "src/api/validation/",
       "src/localapi/",
+      "src/node/plugin-registry/",
+      "src/node/pod-resources/",
       "src/node/service/",
       "src/node/shutdown/",
       "src/outside/database/",
