@@ -2,7 +2,7 @@
 import type { JsonValue } from "./generated/types.ts";
 
 /**
- * Every decision the agent takes, with the inputs its rule looked at. A planner can only return a
+ * Every decision the agent takes, with the inputs that its rule read. A planner can only return a
  * decision through `decided`, whose type demands rule and inputs for the kind: a new kind of decision
  * is a new row here, and without it nothing compiles.
  */
@@ -50,7 +50,7 @@ export interface DecisionInputs {
   readonly completePod: { readonly phase: string };
   readonly killPod: { readonly graceSeconds: number; readonly reason: string };
   /**
-   * A container ended by itself or was stopped, as the runtime tells it. `limit` is the memory limit that was reached,
+   * A container ended by itself or was stopped, as the runtime reports it. `limit` is the memory limit that was reached,
    * of the container or of the whole pod; without it an OOM kill is for a limit above the pod or the machine's memory.
    */
   readonly containerExited: {
@@ -75,7 +75,7 @@ export interface DecisionInputs {
   /** Devices as `resource id`. */
   readonly releaseDevices: { readonly devices: readonly string[] };
   /**
-   * A pod goes because the node lacks a resource; amounts as the Go kubelet writes them. `next` are the pods that would
+   * A pod goes because the node is short of a resource; amounts as the Go kubelet writes them. `next` are the pods that would
    * have gone after it, `savedBy…` what would have put one of them in its place.
    */
   readonly evictPod: {
@@ -209,9 +209,9 @@ export type DecisionOutcome =
   /** The agent ended before it knew. */
   | { readonly kind: "unknown" };
 
-/** An outcome as it was last told. */
+/** An outcome as it was last reported. */
 export type RecordedOutcome = DecisionOutcome & {
-  /** When it was told, Unix milliseconds. */
+  /** When it was reported, Unix milliseconds. */
   readonly atMs: number;
 };
 

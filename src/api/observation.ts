@@ -75,7 +75,7 @@ export interface Observation {
   readonly containers: readonly ObservedContainer[];
 }
 
-/** A pod as the runtime has it, whether anybody wants it or not. */
+/** A pod as the runtime has it, whether a source has it or not. */
 export interface ObservedPod {
   readonly kind: "observed";
   readonly uid: PodUid;

@@ -19,7 +19,7 @@ export interface IdentifiedPod extends Pod {
 
 const UID = /^[A-Za-z0-9](?:[-.A-Za-z0-9]{0,126}[A-Za-z0-9])?$/;
 
-/** What a UID must look like, for messages. */
+/** The form of a UID, for messages. */
 export const POD_UID_RULE =
   "must be 1 to 128 letters, digits, '-' and '.', beginning and ending with a letter or digit";
 
@@ -31,7 +31,7 @@ export function asPodUid(text: string | undefined): PodUid | undefined {
   return text !== undefined && UID.test(text) ? (text as PodUid) : undefined;
 }
 
-/** The pod with its identity; what it lacks of that is empty. The same object where it lacks nothing. */
+/** The pod with its identity; what is missing of that is empty. The same object where nothing is missing. */
 export function identifyPod(pod: Pod): IdentifiedPod {
   if (isIdentified(pod)) return pod;
   const { uid = "", namespace = "", name = "" } = pod.metadata ?? {};

@@ -20,7 +20,7 @@ const OWN = 10;
 const LIMIT_MS = 180_000;
 /** As long as this after a change of hands everything must stay as it was. */
 const WATCHED_MS = 10_000;
-/** A Go kubelet of that age needs ten seconds before it looks at pods at all. */
+/** A Go kubelet of that age needs ten seconds before it syncs the first pod. */
 const GO_WATCHED_MS = 40_000;
 /** The release from which on only name and image of a container are hashed. */
 const SHORT_HASH_MINOR = 31;
@@ -120,7 +120,7 @@ class Turns {
     }
   }
 
-  /** Waits until so many pods are where their specs want them. */
+  /** Waits until so many pods are where their specs bind them. */
   async settle(count: number): Promise<void> {
     await this.node.agent.until(
       `${count} pods have come to rest`,
@@ -152,7 +152,7 @@ class Turns {
     return new Map([...(await this.pods())].map(([name, pod]) => [name, readEssence(pod)]));
   }
 
-  /** Looks again and again; gives every pod that was seen otherwise than `before`. */
+  /** Reads all pods repeatedly; gives every pod that was seen otherwise than `before`. */
   async changed(
     before: ReadonlyMap<string, Essence>,
     readEssence: ReadEssence,

@@ -31,7 +31,7 @@ function stateFaults(pods: readonly Pod[], monkey: Monkey): string[] {
   const byName = new Map(pods.map((pod) => [nameOf(pod), pod]));
   const faults = pods
     .filter((pod) => !monkey.desired.has(nameOf(pod)))
-    .map((pod) => `${nameOf(pod)}: nobody wants it`);
+    .map((pod) => `${nameOf(pod)}: no source has it`);
   const runtimeDied = [...monkey.strokes.keys()].some((stroke) => stroke.includes("containerd"));
   for (const { name, kind } of monkey.desired.values()) {
     const pod = byName.get(name);
@@ -149,8 +149,8 @@ export async function startedTwice(node: ChaosNode, monkey: Monkey): Promise<rea
       .filter((pod) => {
         const name = nameOf(pod);
         const kind = monkey.desired.get(name)?.kind;
-        const mayRunAnew = kind?.source === "static" && monkey.returned.has(name);
-        return kind?.spec.restartPolicy === "Never" && !mayRunAnew;
+        const mayRunAgain = kind?.source === "static" && monkey.returned.has(name);
+        return kind?.spec.restartPolicy === "Never" && !mayRunAgain;
       })
       .map(localUid),
   );

@@ -278,7 +278,7 @@ export function kindNamed(name: string): PodKind {
   return found;
 }
 
-/** The pod as its source wants it. */
+/** The pod as its source has it. */
 export function podOfKind(kind: PodKind, name: string): Pod {
   return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec: kind.spec };
 }

@@ -172,9 +172,9 @@ export class Monkey {
       const first = mains.get(each.id);
       if (first === undefined || each.pid < first.pid) mains.set(each.id, each);
     }
-    const wantSandbox = stroke === "sandbox";
+    const picksSandbox = stroke === "sandbox";
     const from = stroke === "any process" ? all : [...mains.values()];
-    const target = this.#pick(from.filter(({ isSandbox }) => isSandbox === wantSandbox));
+    const target = this.#pick(from.filter(({ isSandbox }) => isSandbox === picksSandbox));
     if (target === undefined) return;
     this.hit.add(target.podUid);
     this.#log(`${stroke} of ${target.podUid} ${target.id.slice(0, 8)}`);

@@ -1,4 +1,4 @@
-/** Random deaths under many pods, then a look at what is left. Same seed, same choices; timing is the machine's. */
+/** Random deaths under many pods, then an examination of what is left. Same seed, same choices; timing is the machine's. */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ export interface ChaosOptions {
 
 /** How long the node may take to put everything in order. */
 const SETTLE_MS = 180_000;
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 /** Order must last. */
 const STEADY_MS = 4_000;
 
@@ -110,11 +110,11 @@ async function untilInOrder(
     since = found.length === 0 ? (since ?? now) : undefined;
     if (since !== undefined && now - since >= steadyMs) return;
     if (now > deadline) throw new Error(`not in order after all:\n${found.join("\n")}`);
-    await sleep(LOOK_MS);
+    await sleep(CHECK_MS);
   }
 }
 
-/** Keeps what happened for whoever looks into a failure. */
+/** Keeps what happened for whoever examines a failure. */
 function keep(node: ChaosNode, story: readonly string[], seed: number): void {
   const file = fileOf(seed, "log");
   const decisions = node.agent.decisions().map((decision) => JSON.stringify(decision));

@@ -12,7 +12,7 @@ const LISTING_AGE_MAX_SECONDS = 60;
 /** A restart is three events; restarts are a second apart at least. */
 const RESTARTS_PER_MINUTE = 10;
 
-/** The runtime is listed and the agent is well all the time, and what nobody tells of is seen. */
+/** The runtime is listed and the agent is well all the time, and what no event reports is seen. */
 export function playEventTraffic(t: TestContext, seconds: number): Promise<void> {
   return withBox({}, async (box) => {
     const config = [

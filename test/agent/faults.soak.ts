@@ -50,7 +50,7 @@ let disk: LoopDevice;
 
 const sh = (script: string) => box.run(["sh", "-c", script]);
 const mountDisk = () => box.run(["mount", disk.path, STATE]);
-/** nsenter(1), by which a program of the box was started from outside, stops and goes on with it only when it is told to. */
+/** nsenter(1), by which a program of the box was started from outside, stops and goes on with it only on SIGCONT. */
 const signal = async (program: string, name: string) => {
   const pid = (await sh(`kill -${name} $(pgrep -x ${program}) && pgrep -x ${program}`)).trim();
   if (name !== "CONT") return;
@@ -73,7 +73,7 @@ const limitDescriptors = async (limit?: number) => {
     /^Max open files +\d+ +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, "utf8")) ?? [];
   execFileSync("prlimit", ["--pid", `${pid}`, `--nofile=${limit ?? hard}:`]);
 };
-/** Both directions of the connections to the API server: neither side hears that the other is gone. */
+/** Both directions of the connections to the API server: neither side learns that the other is gone. */
 const rules = (change: "-I" | "-D", match: readonly string[]) =>
   sh(
     ["--dport", "--sport"]

@@ -1,5 +1,5 @@
 // Containers that put something else in the place of their log, which the agent reads for their last message:
-// their ends are told, those of their neighbours too, and a restarted agent comes up.
+// their ends are reported, those of their neighbours too, and a restarted agent comes up.
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";

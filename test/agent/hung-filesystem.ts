@@ -36,7 +36,7 @@ function neighbour(name: string): Manifest {
   });
 }
 
-/** A pod that uses a folder of the host, which is looked at before it starts. */
+/** A pod that uses a folder of the host, which is checked before it starts. */
 function hostPathPod(name: string): Manifest {
   const volumeMounts = [{ name: "data", mountPath: "/data" }];
   return manifest(name, {
@@ -154,7 +154,7 @@ async function startPods(agent: BoxedAgent, name: string, count: number): Promis
   return times;
 }
 
-/** Asks for health, statistics and a neighbour's log until it is told to end; each answer must come. */
+/** Asks for health, statistics and a neighbour's log until it is asked to end; each answer must come. */
 function askAllTheTime(box: Box): { end(): Promise<number> } {
   let longest = 0;
   let on = true;

@@ -57,7 +57,7 @@ test(`a busy node with hostile pods stays Ready for ${MINUTES} minutes`, (t) =>
 
     const began = performance.now();
     const samples: Sample[] = [];
-    let told = 0;
+    let reportedAt = 0;
     const leave = new AbortController();
     const hanging = hangByTurns([dead, inside], () => renewFarPods(agent), leave.signal);
     hanging.catch(() => {});
@@ -70,8 +70,8 @@ test(`a busy node with hostile pods stays Ready for ${MINUTES} minutes`, (t) =>
       const memory = memoryOf((await answer(box, "/metrics")).body);
       const sample = { atMs: performance.now() - began, memory, healthMs };
       samples.push(sample);
-      if (sample.atMs - told >= PROGRESS_MS) {
-        told = sample.atMs;
+      if (sample.atMs - reportedAt >= PROGRESS_MS) {
+        reportedAt = sample.atMs;
         console.error(JSON.stringify({ ...sample, restarted: restarted(agent) }));
       }
       assert.doesNotMatch(agent.log(), /reason="NodeNotReady"/);

@@ -4,7 +4,7 @@ import type { Box } from "../box/box.ts";
 import { NETWORK_NAME } from "../box/containerd.ts";
 import { differences, machinePicture } from "../support/picture.ts";
 
-/** Files that tell what was are no leftovers, nor is what the runtime keeps for itself over its own death. */
+/** Files that record the past are no leftovers, nor is what the runtime keeps for itself over its own death. */
 const MEMORIES = new RegExp(
   `^file (${[
     "/var/lib/kubelet/nodelet/(journal|events)/",
@@ -61,7 +61,7 @@ function beyond(most: number, changes: readonly string[]): readonly string[] {
 
 /**
  * Changes without the rules of sandboxes whose network plugin containerd has killed, which it does when the agent is
- * killed meanwhile. The plugin's next try finds no interface and looks no further.
+ * killed meanwhile. The plugin's next try finds no interface and stops.
  */
 function withoutCutOff(box: Box, changes: readonly string[]): readonly string[] {
   const chains = [...box.logs().matchAll(CUT_OFF)].map(([, sandbox = ""]) => chainOf(sandbox));

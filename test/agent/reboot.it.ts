@@ -19,7 +19,7 @@ const GATED = {
   containers: [{ name: "main", image: TEST_IMAGE, command: [...STAY] }],
   volumes: [{ name: "gate", hostPath: { path: GATE, type: "Directory" } }],
 };
-/** How often the status is looked at while the pod is not initialized, 20 ms apart. */
+/** How often the status is read while the pod is not initialized, 20 ms apart. */
 const POLLS = 100;
 
 /** What a power cut and a start leave of a machine: disks as they were, and nothing of processes, mounts, /run. */

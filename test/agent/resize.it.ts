@@ -184,7 +184,7 @@ test("resources change in the kernel without a restart, and with one by policy",
     assert.deepEqual(at.groups(after), [shown(100, 50, 64), shown(100, 50, 64)]);
     assert.equal(restarts(after), 0);
   });
-  await t.test("why tells it", async () => {
+  await t.test("nodelet why explains it", async () => {
     const { stdout } = await at.node.nodelet(["why", "web"]);
     assert.match(stdout, /Resize accepted: main cpu=50m memory=32Mi/);
   });
@@ -280,7 +280,7 @@ test("memory in use is not cut off, and another agent goes on where one was kill
   await at.until("it holds memory", "hog", (pod) => at.usage(pod) > 90 * MI);
   await at.resize("hog", { cpu: "100m", memory: "32Mi" }, { cpu: "200m", memory: "48Mi" });
   const stuck = await at.until(
-    "it is in trouble",
+    "its resize fails",
     "hog",
     (pod) => conditionOf(pod, "PodResizeInProgress")?.reason === "Error",
   );

@@ -20,11 +20,11 @@ const SLOW = `#!${process.execPath}
 const { appendFileSync, readFileSync } = require("node:fs");
 const command = process.env.CNI_COMMAND;
 const { prevResult } = JSON.parse(readFileSync(0, "utf8"));
-const tell = (what) => appendFileSync("${STORY}", command + " " + what + "\\n");
-tell("begins");
+const note = (what) => appendFileSync("${STORY}", command + " " + what + "\\n");
+note("begins");
 setTimeout(() => {
   if (command === "ADD") console.log(JSON.stringify(prevResult));
-  tell("ends");
+  note("ends");
 }, ${SLOW_MS});
 `;
 
@@ -60,7 +60,7 @@ async function begun(agent: BoxedAgent, command: string): Promise<void> {
 /** What is done to a pod until it is gone, or will be. */
 const CASES: readonly { name: string; disturb: (agent: BoxedAgent) => Promise<void> }[] = [
   {
-    name: "the agent is told to leave",
+    name: "the agent is asked to leave",
     disturb: async (agent) => {
       await agent.untilReady();
       agent.remove("p.yaml");
@@ -109,8 +109,8 @@ test("nothing that was begun at the runtime ends half way", (t) =>
 for (const end of ["stop", "kill"] as const)
   test(`a pod that is never restarted runs although the agent's ${end} came while its container was started`, () =>
     withBox({}, async (box) => {
-      const tell = (what: string) => `echo ${what} >>${STORY}`;
-      const wait = `${tell("begins")}; sleep ${SLOW_MS / 1000}; ${tell("ends")}`;
+      const note = (what: string) => `echo ${what} >>${STORY}`;
+      const wait = `${note("begins")}; sleep ${SLOW_MS / 1000}; ${note("ends")}`;
       await slowRunc(box, "create", wait);
       const agent = await BoxedAgent.start(box);
       const main = { name: "main", image: TEST_IMAGE, command: [...STAY] };

@@ -59,8 +59,8 @@ test(
         cgroups.filter((path) => path.includes("/pod")),
         [],
       );
-      const told = agent.decisions().filter(({ kind }) => /shutdown/i.test(kind));
-      const groups = told.filter(({ kind }) => kind === "endShutdownGroup");
+      const reported = agent.decisions().filter(({ kind }) => /shutdown/i.test(kind));
+      const groups = reported.filter(({ kind }) => kind === "endShutdownGroup");
       assert.deepEqual(
         groups.map(({ rule, inputs }) => [rule, inputs["priority"], inputs["cutOff"]]),
         [
@@ -72,7 +72,7 @@ test(
         String(groups[0]?.inputs["ended"]),
         /stubborn-\S+ after \d+\.\ds, main by force/,
       );
-      assert.equal(told.at(-1)?.rule, "all have ended");
+      assert.equal(reported.at(-1)?.rule, "all have ended");
       await agent.stop();
       await agent.start();
       await agent.untilReady(4);

@@ -124,7 +124,7 @@ test("pods of two agents: neither takes away cgroups and logs of the other's", a
     first: (await containersOf(node)).filter((line) => line.startsWith("hello")),
     second: (await containersOf(node, socket)).filter((line) => line.startsWith("web")),
   });
-  // Whoever has released a pod looks for what others left.
+  // Whoever has released a pod searches for what others left.
   rmSync(box.path(`${MANIFESTS}/gone.json`));
   await until("the pod that was removed is gone", () => ready(1, socket));
   await until("its logs, too", async () => !(await all()).logs.includes("gone"));

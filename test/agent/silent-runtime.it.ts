@@ -35,7 +35,7 @@ async function readyInApi(box: Box): Promise<string | undefined> {
 async function signalRuntime(box: Box, signal: "STOP" | "CONT"): Promise<void> {
   await box.run(["pkill", `-${signal}`, "-x", "containerd"]);
   if (signal === "STOP") return;
-  // nsenter(1) stops with the program that it has started, and goes on only when it is told so, too.
+  // nsenter(1) stops with the program that it has started, and goes on only on a SIGCONT of its own.
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
   for (const pid of children.split(" ")) process.kill(Number(pid), "SIGCONT");
 }

@@ -170,8 +170,8 @@ test("each state file × each damage: the agent starts, says so, and no containe
       assert.deepEqual(containersOf(agent), before, `turn ${turn}`);
       assert.deepEqual((await box.ctr("tasks", "list", "-q")).split("\n").toSorted(), running);
     }
-    const told = await box.run([process.execPath, PROGRAM, "why", "--node"]);
-    assert.match(told, /set aside {2}\/var\/lib\/kubelet\//);
+    const output = await box.run([process.execPath, PROGRAM, "why", "--node"]);
+    assert.match(output, /set aside {2}\/var\/lib\/kubelet\//);
   }));
 
 /** Puts in place what nothing on this node has written, or not again yet. */

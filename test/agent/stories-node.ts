@@ -143,7 +143,7 @@ export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" |
   }
 
   disrupt(reason: string): void {
-    const condition = { type: "DisruptionTarget", status: "True", reason, message: "told" };
+    const condition = { type: "DisruptionTarget", status: "True", reason, message: "drained" };
     this.patch({ status: { conditions: [condition] } }, true);
     this.delete();
   }
@@ -235,7 +235,7 @@ export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" |
 
   #then(act: () => Promise<unknown>): void {
     this.#done = this.#done.then(async () => void (await act()));
-    // It is told where `done` is waited for.
+    // It is reported where `done` is waited for.
     this.#done.catch(() => {});
   }
 

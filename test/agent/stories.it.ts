@@ -53,12 +53,12 @@ async function play(name: string, namespace: string): Promise<void> {
     failed = error ?? new Error("the story cannot be played");
   });
   let lines: readonly string[] = [];
-  const isTold = () =>
+  const isComplete = () =>
     lines.length === expected.length && expected.every((each, i) => each.test(lines[i] ?? ""));
-  for (const deadline = performance.now() + LIMIT_MS; !isTold(); await sleep(POLL_MS)) {
+  for (const deadline = performance.now() + LIMIT_MS; !isComplete(); await sleep(POLL_MS)) {
     if (failed) throw failed;
     if (performance.now() > deadline)
-      assert.fail(`told:\n${lines.join("\n")}\nexpected:\n${expected.join("\n")}`);
+      assert.fail(`reported:\n${lines.join("\n")}\nexpected:\n${expected.join("\n")}`);
     const { why } = await real.told().then(
       (found) => told(found, Date.now()),
       (error: unknown) => ({ why: [messageOf(error)] }),
@@ -68,12 +68,12 @@ async function play(name: string, namespace: string): Promise<void> {
   await done;
 }
 
-describe("nodelet why tells what happened on containerd", { concurrency: AT_ONCE }, () => {
+describe("nodelet why explains what happened on containerd", { concurrency: AT_ONCE }, () => {
   for (const [i, name] of Object.keys(ON_CONTAINERD).entries())
     if (!AFTER_THE_OTHERS.has(name)) test(name, () => play(name, `story-${i}`));
 });
 
-describe("nodelet why tells it after the agent has ended, too", () => {
+describe("nodelet why explains it after the agent has ended, too", () => {
   for (const [i, name] of [...AFTER_THE_OTHERS].entries())
     test(name, () => play(name, `story-after-${i}`));
 });

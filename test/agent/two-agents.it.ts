@@ -117,7 +117,7 @@ test("two agents with root folders of their own on one runtime: neither ends the
     await agent.start();
     await sleep(WATCHED_MS);
     assert.deepEqual(await tasks(box), more);
-    // What the agent itself does not want any more still goes.
+    // What the agent's own sources dropped still goes.
     agent.remove("late.yaml");
     await agent.until(
       "the removed pod is gone",

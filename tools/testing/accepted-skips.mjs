@@ -1,5 +1,5 @@
 // The only reasons for which a test may be left out, each with why nothing can be done about it and whether the
-// obstacle really is there. Any other skip fails the run: what is not tested must not look as if it were.
+// obstacle really is there. Any other skip fails the run: what is not tested must not seem to be.
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
@@ -7,7 +7,7 @@ const CAPABILITY_BIT = { CAP_NET_ADMIN: 12n, CAP_SYS_ADMIN: 21n };
 /** As `test/cgroups/guest.it.ts` has it. */
 const BUSY_PERCENT = 80;
 
-/** `reason` matches what the test says; `stands` looks whether it is so, given the match. */
+/** `reason` matches what the test says; `stands` checks that it is so, given the match. */
 const ACCEPTED = [
   {
     reason: /^needs (Linux|x86-64 Linux)\b/,

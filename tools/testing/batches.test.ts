@@ -154,7 +154,7 @@ test("x", () => { if (++globalThis.marked > 1) process.exit(4); });`;
   assert.match(first?.failures[0] ?? "", /^files in one process: ended with code 4, but each ends/);
 });
 
-test("runTogether: what a test leaves behind in a shared process is told", async () => {
+test("runTogether: what a test leaves behind in a shared process is reported", async () => {
   const late = `test("a", () => { if (process.argv.length > 3) setTimeout(() => { throw new Error("too late"); }, 5); });
 test("b", () => new Promise((done) => setTimeout(done, 50)));`;
   const [first] = await results(late, 'test("c", () => {});');
@@ -164,7 +164,7 @@ test("b", () => new Promise((done) => setTimeout(done, 50)));`;
   );
 });
 
-test("runTogether: why a file as a whole fails in a shared process only is told", async () => {
+test("runTogether: why a file as a whole fails in a shared process only is reported", async () => {
   const hook = `import { after } from "node:test";
 after(() => { if (process.argv.length > 3) throw new Error("still there"); });
 test("a", () => {});`;

@@ -1,4 +1,4 @@
-// A run that is told to end takes along all that it has started, also what went into a session of its own.
+// A run that is asked to end takes along all that it has started, also what went into a session of its own.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -38,7 +38,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-/** A program in a session of its own, all of whose children can be told by their environment. */
+/** A program in a session of its own, all of whose children can be recognized by their environment. */
 function start(name: string, argv: readonly string[], program = process.execPath) {
   const value = `${process.pid}-${performance.now()}`;
   const child = spawn(program, argv, {
@@ -155,7 +155,7 @@ test("setup, ended while a command runs, ends that command and all of its group,
   assert.deepEqual(run.running().map(commandOf), []);
 });
 
-test("a package tool is told alone, and may finish what it has begun", async () => {
+test("a package tool is signalled alone, and may finish what it has begun", async () => {
   const script = `
     import { Interrupted, runQuietly } from ${JSON.stringify(join(ROOT, "tools/setup/progress.mjs"))};
     const tool = "trap '' INT; sh -c 'sleep 1; echo unpacked >&3' 3>&1; echo finished";

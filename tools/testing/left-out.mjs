@@ -90,7 +90,7 @@ export function leftLine(left) {
   return `left for \`npm test -- --all\`: ${[...files, seeds].join(", ")}`;
 }
 
-/** All paths that are named here, for the test that looks whether they are there. */
+/** All paths that are named here, for the test that checks that they exist. */
 export const NAMED_PATHS = Object.values(BY_PATH).flat();
 /** All provisions that have a name for the line. */
 export const NAMED_PROVISIONS = Object.keys(BY_PROVISION);

@@ -3,7 +3,7 @@
 import { createForecast, roughly } from "./durations.mjs";
 
 /** Without a terminal a line about progress comes so often. */
-const TELL_EVERY_MS = 30_000;
+const REPORT_EVERY_MS = 30_000;
 
 /**
  * Collects results of `runFile` of the files and prints. `quiet` leaves out what passed, and progress. `known` has
@@ -35,7 +35,7 @@ export function createReport(files, { quiet = false, known } = {}) {
   const ticker = setInterval(() => {
     if (terminal) draw();
     else if (!quiet && running.size > 0) console.log(progress());
-  }, TELL_EVERY_MS);
+  }, REPORT_EVERY_MS);
   ticker.unref();
   const sum = (count) => results.reduce((total, result) => total + count(result), 0);
   return {
@@ -52,7 +52,7 @@ export function createReport(files, { quiet = false, known } = {}) {
     },
     /** Files that have failed, as `{ path, kind }`. */
     failedFiles: () => results.filter(hasFailed).map(({ path, kind }) => ({ path, kind })),
-    /** The result of a file that has failed before and was run again: this one counts, both are told. */
+    /** The result of a file that has failed before and was run again: this one counts, both are reported. */
     repeat(result) {
       const at = results.findIndex(({ path }) => path === result.path);
       repeated.push({ first: results[at], passes: !hasFailed(result) });
@@ -72,7 +72,7 @@ export function createReport(files, { quiet = false, known } = {}) {
       results.flatMap((result) =>
         hasFailed(result) || result.passed === 0 ? [] : [[result.path, result.seconds]],
       ),
-    /** `leftLine` tells what was not to be run. */
+    /** `leftLine` names what was not to be run. */
     close(interrupted, leftLine) {
       clearInterval(ticker);
       running.clear();

@@ -51,7 +51,7 @@ test("a file that fails when it is run again counts as failed, with both failure
   assert.match(text, /\n1 passed, 1 failed, 0 skipped$/);
 });
 
-test("without a terminal progress is told every 30 seconds: files done, time left, what runs", () => {
+test("without a terminal progress is reported every 30 seconds: files done, time left, what runs", () => {
   mock.timers.enable({ apis: ["setInterval"] });
   try {
     const text = shown((report) => {

@@ -32,7 +32,7 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
 }
 
 /**
- * Runs files of one kind in one process; resolves with a result for each. When the process does not tell all of
+ * Runs files of one kind in one process; resolves with a result for each. When the process does not report all of
  * every file, each file runs alone, so that the one at fault is named; if none is, that they fail together only
  * is a failure of the first.
  */
@@ -109,13 +109,13 @@ async function runProcess(argv, kind, { namePattern, signal }) {
   });
   limit.clear();
   const lines = report.split("\n").filter((line) => line !== "");
-  const told = lines.map((line) => JSON.parse(line));
+  const reported = lines.map((line) => JSON.parse(line));
   return {
     ...end,
     late: limit.reached(),
     output,
-    events: told.filter(({ strayError }) => strayError === undefined),
-    strayErrors: told.flatMap(({ strayError }) => strayError ?? []),
+    events: reported.filter(({ strayError }) => strayError === undefined),
+    strayErrors: reported.flatMap(({ strayError }) => strayError ?? []),
   };
 }
 

@@ -8,7 +8,7 @@ const MAX_SUBJECT = 72;
 /** `area: do something`: the area may be several words, the rest begins with a verb in the imperative. */
 const SUBJECT = /^[A-Za-z][\w .,/-]*: (?<verb>\S+) ?/;
 
-/** Forms of verbs that tell what was done rather than what the commit does. */
+/** Forms of verbs that say what was done rather than what the commit does. */
 const NOT_IMPERATIVE =
   /^(?:added|adds|adding|fixed|fixes|fixing|changed|changes|changing|removed|removes|removing|updated|updates|updating)$/i;
 

@@ -17,7 +17,7 @@ export interface FunctionShape {
 
 const CONTROL = /^(?:if|for|while|switch|catch|with|await)$/;
 
-/** The functions of code without types: every `{` that opens a body, told by what stands before it. */
+/** The functions of code without types: every `{` that opens a body, recognized by what stands before it. */
 export function functionsOf(code: string): FunctionShape[] {
   const found: FunctionShape[] = [];
   for (let brace = code.indexOf("{"); brace >= 0; brace = code.indexOf("{", brace + 1)) {

@@ -65,7 +65,7 @@ const ROWS: readonly (readonly [string, string, string | undefined])[] = [
   [
     "src/subsystems/probes/probes.ts",
     "export interface ProbesDeps { readonly onVerdict: (verdict: string) => void; }",
-    "onVerdict: what a subsystem tells is news, or an event for users",
+    "onVerdict: what a subsystem reports is news, or an event for users",
   ],
   [
     "src/subsystems/probes/prober.ts",

@@ -1,7 +1,7 @@
 // pure
 /**
  * How modules are put together: what a module stands on is made before it, so nothing is set on it later, and no
- * module is handed a function of one above it. What modules tell goes through news, what they know comes as facts.
+ * module is handed a function of one above it. What modules report goes through news, what they know comes as facts.
  */
 
 import { lineAt } from "./mask.ts";
@@ -129,7 +129,7 @@ function callbacks(file: SourceFile): Violation[] {
     file,
     file.code,
     CALLBACK,
-    ([, name]) => `${name}: what a subsystem tells is news, or an event for users`,
+    ([, name]) => `${name}: what a subsystem reports is news, or an event for users`,
   );
 }
 

@@ -103,7 +103,7 @@ test("serviceEnv writes Docker's links of the pod's namespace, and the API serve
   });
 });
 
-test("serviceEnv without links tells of the API server only; IPv6 addresses stand in brackets", () => {
+test("serviceEnv without links has variables of the API server only; IPv6 addresses stand in brackets", () => {
   const names = [...serviceEnv([KUBERNETES, DB], "shop", false).keys()];
   assert.ok(names.every((name) => name.startsWith("KUBERNETES_")) && names.length > 0);
   const six = service("shop", "six", { clusterIP: "fd00::1", ports: [{ port: 80 }] });

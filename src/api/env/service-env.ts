@@ -11,7 +11,7 @@ const hasAddress = ({ spec }: Service): boolean => {
 };
 
 /**
- * Variables of the services a pod in `namespace` is told of: those of its namespace when it wants links,
+ * Variables of the services a pod in `namespace` is given: those of its namespace when it enables links,
  * and the API server's own always, unless its namespace has one of that name (kubelet
  * getServiceEnvVarMap, envvars FromServices).
  */

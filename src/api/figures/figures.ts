@@ -53,7 +53,7 @@ export interface Pressure {
   readonly full: PressureLine;
 }
 
-/** Pressure by resource, as far as the kernel tells it. */
+/** Pressure by resource, as far as the kernel reports it. */
 export interface PressureFigures {
   readonly cpu?: Pressure;
   readonly memory?: Pressure;
@@ -87,7 +87,7 @@ export interface CpuSpec {
   readonly quotaUs?: number;
 }
 
-/** Everything known of one group at one moment. What the kernel does not tell is absent. */
+/** Everything known of one group at one moment. What the kernel does not report is absent. */
 export interface GroupFigures {
   readonly atMs: WallMs;
   readonly cpu?: CpuFigures;
@@ -122,9 +122,9 @@ export interface InterfaceFigures {
 /** Processes of a container and what they have open. */
 export interface ProcessFigures {
   readonly processes: number;
-  /** Absent when there are too many processes to look into each. */
+  /** Absent when there are too many processes to inspect each. */
   readonly fileDescriptors?: number;
-  /** Absent when there are too many descriptors to look at each. */
+  /** Absent when there are too many descriptors to inspect each. */
   readonly sockets?: number;
   /** How many files the first process may open; -1 without a limit. */
   readonly maxOpenFiles?: number;
@@ -217,7 +217,7 @@ export interface NodeFigures {
   readonly tasks: number | undefined;
   readonly fs?: FsFigures;
   readonly imageFs?: FsFigures;
-  /** The same as `imageFs` where the runtime does not tell them apart. */
+  /** The same as `imageFs` where the runtime does not distinguish them. */
   readonly containerFs?: FsFigures;
   /** By `major:minor`. */
   readonly disks?: ReadonlyMap<string, DiskWork>;

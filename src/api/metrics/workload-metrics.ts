@@ -115,7 +115,7 @@ export const WORKLOAD_METRICS = named({
   kubelet_admission_rejections_total: counterOf("ALPHA", "Rejected pods, by reason.", ["reason"]),
   kubelet_preemptions: counterOf(
     "ALPHA",
-    "Pods that were ended to make room for a critical pod, by the resource that was short.",
+    "Pods that were preempted for a critical pod, by the resource that was short.",
     ["preemption_signal"],
   ),
   kubelet_evictions: counterOf("ALPHA", "Pods ended by the node, by the signal that was short.", [

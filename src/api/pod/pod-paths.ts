@@ -46,7 +46,7 @@ export function managedFiles(paths: PodPaths): readonly string[] {
   return [paths.etcHosts, containersFolder(paths)];
 }
 
-/** Path of an attempt's log beneath the pod's log folder, as CRI wants it. */
+/** Path of an attempt's log beneath the pod's log folder, as CRI expects it. */
 export function containerLogFile(container: string, restartCount: number): string {
   return `${container}/${restartCount}.log`;
 }

@@ -2,7 +2,7 @@
 
 const OCTETS = /^(\d{1,10})\.(\d{1,10})\.(\d{1,10})\.(\d{1,10})$/;
 const GROUP = /^[0-9a-fA-F]{1,4}$/;
-/** The longest way to write an IPv6 address, with room for leading zeros. */
+/** The longest way to write an IPv6 address, leading zeros included. */
 const MAX_LENGTH = 100;
 
 /** An address as programs read it that are not strict. */

@@ -284,7 +284,7 @@ export function parseFieldSelector(text: string): SelectorReading<readonly Field
   return { kind: "selector", selector: requirements };
 }
 
-/** Whether an object, whose selectable fields `fieldOf` tells, fulfils every condition. */
+/** Whether an object, whose selectable fields `fieldOf` gives, fulfils every condition. */
 export const matchesFields = (
   selector: readonly FieldRequirement[],
   fieldOf: (field: string) => string | undefined,

@@ -120,12 +120,12 @@ function readSuffix(suffix: string): Suffix | undefined {
   return power > MAX_EXPONENT ? undefined : { format: "DecimalExponent", power };
 }
 
-/** Kubernetes reuses the text when it is (or looks) canonical already; this is its very test. */
+/** Kubernetes reuses the text when it is (or seems) canonical already; this is its very test. */
 function keepsSpelling(scanned: Scanned, suffix: Suffix): boolean {
   const digits = scanned.whole + scanned.fraction;
   if (suffix.format === "BinarySI") {
-    const room = 15 - scanned.whole.length - Math.trunc((suffix.power * 3) / 10) - 1;
-    return scanned.fraction === "" && room >= 0 && (Number(digits) & 7) !== 0;
+    const digitsLeft = 15 - scanned.whole.length - Math.trunc((suffix.power * 3) / 10) - 1;
+    return scanned.fraction === "" && digitsLeft >= 0 && (Number(digits) & 7) !== 0;
   }
   const exponent = suffix.power - scanned.fraction.length;
   return (

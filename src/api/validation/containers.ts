@@ -255,7 +255,7 @@ const EPHEMERAL_FORBIDDEN = [
   "lifecycle",
 ] as const;
 
-/** Values that Go cannot tell from none when they are empty: texts, lists and plain structs. */
+/** Values that Go cannot distinguish from none when they are empty: texts, lists and plain structs. */
 const EMPTY_IS_NONE: ReadonlySet<string> = new Set([
   "ports",
   "resources",

@@ -190,7 +190,7 @@ const podAffinityProblems = (affinity: PodAffinity, path: string): Problems => [
   ]),
 ];
 
-/** Which nodes and which company the pod wants. */
+/** Node and pod affinity. */
 export function affinityProblems(affinity: Affinity, path: string): Problems {
   const nodePath = child(path, "nodeAffinity");
   const terms = affinity.nodeAffinity?.[REQUIRED]?.nodeSelectorTerms;

@@ -64,7 +64,7 @@ const podWith = (spec: Partial<PodSpec>, metadata: Pod["metadata"] = {}): Pod =>
 const reported = (pod: Pod, options?: PodValidationOptions): readonly string[] =>
   validatePod(defaultPod(pod), options).map(formatProblem);
 
-test("a pod nobody has defaulted lacks what defaulting sets", () => {
+test("a pod without defaults is refused for the fields that defaulting sets", () => {
   assert.deepEqual(validatePod(podWith({})).map(formatProblem), [
     "spec.containers[0].terminationMessagePolicy: Required value",
     "spec.containers[0].imagePullPolicy: Required value",

@@ -9,7 +9,7 @@ const MAX_CREDENTIAL_KIB = 64;
 const MAX_DOMAIN_LENGTH = 256;
 const MAX_USER_LENGTH = 104;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is searched for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const NETBIOS = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/;
 const DNS_LABEL = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/;
