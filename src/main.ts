@@ -10,14 +10,14 @@ async function main(argv: readonly string[]): Promise<number> {
   // with it, the signal would end the process.
   process.on("SIGUSR1", () => {});
   if (isSea()) {
-    const { becomeFileWorker, withAgentMemory } = await import("./cli/single-executable.ts");
+    const { becomeFileWorker, withAgentMemory } = await import("./process/single-executable.ts");
     if (becomeFileWorker(argv)) return 0;
     withAgentMemory(argv);
   }
   const asKubelet = process.env["NODELET_INVOKED_AS"] === "kubelet";
   nameProcess(asKubelet ? "kubelet" : "nodelet");
   if (asKubelet || argv[0] === "run") {
-    const { runAgent } = await import("./cli/run.ts");
+    const { runAgent } = await import("./process/run.ts");
     const code = await (asKubelet
       ? runAgent(argv, "kubelet")
       : runAgent(argv.slice(1), "nodelet run"));

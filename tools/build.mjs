@@ -56,7 +56,7 @@ const RARE_PACKAGES = {
 };
 
 /** What a process loads one of: the agent keeps the text of its program for months, so nothing of the commands is in it. */
-const PROGRAMS = { agent: "./cli/run.ts", cli: "./cli/cli.ts" };
+const PROGRAMS = { agent: "./process/run.ts", cli: "./cli/cli.ts" };
 
 /** Modules of Node that are loaded when one of their names is first used. */
 const RARE_NODE_MODULES = ["node:http2", "node:zlib"];
@@ -112,7 +112,7 @@ function withPrograms(options) {
   const plugin = {
     name: namespace,
     setup(on) {
-      on.onResolve({ filter: /^\.\/cli\// }, ({ path, importer }) => {
+      on.onResolve({ filter: /^\.\/(?:cli|process)\// }, ({ path, importer }) => {
         const name = importer === PROGRAM ? names.get(path) : undefined;
         return name === undefined ? undefined : { path: name, namespace };
       });

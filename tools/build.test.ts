@@ -42,7 +42,7 @@ function loadedWith(entry: string, all: Metafile["inputs"]): ReadonlySet<string>
 const agent = await contentsOf("agent.cjs");
 
 test("the agent's program holds nothing that only other commands need", () => {
-  assert.ok(agent.inside.includes("src/cli/run.ts"));
+  assert.ok(agent.inside.includes("src/process/run.ts"));
   const commands = /^src\/(?:cli\/(?!runtime-versions\/)[^/]+\/|cli\/cli\.ts|page\/)/;
   assert.deepEqual(
     agent.inside.filter((path) => commands.test(path)),
@@ -82,7 +82,10 @@ test("the agent's program loads no module of Node that most agents never use", a
 });
 
 test("no package of dist/packages is loaded when a program is", async () => {
-  for (const [name, entry] of Object.entries({ agent: "src/cli/run.ts", cli: "src/cli/cli.ts" })) {
+  for (const [name, entry] of Object.entries({
+    agent: "src/process/run.ts",
+    cli: "src/cli/cli.ts",
+  })) {
     const { all } = name === "agent" ? agent : await contentsOf(`${name}.cjs`);
     const rare = Object.keys(all).filter(isRarePackage);
     assert.ok(rare.length >= Object.keys(packages).length, rare.join(" "));
@@ -101,9 +104,9 @@ test("the program that a process begins with holds neither the agent nor the com
   assert.deepEqual(inside.toSorted(), [
     "program:agent",
     "program:cli",
-    "src/cli/node-flags.ts",
-    "src/cli/single-executable.ts",
     "src/main.ts",
+    "src/process/node-flags.ts",
+    "src/process/single-executable.ts",
     "tools/code-cache/load-program.mjs",
     "tools/code-cache/program-text.mjs",
   ]);

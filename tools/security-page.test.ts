@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { RUNTIME_VULNERABILITIES } from "../src/cli/runtime-versions/vulnerabilities.ts";
+import { RUNTIME_VULNERABILITIES } from "../src/process/runtime-versions/vulnerabilities.ts";
 import { readTree } from "./tidy/tidy.ts";
 
 const ROOT = join(import.meta.dirname, "..");

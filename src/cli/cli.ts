@@ -4,7 +4,9 @@
  */
 import { Command, CommanderError } from "commander";
 import { messageOf } from "../kit/errors.ts";
-import { CliError, formatCliError } from "./cli-error.ts";
+import { CliError, formatCliError } from "../present/cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../present/exit-codes.ts";
+import { nodeletVersion } from "../process/version.ts";
 import { addCgroupsCommand } from "./commands/cgroups.ts";
 import { addCompletionCommand, answerCompletion, COMPLETE_WORD } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
@@ -29,9 +31,7 @@ import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
 import { addWhyCommand } from "./commands/why.ts";
 import type { CliContext } from "./context.ts";
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { type Io, processIo } from "./io.ts";
-import { nodeletVersion } from "./version.ts";
 
 /** Runs the command line of this process; resolves with the exit code. */
 export async function runCli(argv: readonly string[]): Promise<number> {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { AgentClient } from "./client/agent-client.ts";
+import { AgentClient } from "../client/agent-client.ts";
+import { agentSocket, DEFAULT_SOCKET, SOCKET_VARIABLE } from "../client/socket.ts";
 import type { Io } from "./io.ts";
-import { agentSocket, DEFAULT_SOCKET, SOCKET_VARIABLE } from "./socket.ts";
 
 /** Context that commands share. */
 export interface CliContext {

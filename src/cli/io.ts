@@ -1,26 +1,11 @@
 /** Streams and terminal of a command; tests pass their own. */
-import type { Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { type Paint, plainPaint } from "./render/text.ts";
-
-/** The terminal side of standard input, where it is one. */
-type InputStream = Readable & {
-  readonly isTTY?: boolean;
-  setRawMode?(on: boolean): unknown;
-};
-
-/** The terminal side of standard output, where it is one. */
-export type OutputStream = Writable & {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  readonly rows?: number;
-};
+import type { OutputStream, TerminalStreams } from "../client/terminal-streams.ts";
+import { type Paint, plainPaint } from "../present/text.ts";
 
 /** Everything a command knows of its surroundings. */
-export interface Io {
-  readonly stdin: InputStream;
-  readonly stdout: OutputStream;
-  readonly stderr: OutputStream;
+export interface Io extends TerminalStreams {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths start at; absolute. */
   readonly cwd: string;

@@ -4,7 +4,7 @@
  */
 import type { CoreEvent, Pod } from "../api/generated/types.ts";
 import type { ShownPod } from "../api/pod/shown-pod.ts";
-import type { NodeChange, Overview } from "../cli/client/shapes.ts";
+import type { NodeChange, Overview } from "../present/shapes.ts";
 
 /** More are dropped, oldest first. */
 const MAX_EVENTS = 1_000;

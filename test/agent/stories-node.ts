@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PersistentVolumeClaim, Pod, PodList } from "../../src/api/generated/types.ts";
-import { AgentClient } from "../../src/cli/client/agent-client.ts";
-import { type PodHistory, requestPodHistory } from "../../src/cli/client/pod-history.ts";
+import { AgentClient } from "../../src/client/agent-client.ts";
+import { type PodHistory, requestPodHistory } from "../../src/client/pod-history.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { withoutBusyPrograms } from "../sim/programs.ts";

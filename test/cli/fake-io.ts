@@ -1,7 +1,7 @@
 /** Surroundings for commands: streams in memory. */
 import { PassThrough } from "node:stream";
 import type { Io } from "../../src/cli/io.ts";
-import { plainPaint } from "../../src/cli/render/text.ts";
+import { plainPaint } from "../../src/present/text.ts";
 
 /** Surroundings whose outputs can be read. */
 export interface FakeIo extends Io {

@@ -13,10 +13,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCommand } from "../../src/cli/cli.ts";
-import { tightenNodeFiles } from "../../src/cli/node-files.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { connectMachine } from "../../src/outside/connect.ts";
+import { tightenNodeFiles } from "../../src/process/node-files.ts";
 import { fakeIo } from "./fake-io.ts";
 
 async function run(...argv: readonly string[]) {

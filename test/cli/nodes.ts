@@ -1,6 +1,6 @@
 /** A node for the tests of what the command line shows. */
 import type { CoreEvent } from "../../src/api/generated/types.ts";
-import type { Overview } from "../../src/cli/client/shapes.ts";
+import type { Overview } from "../../src/present/shapes.ts";
 import { NOW, secondsAgo } from "./pods.ts";
 
 /** The overview of a node that is well, with changes. */

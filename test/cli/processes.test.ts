@@ -196,7 +196,7 @@ function loadedWith(file: string, found = new Set<string>()): ReadonlySet<string
 }
 
 test("the agent loads nothing that only the command line needs", () => {
-  const agent = [...loadedWith(join(ROOT, "src/cli/run.ts"))];
+  const agent = [...loadedWith(join(ROOT, "src/process/run.ts"))];
   assert.ok(agent.some((name) => name.endsWith("src/agent.ts")));
   const foreign = agent.filter(
     (name) =>

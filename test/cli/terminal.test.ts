@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { after, before, test } from "node:test";
 import { runCommand } from "../../src/cli/cli.ts";
-import { toJson } from "../../src/cli/render/output.ts";
+import { toJson } from "../../src/present/output.ts";
 import { fakeIo } from "./fake-io.ts";
 import { aPod, running } from "./pods.ts";
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
-import type { Overview } from "../../src/cli/client/shapes.ts";
+import type { Overview } from "../../src/present/shapes.ts";
 import { median, spread } from "../../tools/bench/statistics.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { answerOf } from "../server/http.ts";

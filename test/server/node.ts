@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Container, Pod, PodList } from "../../src/api/generated/types.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../src/cli/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/process/node-flags.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Box, type BoxOptions, startBox } from "../box/box.ts";

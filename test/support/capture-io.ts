@@ -1,7 +1,7 @@
 // What a command reads and writes, kept for looking at.
 import { Readable, Writable } from "node:stream";
 import type { Io } from "../../src/cli/io.ts";
-import { plainPaint } from "../../src/cli/render/text.ts";
+import { plainPaint } from "../../src/present/text.ts";
 
 export interface CapturedIo {
   readonly io: Io;

@@ -5,8 +5,8 @@
 import { PassThrough } from "node:stream";
 import type { Argument, Command, Option } from "commander";
 import { buildProgram } from "../../src/cli/cli.ts";
-import { plainPaint } from "../../src/cli/render/text.ts";
 import { renderFlagHelp } from "../../src/config/flags/flag-help.ts";
+import { plainPaint } from "../../src/present/text.ts";
 
 /** A page: the name of its file, e.g. `nodelet-get.1`, and its roff source. */
 export interface ManPage {

@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
+import { renderCgroups, type Written } from "../../present/cgroup-tree.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
 import type { CgroupsReport } from "../../subsystems/cgroups/cgroups.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { renderCgroups, type Written } from "../render/cgroup-tree.ts";
-import { encode } from "../render/output.ts";
 
 interface CgroupsOptions {
   readonly socket?: string;

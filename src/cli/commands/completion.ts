@@ -1,9 +1,11 @@
 import { Argument, type Command } from "commander";
 import type { Pod, PodList } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
+import { AgentClient } from "../../client/agent-client.ts";
+import { parsePodReference, pickPod } from "../../client/pick-pod.ts";
+import { agentSocket } from "../../client/socket.ts";
 import { EVICTION_SIGNALS } from "../../config/validation/eviction-thresholds.ts";
-import { AgentClient } from "../client/agent-client.ts";
-import { parsePodReference, pickPod } from "../client/pick-pod.ts";
+import { EXIT_OK } from "../../present/exit-codes.ts";
 import {
   type Completion,
   type CompletionCandidate,
@@ -12,9 +14,7 @@ import {
 } from "../completion/candidates.ts";
 import { completionScript, FILES_LINE, SHELLS, type Shell } from "../completion/scripts.ts";
 import type { CliContext } from "../context.ts";
-import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { agentSocket } from "../socket.ts";
 import { findResource, RESOURCES } from "./get/resources.ts";
 
 /** `nodelet completion`. */

@@ -6,12 +6,12 @@ import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
+import { fieldViews, renderFieldViews, renderFindings } from "../../present/config-view.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
+import { readNodeFiles } from "../../process/node-files.ts";
 import type { CliContext } from "../context.ts";
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { readNodeFiles } from "../node-files.ts";
-import { fieldViews, renderFieldViews, renderFindings } from "../render/config-view.ts";
-import { encode } from "../render/output.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 
 export interface ConfigOptions {

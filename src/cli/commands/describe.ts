@@ -1,14 +1,14 @@
 import type { Command } from "commander";
 import type { CoreEventList, PodList } from "../../api/generated/types.ts";
-import { CliError } from "../cli-error.ts";
-import { requestDecisions } from "../client/decisions.ts";
-import { requestSignals } from "../client/eviction-signals.ts";
-import type { Overview, ProblemsReply } from "../client/shapes.ts";
+import { requestDecisions } from "../../client/decisions.ts";
+import { requestSignals } from "../../client/eviction-signals.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { describeNode } from "../../present/describe/describe-node.ts";
+import { describePod } from "../../present/describe/describe-pod.ts";
+import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import type { Overview, ProblemsReply } from "../../present/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
-import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { describeNode } from "../render/describe/describe-node.ts";
-import { describePod } from "../render/describe/describe-pod.ts";
 import { fetchPod, type PodOptions, withPodOptions } from "./pod-options.ts";
 
 /** Decisions below a description; `nodelet why` shows all. */

@@ -1,10 +1,10 @@
 import { type Command, Option } from "commander";
-import type { DeviceReport } from "../client/shapes.ts";
+import { EXIT_OK } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
+import type { DeviceReport } from "../../present/shapes.ts";
+import { renderDevices } from "../../present/tables/device-table.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { encode } from "../render/output.ts";
-import { renderDevices } from "../render/tables/device-table.ts";
 
 interface DevicesOptions {
   readonly socket?: string;

@@ -2,16 +2,16 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { type EventChoice, parseEventChoice } from "../../api/event-choice.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { parseDuration } from "../../api/text/duration.ts";
+import { changesOf } from "../../client/changes.ts";
+import { type EventFilter, matchesFilter, readEvents, requestEvents } from "../../client/events.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
-import { CliError } from "../cli-error.ts";
-import { changesOf } from "../client/changes.ts";
-import { type EventFilter, matchesFilter, readEvents, requestEvents } from "../client/events.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
+import { eventRow, eventTime, HISTORY_COLUMNS } from "../../present/tables/event-row.ts";
+import { renderTable, type TableOptions } from "../../present/tables/table.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { type Io, writeLines } from "../io.ts";
-import { encode } from "../render/output.ts";
-import { eventRow, eventTime, HISTORY_COLUMNS } from "../render/tables/event-row.ts";
-import { renderTable, type TableOptions } from "../render/tables/table.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 
 interface EventsOptions {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { runRemote } from "../client/remote-command.ts";
+import { runRemote } from "../../client/remote-command.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import {
   type ContainerOptions,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { EXIT_OK } from "../../present/exit-codes.ts";
 import type { CliContext } from "../context.ts";
-import { EXIT_OK } from "../exit-codes.ts";
 import { exportedText, listUserObjects } from "../export/list-objects.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 

@@ -8,8 +8,8 @@ import { resolvePath } from "../../config/paths.ts";
 import { getAt, type JsonObject, setAt } from "../../config/tree.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
 import type { CliContext } from "../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { type ConfigOptions, loadNamedConfig } from "./config.ts";
 
 interface HardenOptions extends ConfigOptions {

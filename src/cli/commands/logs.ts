@@ -3,13 +3,13 @@ import type { Readable, Writable } from "node:stream";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../api/text/duration.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
+import { connectError } from "../../client/agent-client.ts";
+import type { OutputStream } from "../../client/terminal-streams.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
-import { CliError } from "../cli-error.ts";
-import { connectError } from "../client/agent-client.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { VisibleControls } from "../../present/visible-controls.ts";
 import { type CliContext, clientOf } from "../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
-import type { OutputStream } from "../io.ts";
-import { VisibleControls } from "../render/visible-controls.ts";
 import {
   type ContainerOptions,
   chooseContainer,

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_NOT_FOUND, EXIT_OK } from "../../present/exit-codes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 
 /** `nodelet page`. */

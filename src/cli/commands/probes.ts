@@ -1,12 +1,12 @@
 import { type Command, Option } from "commander";
-import type { ProbesReply } from "../client/shapes.ts";
+import { describeProbes } from "../../present/describe/probe-detail.ts";
+import { EXIT_OK } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
+import type { ProbesReply } from "../../present/shapes.ts";
+import { PROBE_COLUMNS } from "../../present/tables/probe-table.ts";
+import { renderTable } from "../../present/tables/table.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { describeProbes } from "../render/describe/probe-detail.ts";
-import { encode } from "../render/output.ts";
-import { PROBE_COLUMNS } from "../render/tables/probe-table.ts";
-import { renderTable } from "../render/tables/table.ts";
 import { fetchPod } from "./pod-options.ts";
 
 interface ProbesOptions {

@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_USAGE } from "../../present/exit-codes.ts";
+import { programPath } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
-import { EXIT_USAGE } from "../exit-codes.ts";
-import { programPath } from "../package-root.ts";
 import {
   installService,
   removeService,

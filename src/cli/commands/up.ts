@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../api/text/duration.ts";
+import { NODE_FLAGS } from "../../process/node-flags.ts";
+import { selfCommand } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
-import { NODE_FLAGS } from "../node-flags.ts";
-import { selfCommand } from "../package-root.ts";
 import type { UpContext } from "../up/request.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";

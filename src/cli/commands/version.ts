@@ -1,11 +1,11 @@
 import { type Command, Option } from "commander";
-import { CliError } from "../cli-error.ts";
-import type { Overview } from "../client/shapes.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_OK } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
+import type { Overview } from "../../present/shapes.ts";
+import { KUBERNETES_VERSION, nodeletVersion } from "../../process/version.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { encode } from "../render/output.ts";
-import { KUBERNETES_VERSION, nodeletVersion } from "../version.ts";
 
 interface VersionOptions {
   readonly output?: "json" | "yaml";

@@ -1,25 +1,25 @@
 import { type Command, Option } from "commander";
 import type { DecisionRecord } from "../../api/decisions.ts";
+import { readDecisions } from "../../client/decisions.ts";
+import { type PodReference, parsePodReference } from "../../client/pick-pod.ts";
+import { type PodHistory, requestPodHistory } from "../../client/pod-history.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
-import { CliError } from "../cli-error.ts";
-import { readDecisions } from "../client/decisions.ts";
-import { type PodReference, parsePodReference } from "../client/pick-pod.ts";
-import { type PodHistory, requestPodHistory } from "../client/pod-history.ts";
-import type { Decisions, Overview, StateProblems } from "../client/shapes.ts";
-import { type CliContext, clientOf } from "../context.ts";
-import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
-import { writeLines } from "../io.ts";
-import { encode } from "../render/output.ts";
-import { renderHistory } from "../render/why/history.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { encode } from "../../present/output.ts";
+import type { Decisions, Overview, StateProblems } from "../../present/shapes.ts";
+import { renderHistory } from "../../present/why/history.ts";
 import {
   agentSteps,
   nodeSteps,
   renderNodeHistory,
   renderNodeWhy,
   renderRestarts,
-} from "../render/why/node-why.ts";
-import { stepsOf } from "../render/why/off-node.ts";
-import { describeDecision } from "../render/why/why.ts";
+} from "../../present/why/node-why.ts";
+import { stepsOf } from "../../present/why/off-node.ts";
+import { describeDecision } from "../../present/why/why.ts";
+import { type CliContext, clientOf } from "../context.ts";
+import { writeLines } from "../io.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { type PodOptions, withPodOptions } from "./pod-options.ts";
 

@@ -7,10 +7,10 @@ import { appendAll } from "../../kit/limits/lists.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
-import { CliError } from "../cli-error.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
+import { packageRoot } from "../../process/package-root.ts";
 import { type Io, writeLines } from "../io.ts";
-import { packageRoot } from "../package-root.ts";
 import { restoreKernel } from "../up/kernel-values.ts";
 import {
   EMPTY_HOST_LEDGER,

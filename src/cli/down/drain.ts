@@ -9,9 +9,9 @@ import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts"
 import { type PodSandbox, PodSandboxState } from "../../outside/cri/generated/api.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { createLog } from "../../outside/log/log.ts";
+import { counted } from "../../present/text.ts";
+import { connectOptions } from "../../process/run.ts";
 import { rootNote } from "../../subsystems/neighbors/neighbors.ts";
-import { counted } from "../render/text.ts";
-import { connectOptions } from "../run.ts";
 import type { UpPaths } from "../up/paths.ts";
 
 /** Pods to drain, and options. */

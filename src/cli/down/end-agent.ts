@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
-import { CliError } from "../cli-error.ts";
-import { AgentClient } from "../client/agent-client.ts";
+import { AgentClient } from "../../client/agent-client.ts";
+import { CliError } from "../../present/cli-error.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { endProcess } from "../up/supervise/processes.ts";
 import {

@@ -7,8 +7,8 @@ import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
 import type { Host } from "../../outside/host/host.ts";
+import { counted, lastLine } from "../../present/text.ts";
 import { AGENT_ROOTS, rootNote } from "../../subsystems/neighbors/neighbors.ts";
-import { counted, lastLine } from "../render/text.ts";
 import { linkTarget } from "../up/command-link.ts";
 import {
   EMPTY_HOST_LEDGER,

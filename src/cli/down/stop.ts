@@ -1,12 +1,12 @@
 /** `nodelet stop`: ends pods, agent and runtime, and keeps all state: the next `up` starts the pods again. */
 import { makeDecision } from "../../api/decisions.ts";
+import { recordOnDisk } from "../../client/decisions.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
-import { CliError } from "../cli-error.ts";
-import { recordOnDisk } from "../client/decisions.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
+import { counted } from "../../present/text.ts";
 import { writeLines } from "../io.ts";
-import { counted } from "../render/text.ts";
 import { commandWord } from "../up/command-link.ts";
 import { type RuntimeNote, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";

@@ -7,7 +7,7 @@ import { createSystemRandom } from "../../kit/random.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { connectKube } from "../../outside/kube/connect-kube.ts";
 import * as kube from "../../outside/kube/kube.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 import { isUsers, portable } from "./portable.ts";
 
 /** An object as the API gives it. */

@@ -1,7 +1,7 @@
 // pure
 /** Names of the images in an archive, out of the file that lists them. */
 import { normalImageName } from "../../api/text/image-reference.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 
 /** The list of images: an OCI image index (image-spec), or docker's manifest.json. */
 export type ArchiveContents =

@@ -2,8 +2,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { messageOf } from "../../kit/errors.ts";
-import { CliError } from "../cli-error.ts";
-import type { Progress } from "../render/progress.ts";
+import { CliError } from "../../present/cli-error.ts";
+import type { Progress } from "../progress.ts";
 import { type FolderLayer, type SkippedEntry, writeFolderLayer } from "./folder-layer.ts";
 import { type ImageConfig, imageConfigBytes } from "./image-archive.ts";
 import { type TarEntry, tarHeader, tarPadding, writeTar } from "./tar.ts";

@@ -1,7 +1,7 @@
 /** The machine's static busybox as the content of an image: a shell, a web server and all small tools. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 import type { TarEntry } from "./tar.ts";
 import { isStaticElf } from "./tiny-elf.ts";
 

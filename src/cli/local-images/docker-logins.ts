@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { parseImageReference } from "../../api/text/image-reference.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { PullCredentials } from "../../outside/cri/cri.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { oneLine } from "../../present/text.ts";
+import { findProgram, searchPath } from "../../process/programs.ts";
 import { lookupCredentials, parseDockerConfig } from "../../subsystems/images/images.ts";
-import { CliError } from "../cli-error.ts";
-import { findProgram, searchPath } from "../programs.ts";
-import { oneLine } from "../render/text.ts";
 
 /** Environment with credentials, and a callback for warnings. */
 interface LoginSource {

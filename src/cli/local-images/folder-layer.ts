@@ -1,7 +1,7 @@
 /** A folder as the layer of an image: links are stored and never followed, and the same content gives the same bytes. */
 import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, lstat, open, readdir, readlink } from "node:fs/promises";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 import { TAR_END, type TarHeader, tarHeader, tarPadding } from "./tar.ts";
 
 /** Folder and options of a layer. */

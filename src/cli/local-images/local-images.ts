@@ -2,7 +2,7 @@
  * Images that nodelet builds itself, since no registry may be reachable: the pod sandbox's `pause` and the
  * example `hello`. Same input, same bytes, same image id.
  */
-import { listPackageFolder, readPackageFile } from "../package-root.ts";
+import { listPackageFolder, readPackageFile } from "../../process/package-root.ts";
 import { busyboxEntries } from "./busybox.ts";
 import { dockerArchive, goArchitecture, type ImageSpec, layer } from "./image-archive.ts";
 import type { TarEntry } from "./tar.ts";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createWriteStream, openSync, renameSync, rmSync, statSync } from "node:fs";
 import type { Writable } from "node:stream";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 
 const FILE_MODE = 0o644;
 

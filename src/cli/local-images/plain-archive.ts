@@ -15,7 +15,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { messageOf } from "../../kit/errors.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 
 /** Source of an archive. */
 export interface ArchiveSource {

@@ -1,8 +1,8 @@
 /** Image archives as `docker save`, `ctr images export` and `skopeo` write them: which images are in one. */
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from "node:fs";
 import { Readable } from "node:stream";
-import { CliError } from "../cli-error.ts";
-import { EXIT_USAGE } from "../exit-codes.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import { type ArchiveContents, entryNames, namedContents } from "./archive-contents.ts";
 
 /** An image archive: a plain tar file. */

@@ -7,11 +7,11 @@ import { isOutside, plainMessageOf } from "../../kit/errors.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { ContentDownload } from "../../outside/cri/connect-cri.ts";
 import type { PullCredentials } from "../../outside/cri/cri.ts";
-import { CliError } from "../cli-error.ts";
-import { EXIT_NOT_FOUND } from "../exit-codes.ts";
-import { findProgram } from "../programs.ts";
-import type { Progress } from "../render/progress.ts";
-import { lastLine } from "../render/text.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_NOT_FOUND } from "../../present/exit-codes.ts";
+import { lastLine } from "../../present/text.ts";
+import { findProgram } from "../../process/programs.ts";
+import type { Progress } from "../progress.ts";
 import { type RuntimeConnection, withRuntime } from "../up/runtime/query-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
 

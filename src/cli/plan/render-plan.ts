@@ -1,8 +1,8 @@
 // pure
 import { largest } from "../../kit/limits/lists.ts";
+import { humanBytes } from "../../present/amounts.ts";
+import { oneLine, type Paint, padText } from "../../present/text.ts";
 import type { PlannedGroup, PlannedValue } from "../../subsystems/cgroups/cgroups.ts";
-import { humanBytes } from "../render/amounts.ts";
-import { oneLine, type Paint, padText } from "../render/text.ts";
 import type { NodePlan, PlannedPod } from "./plan-node-pods.ts";
 
 /** Values from here on are no limit: v1's largest, and what classes have of huge pages. */

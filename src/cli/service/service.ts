@@ -9,17 +9,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { SOCKET_VARIABLE } from "../../client/socket.ts";
 import { parseFlags } from "../../config/flags/flags.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { ProgramResult } from "../../outside/host/host.ts";
 import { runProgram } from "../../outside/host/run-program.ts";
-import { CliError } from "../cli-error.ts";
-import { EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_NOT_FOUND, EXIT_OK } from "../../present/exit-codes.ts";
+import {
+  API_FOLDER_VARIABLE,
+  API_KUBECONFIG_VARIABLE,
+  API_VOLUMES_VARIABLE,
+} from "../../process/own-api.ts";
 import { type Io, writeLines } from "../io.ts";
-import { API_FOLDER_VARIABLE, API_KUBECONFIG_VARIABLE, API_VOLUMES_VARIABLE } from "../own-api.ts";
-import { SOCKET_VARIABLE } from "../socket.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { readSupervisor } from "../up/supervise/supervisor-note.ts";
 import {

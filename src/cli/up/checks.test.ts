@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertGolden } from "../../../test/cli/golden.ts";
-import { renderChecks } from "../render/checks.ts";
-import { plainPaint } from "../render/text.ts";
+import { plainPaint } from "../../present/text.ts";
 import { type Check, judgeMachine, type MachineReport } from "./checks.ts";
+import { renderChecks } from "./render-checks.ts";
 
 const GIB = 1024 ** 3;
 const ALL_RIGHTS = (1n << 41n) - 1n;

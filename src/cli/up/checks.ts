@@ -1,9 +1,12 @@
 // pure
 /** Whether this machine can be a node: facts in, verdicts with what to do about them out. */
 
-import { humanBytes } from "../render/amounts.ts";
-import { counted } from "../render/text.ts";
-import { type RuntimeProgram, vulnerabilitiesOf } from "../runtime-versions/vulnerabilities.ts";
+import { humanBytes } from "../../present/amounts.ts";
+import { counted } from "../../present/text.ts";
+import {
+  type RuntimeProgram,
+  vulnerabilitiesOf,
+} from "../../process/runtime-versions/vulnerabilities.ts";
 
 /** One verdict. */
 export interface Check {

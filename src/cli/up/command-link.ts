@@ -1,8 +1,8 @@
 /** `nodelet` on the PATH: a link to this program, made by `up` where there is none. */
 import { lstatSync, readlinkSync, realpathSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import { programPath } from "../package-root.ts";
-import { findProgram, isExecutable } from "../programs.ts";
+import { programPath } from "../../process/package-root.ts";
+import { findProgram, isExecutable } from "../../process/programs.ts";
 import type { HostLedger, OpenLedger } from "./ledger.ts";
 
 const NAME = "nodelet";

@@ -1,8 +1,8 @@
 /** The example that `up --demo` runs. */
 import { join } from "node:path";
 import type { Pod } from "../../api/generated/types.ts";
+import { readPackageFile } from "../../process/package-root.ts";
 import { HELLO_IMAGE, helloImage } from "../local-images/local-images.ts";
-import { readPackageFile } from "../package-root.ts";
 import { commandWord } from "./command-link.ts";
 import { fileState } from "./ledger.ts";
 import type { UpPaths } from "./paths.ts";

@@ -2,7 +2,7 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../kit/errors.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 
 /** How long to wait for another command; changes under a lock take milliseconds. */
 const WAIT_MS = 10_000;

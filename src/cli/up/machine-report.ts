@@ -16,8 +16,8 @@ import { loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Host } from "../../outside/host/host.ts";
-import { findCniPlugins, findProgram, searchPath } from "../programs.ts";
-import { programVersion } from "../runtime-versions/program-version.ts";
+import { findCniPlugins, findProgram, searchPath } from "../../process/programs.ts";
+import { programVersion } from "../../process/runtime-versions/program-version.ts";
 import {
   type MachineReport,
   mayLowerOomScore,

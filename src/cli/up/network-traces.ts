@@ -1,7 +1,7 @@
 /** Rules and interfaces that CNI plugins and the agent leave behind, to be removed by `down`. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { findProgram, searchPath } from "../programs.ts";
+import { findProgram, searchPath } from "../../process/programs.ts";
 
 const run = promisify(execFile);
 

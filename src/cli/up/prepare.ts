@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Host } from "../../outside/host/host.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../../present/cli-error.ts";
 import { type MachineReport, mayLowerOomScore } from "./checks.ts";
 import { kernelValues } from "./kernel-values.ts";
 import { kubeletConfigFile } from "./kubelet-config-file.ts";

@@ -1,12 +1,11 @@
 /** `nodelet up`: checks the machine, makes it a node, and hands over to the view or to the background. */
 import { mkdirSync } from "node:fs";
+import { AgentClient } from "../../client/agent-client.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
-import { CliError } from "../cli-error.ts";
-import { AgentClient } from "../client/agent-client.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { renderChecks } from "../render/checks.ts";
 import { judgeMachine } from "./checks.ts";
 import { linkCommand } from "./command-link.ts";
 import { installDemo } from "./demo.ts";
@@ -14,6 +13,7 @@ import { OpenLedger, readLedger } from "./ledger.ts";
 import { surveyMachine } from "./machine-report.ts";
 import { DEFAULT_PLACES, type UpPaths } from "./paths.ts";
 import { prepareNode } from "./prepare.ts";
+import { renderChecks } from "./render-checks.ts";
 import type { UpContext, UpRequest } from "./request.ts";
 import { goToBackground } from "./supervise/background.ts";
 import { viewNode } from "./supervise/foreground.ts";

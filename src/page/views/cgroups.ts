@@ -1,6 +1,6 @@
 /** The cgroup tree: what is requested, allowed and used, and what differs from the configuration. */
 import { type ComponentChild, h } from "preact";
-import { humanBytes } from "../../cli/render/amounts.ts";
+import { humanBytes } from "../../present/amounts.ts";
 import type { ReportedValue } from "../../subsystems/cgroups/cgroups.ts";
 import { useData } from "../requests.ts";
 import type { ViewProps } from "../store.ts";

@@ -1,6 +1,6 @@
 /** Devices and the pods that have them. */
 import { type ComponentChild, h } from "preact";
-import type { DeviceReport } from "../../cli/client/shapes.ts";
+import type { DeviceReport } from "../../present/shapes.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";
 import { podHref } from "./links.ts";

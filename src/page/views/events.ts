@@ -2,7 +2,7 @@
 import { type ComponentChild, h } from "preact";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
-import { eventTime } from "../../cli/render/tables/event-row.ts";
+import { eventTime } from "../../present/tables/event-row.ts";
 import type { ViewProps } from "../store.ts";
 import { Table, type TableColumn } from "./table.ts";
 

@@ -1,7 +1,7 @@
 /** Images: what takes the disk, what would be removed next, and why. */
 import { type ComponentChild, h } from "preact";
-import { humanBytes } from "../../cli/render/amounts.ts";
-import { IMAGE_COLUMNS, type ImageRow } from "../../cli/render/tables/image-table.ts";
+import { humanBytes } from "../../present/amounts.ts";
+import { IMAGE_COLUMNS, type ImageRow } from "../../present/tables/image-table.ts";
 import type { ImagesReport } from "../../subsystems/images/images.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";

@@ -1,8 +1,8 @@
 /** The node: its conditions, how far each eviction signal is from its threshold, and what the agent itself costs. */
 import { type ComponentChild, h } from "preact";
 import { humanDuration } from "../../api/text/human-duration.ts";
-import type { Overview } from "../../cli/client/shapes.ts";
-import { humanBytes } from "../../cli/render/amounts.ts";
+import { humanBytes } from "../../present/amounts.ts";
+import type { Overview } from "../../present/shapes.ts";
 import type { EvictionReport } from "../../subsystems/eviction/eviction.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";

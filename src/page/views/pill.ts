@@ -1,6 +1,6 @@
 /** A word with the colour of its meaning. */
 import { type ComponentChild, h } from "preact";
-import type { Style } from "../../cli/render/text.ts";
+import type { Style } from "../../present/text.ts";
 
 const CLASSES: Partial<Record<Style, string>> = { green: "good", yellow: "warn", red: "bad" };
 

@@ -2,10 +2,10 @@
 import { type ComponentChild, h } from "preact";
 import { isChosen, parseEventChoice } from "../../api/event-choice.ts";
 import type { ContainerStatus, CoreEvent, Pod } from "../../api/generated/types.ts";
-import type { Decisions, ProbesReply } from "../../cli/client/shapes.ts";
-import { eventTime } from "../../cli/render/tables/event-row.ts";
-import { type PodRow, podRow } from "../../cli/render/tables/pod-row.ts";
-import { storyOf } from "../../cli/render/why/why.ts";
+import type { Decisions, ProbesReply } from "../../present/shapes.ts";
+import { eventTime } from "../../present/tables/event-row.ts";
+import { type PodRow, podRow } from "../../present/tables/pod-row.ts";
+import { storyOf } from "../../present/why/why.ts";
 import { useData } from "../requests.ts";
 import type { ShownNode } from "../store.ts";
 import { Pill } from "./pill.ts";

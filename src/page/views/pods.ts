@@ -1,7 +1,7 @@
 /** All pods, with what is wrong with each. */
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
-import { type PodRow, podRow } from "../../cli/render/tables/pod-row.ts";
+import { type PodRow, podRow } from "../../present/tables/pod-row.ts";
 import type { ViewProps } from "../store.ts";
 import { podHref } from "./links.ts";
 import { Pill } from "./pill.ts";

@@ -1,6 +1,6 @@
 /** All probes of the node with their strips. */
 import { type ComponentChild, h } from "preact";
-import type { ProbeReport, ProbesReply } from "../../cli/client/shapes.ts";
+import type { ProbeReport, ProbesReply } from "../../present/shapes.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";
 import { podHref } from "./links.ts";

@@ -1,6 +1,6 @@
 /** The history of probes as heat strips: an attempt a cell, its colour the result, its height the time it took. */
 import { type ComponentChild, h } from "preact";
-import type { ProbeReport } from "../../cli/client/shapes.ts";
+import type { ProbeReport } from "../../present/shapes.ts";
 
 const CELL = 8;
 const HEIGHT = 24;

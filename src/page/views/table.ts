@@ -1,6 +1,6 @@
 /** Tables: the columns of the command line, in HTML. */
 import { type ComponentChild, h } from "preact";
-import type { Style } from "../../cli/render/text.ts";
+import type { Style } from "../../present/text.ts";
 
 /** A column of a table. */
 export interface TableColumn<Row> {

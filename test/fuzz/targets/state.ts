@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CliError } from "../../../src/cli/cli-error.ts";
+import { CliError } from "../../../src/present/cli-error.ts";
 import { readImageArchive } from "../../../src/cli/local-images/read-archive.ts";
 import { writeTar } from "../../../src/cli/local-images/tar.ts";
 import { parseRules } from "../../../src/cli/up/network-traces.ts";

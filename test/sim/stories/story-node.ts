@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { DecisionRecord } from "../../../src/api/decisions.ts";
 import type { CoreEvent, Pod } from "../../../src/api/generated/types.ts";
 import { identifyPod } from "../../../src/api/pod-identity.ts";
-import { offNodeReason } from "../../../src/cli/render/why/off-node.ts";
+import { offNodeReason } from "../../../src/present/why/off-node.ts";
 import { OutsideError } from "../../../src/kit/errors.ts";
 import type { RuntimeService } from "../../../src/outside/cri/cri.ts";
 import { shownPods } from "../../../src/server/routes/shown-pods.ts";

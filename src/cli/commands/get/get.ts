@@ -5,11 +5,11 @@ import {
   parseLabelSelector,
 } from "../../../api/text/labels.ts";
 import { nearest } from "../../../api/text/nearest.ts";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { encode, OUTPUT_FORMS } from "../../../present/output.ts";
 import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
-import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
-import { encode, OUTPUT_FORMS } from "../../render/output.ts";
 import { findResource, type ListedResource, RESOURCES, type ResourceRow } from "./resources.ts";
 import { type GetOptions, watchResource } from "./watch-resource.ts";
 

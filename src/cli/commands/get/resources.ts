@@ -1,8 +1,10 @@
 /** Resources that `get` lists. */
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
-import type { AgentClient } from "../../client/agent-client.ts";
-import { requestSignals } from "../../client/eviction-signals.ts";
+import type { AgentClient } from "../../../client/agent-client.ts";
+import { requestSignals } from "../../../client/eviction-signals.ts";
+import { nodeObject } from "../../../present/describe/node-object.ts";
+import { renderSignals } from "../../../present/eviction-report.ts";
 import type {
   NodeChange,
   Overview,
@@ -10,17 +12,15 @@ import type {
   ProbesReply,
   Problem,
   ProblemsReply,
-} from "../../client/shapes.ts";
-import { nodeObject } from "../../render/describe/node-object.ts";
-import { renderSignals } from "../../render/eviction-report.ts";
-import { EVENT_COLUMNS, eventRow, eventTime } from "../../render/tables/event-row.ts";
-import { NODE_COLUMNS } from "../../render/tables/node-table.ts";
-import { podRow } from "../../render/tables/pod-row.ts";
-import { podColumns } from "../../render/tables/pod-table.ts";
-import { PROBE_COLUMNS } from "../../render/tables/probe-table.ts";
-import { type Column, renderTable, type TableOptions } from "../../render/tables/table.ts";
-import { plainPaint } from "../../render/text.ts";
-import { problemText } from "../../render/why/pod-problem.ts";
+} from "../../../present/shapes.ts";
+import { EVENT_COLUMNS, eventRow, eventTime } from "../../../present/tables/event-row.ts";
+import { NODE_COLUMNS } from "../../../present/tables/node-table.ts";
+import { podRow } from "../../../present/tables/pod-row.ts";
+import { podColumns } from "../../../present/tables/pod-table.ts";
+import { PROBE_COLUMNS } from "../../../present/tables/probe-table.ts";
+import { type Column, renderTable, type TableOptions } from "../../../present/tables/table.ts";
+import { plainPaint } from "../../../present/text.ts";
+import { problemText } from "../../../present/why/pod-problem.ts";
 
 /** One thing in a list. */
 export interface ResourceRow {

@@ -1,11 +1,11 @@
-import { CliError } from "../../cli-error.ts";
-import type { AgentClient } from "../../client/agent-client.ts";
-import { changesOf } from "../../client/changes.ts";
+import type { AgentClient } from "../../../client/agent-client.ts";
+import { changesOf } from "../../../client/changes.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import type { OutputForm } from "../../../present/output.ts";
+import { encode } from "../../../present/output.ts";
 import type { CliContext } from "../../context.ts";
-import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
-import type { OutputForm } from "../../render/output.ts";
-import { encode } from "../../render/output.ts";
 import type { ListedResource, ResourceRow } from "./resources.ts";
 
 export interface GetOptions {

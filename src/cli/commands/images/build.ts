@@ -5,9 +5,10 @@ import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseImageReference } from "../../../api/text/image-reference.ts";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { counted, oneLine } from "../../../present/text.ts";
 import type { CliContext } from "../../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { type BuiltImage, buildImage } from "../../local-images/build-image.ts";
 import type { SkippedEntry } from "../../local-images/folder-layer.ts";
@@ -15,8 +16,7 @@ import { goArchitecture, type ImageConfig } from "../../local-images/image-archi
 import { withOutputFile } from "../../local-images/output-file.ts";
 import { readImageArchive } from "../../local-images/read-archive.ts";
 import { loadImages } from "../../local-images/transfer.ts";
-import { createProgressLine } from "../../render/progress.ts";
-import { counted, oneLine } from "../../render/text.ts";
+import { createProgressLine } from "../../progress.ts";
 import {
   checkedName,
   chosenRuntime,

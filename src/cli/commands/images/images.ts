@@ -1,22 +1,22 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseQuantity, quantityValue } from "../../../api/text/quantity.ts";
-import type { CollectionAnswer } from "../../../server/server.ts";
-import type { ImagesReport } from "../../../subsystems/images/images.ts";
-import { CliError } from "../../cli-error.ts";
-import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
-import { type Io, writeLines } from "../../io.ts";
-import { humanBytes } from "../../render/amounts.ts";
-import { encode } from "../../render/output.ts";
+import { humanBytes } from "../../../present/amounts.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { encode } from "../../../present/output.ts";
 import {
   DELETION_COLUMNS,
   diskLine,
   IMAGE_COLUMNS,
   imageName,
   planLine,
-} from "../../render/tables/image-table.ts";
-import { renderTable } from "../../render/tables/table.ts";
-import { counted, oneLine } from "../../render/text.ts";
+} from "../../../present/tables/image-table.ts";
+import { renderTable } from "../../../present/tables/table.ts";
+import { counted, oneLine } from "../../../present/text.ts";
+import type { CollectionAnswer } from "../../../server/server.ts";
+import type { ImagesReport } from "../../../subsystems/images/images.ts";
+import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
+import { type Io, writeLines } from "../../io.ts";
 import { addBuildCommand } from "./build.ts";
 import { addTransferCommands } from "./transfer.ts";
 

@@ -2,16 +2,16 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { counted } from "../../../present/text.ts";
 import type { CliContext } from "../../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { dockerLogins } from "../../local-images/docker-logins.ts";
 import { withOutputFile } from "../../local-images/output-file.ts";
 import { withPlainArchive } from "../../local-images/plain-archive.ts";
 import { readImageArchive } from "../../local-images/read-archive.ts";
 import { loadImages, pullImage, saveImages } from "../../local-images/transfer.ts";
-import { counted } from "../../render/text.ts";
 import {
   checkedName,
   chosenRuntime,

@@ -9,6 +9,10 @@ import {
   readEvictionAmount,
 } from "../../../config/validation/eviction-thresholds.ts";
 import { UsageError } from "../../../kit/errors.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { renderEviction } from "../../../present/eviction-report.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { encode } from "../../../present/output.ts";
 import {
   type EvictionReport,
   evictionSettings,
@@ -16,13 +20,9 @@ import {
   type RecordedNode,
   readSummary,
 } from "../../../subsystems/eviction/eviction.ts";
-import { CliError } from "../../cli-error.ts";
 import { type CliContext, clientOf } from "../../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { readPodFile } from "../../plan/read-pods.ts";
-import { renderEviction } from "../../render/eviction-report.ts";
-import { encode } from "../../render/output.ts";
 import { type ConfigPlace, loadPlanConfig, readInput, understood } from "./plan-inputs.ts";
 
 export interface PlanEvictionOptions extends ConfigPlace {

@@ -8,8 +8,8 @@ import { messageOf, UsageError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { connectHost } from "../../../outside/host/connect-host.ts";
 import type { Host } from "../../../outside/host/host.ts";
-import { CliError } from "../../cli-error.ts";
-import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../exit-codes.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../../present/exit-codes.ts";
 import type { Io } from "../../io.ts";
 import { DEFAULT_PLACES } from "../../up/paths.ts";
 

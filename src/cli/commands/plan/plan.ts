@@ -5,21 +5,21 @@ import { isOutside } from "../../../kit/errors.ts";
 import { nodeCapacity } from "../../../node/capacity.ts";
 import type { Host } from "../../../outside/host/host.ts";
 import type { NodeAttributes } from "../../../pipeline/admission/rules.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { encode } from "../../../present/output.ts";
 import {
   type CgroupSettings,
   cgroupOptionsOf,
   type RuntimeWeights,
   settingsFrom,
 } from "../../../subsystems/cgroups/cgroups.ts";
-import { CliError } from "../../cli-error.ts";
 import type { CliContext } from "../../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { type NodePlan, planNodePods } from "../../plan/plan-node-pods.ts";
 import { type DescribedNode, readNode } from "../../plan/read-node.ts";
 import { readPodFile } from "../../plan/read-pods.ts";
 import { renderPlan } from "../../plan/render-plan.ts";
-import { encode } from "../../render/output.ts";
 import { DEFAULT_PLACES } from "../../up/paths.ts";
 import { type PlanEvictionOptions, planEvictionOf } from "./plan-eviction.ts";
 import { loadPlanConfig, readInput, thisHost, understood } from "./plan-inputs.ts";

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
+import { EXIT_OK } from "../../../present/exit-codes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
-import { EXIT_OK } from "../../exit-codes.ts";
 import { withOutputFile } from "../../local-images/output-file.ts";
 
 interface DumpOptions {

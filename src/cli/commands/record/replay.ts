@@ -5,9 +5,9 @@ import { messageOf } from "../../../kit/errors.ts";
 import type { Flight } from "../../../pipeline/pods/flight/flight.ts";
 import { decodeFlight } from "../../../pipeline/pods/flight/flight-text.ts";
 import { type ReplayedStep, replayFlight } from "../../../pipeline/pods/flight/replay.ts";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../../present/exit-codes.ts";
 import type { CliContext } from "../../context.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 
 interface ReplayOptions {

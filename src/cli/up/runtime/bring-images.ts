@@ -1,7 +1,7 @@
 /** Images that pods cannot do without, brought to the runtime without a registry. */
 import { Readable } from "node:stream";
 import { messageOf } from "../../../kit/errors.ts";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
 import type { ImageSpec } from "../../local-images/image-archive.ts";
 import { archiveOf, PAUSE_IMAGE, pauseImage } from "../../local-images/local-images.ts";
 import { importImages } from "../../local-images/transfer.ts";

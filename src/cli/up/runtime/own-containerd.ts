@@ -14,9 +14,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import { messageOf } from "../../../kit/errors.ts";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import {
+  type CniPlugins,
+  findCniPlugins,
+  findProgram,
+  searchPath,
+} from "../../../process/programs.ts";
 import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
-import { type CniPlugins, findCniPlugins, findProgram, searchPath } from "../../programs.ts";
 import { OpenLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import { endOfLog, logTail } from "../supervise/log-tail.ts";

@@ -1,11 +1,11 @@
 /** `up --detach`: agent and runtime are kept going by a process in the background. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { CliError } from "../../cli-error.ts";
-import { AgentClient } from "../../client/agent-client.ts";
-import { EXIT_OK } from "../../exit-codes.ts";
+import { AgentClient } from "../../../client/agent-client.ts";
+import { spokenDuration } from "../../../present/amounts.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_OK } from "../../../present/exit-codes.ts";
+import { searchPath } from "../../../process/programs.ts";
 import { writeLines } from "../../io.ts";
-import { searchPath } from "../../programs.ts";
-import { spokenDuration } from "../../render/amounts.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
 import type { UpPaths } from "../paths.ts";

@@ -1,13 +1,14 @@
 /** The view of `up`: shows the node until the user leaves, and meanwhile keeps agent and runtime going. */
+
+import { AgentClient } from "../../../client/agent-client.ts";
+import { followNode } from "../../../client/follow-node.ts";
+import type { NodePicture } from "../../../client/node-picture.ts";
 import { startTimer } from "../../../kit/clock.ts";
-import { AgentClient } from "../../client/agent-client.ts";
-import { followNode } from "../../client/follow-node.ts";
-import type { NodePicture } from "../../client/node-picture.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../../exit-codes.ts";
+import { spokenDuration } from "../../../present/amounts.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../../present/exit-codes.ts";
+import { isReady, notReadyYet } from "../../../present/readiness.ts";
+import { counted } from "../../../present/text.ts";
 import { writeLines } from "../../io.ts";
-import { spokenDuration } from "../../render/amounts.ts";
-import { isReady, notReadyYet } from "../../render/readiness.ts";
-import { counted } from "../../render/text.ts";
 import { commandWord } from "../command-link.ts";
 import { demoHints, isDemoPod } from "../demo.ts";
 import { kubectlHint } from "../kubectl-hint.ts";

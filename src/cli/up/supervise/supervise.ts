@@ -10,21 +10,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { SOCKET_VARIABLE } from "../../../client/socket.ts";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import { lastExitLine, lastExitPath } from "../../../node/last-exit.ts";
-import { CliError } from "../../cli-error.ts";
-import { EXIT_USAGE } from "../../exit-codes.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../node-flags.ts";
+import { spokenDuration } from "../../../present/amounts.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../../process/node-flags.ts";
 import {
   API_FOLDER_VARIABLE,
   API_KUBECONFIG_VARIABLE,
   API_VOLUMES_VARIABLE,
-} from "../../own-api.ts";
-import { selfCommand } from "../../package-root.ts";
-import { searchPath } from "../../programs.ts";
-import { spokenDuration } from "../../render/amounts.ts";
-import { SOCKET_VARIABLE } from "../../socket.ts";
+} from "../../../process/own-api.ts";
+import { selfCommand } from "../../../process/package-root.ts";
+import { searchPath } from "../../../process/programs.ts";
 import type { ProcessMark } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import { endOfLog, logTail } from "./log-tail.ts";

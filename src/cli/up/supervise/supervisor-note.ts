@@ -1,6 +1,6 @@
 /** Notes of the command that has the node's processes in hand, so that there is one, and others find it. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { CliError } from "../../cli-error.ts";
+import { CliError } from "../../../present/cli-error.ts";
 import { withFileLock } from "../file-lock.ts";
 import type { ProcessMark } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseMeminfo } from "../../../kit/proc/meminfo.ts";
-import type { NodeUsage } from "../../render/tables/node-summary.ts";
+import type { NodeUsage } from "../../../present/tables/node-summary.ts";
 
 /** Minimum interval for a meaningful share. */
 const MIN_SPAN_MS = 500;

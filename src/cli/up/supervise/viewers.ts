@@ -2,18 +2,18 @@
 import type { CoreEvent, Pod } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import { rfc3339 } from "../../../api/text/timestamps.ts";
+import { EMPTY_PICTURE, type NodePicture } from "../../../client/node-picture.ts";
 import type { WallMs } from "../../../kit/clock.ts";
-import { EMPTY_PICTURE, type NodePicture } from "../../client/node-picture.ts";
-import { type Io, writeLines } from "../../io.ts";
-import { changeLines, NOTHING_PRINTED } from "../../render/change-lines.ts";
-import { renderScreen } from "../../render/live-view.ts";
-import { eventRow } from "../../render/tables/event-row.ts";
+import { changeLines, NOTHING_PRINTED } from "../../../present/change-lines.ts";
+import { renderScreen } from "../../../present/live-view.ts";
+import { eventRow } from "../../../present/tables/event-row.ts";
 import {
   type NodeSummary,
   type NodeUsage,
   summarizeNode,
-} from "../../render/tables/node-summary.ts";
-import { podRow } from "../../render/tables/pod-row.ts";
+} from "../../../present/tables/node-summary.ts";
+import { podRow } from "../../../present/tables/pod-row.ts";
+import { type Io, writeLines } from "../../io.ts";
 import { createUsageMeter } from "./usage.ts";
 
 /** Data about a node that a view shows. */

@@ -1,0 +1,91 @@
+/** A pod as the agent has it, with its decisions and warnings. */
+import type { DecisionRecord } from "../api/decisions.ts";
+import type { CoreEvent, CoreEventList, Pod, PodList } from "../api/generated/types.ts";
+import type { ShownPod } from "../api/pod/shown-pod.ts";
+import { CliError } from "../present/cli-error.ts";
+import { EXIT_NOT_FOUND } from "../present/exit-codes.ts";
+import type { ApiPodReply, Overview } from "../present/shapes.ts";
+import { offNodeReason } from "../present/why/off-node.ts";
+import type { AgentClient } from "./agent-client.ts";
+import { requestDecisions } from "./decisions.ts";
+import { type PodReference, podNamed, podNotFound } from "./pick-pod.ts";
+
+/** A pod with its decisions and warnings. */
+export interface PodHistory {
+  /** `namespace/name`. */
+  readonly name: string;
+  /** Oldest first. */
+  readonly decisions: readonly DecisionRecord[];
+  /** Warnings of the same time, oldest first. */
+  readonly warnings: readonly CoreEvent[];
+  /** The pod as it is; `undefined` when it is gone, or no agent runs. */
+  readonly pod: ShownPod | undefined;
+  /** Whether only the API has the pod; `pod.blocked` says what keeps it off this node. */
+  readonly isOffNode: boolean;
+}
+
+/** Asks the agent of a pod, and through it the API where the agent has no such pod. Throws `CliError`. */
+export async function requestPodHistory(
+  wanted: PodReference,
+  client: AgentClient,
+  limit: number,
+): Promise<PodHistory> {
+  const { items } = await client.json<PodList>("/nodelet/v1/pods");
+  const own = podNamed(items, wanted);
+  if (own) return await historyOfOwn(own, client, limit);
+  const { node } = await client.json<Overview>("/nodelet/v1/overview");
+  const path = [wanted.namespace, wanted.name].map(encodeURIComponent).join("/");
+  const reply = await client.json<ApiPodReply>(`/nodelet/v1/api-pods/${path}`);
+  const { name, decisions } = await historyOfGone(client, { wanted, node, limit });
+  const pod = reply.kind === "found" ? reply.pod : undefined;
+  // A pod that is gone still has its history; one that never was has none.
+  if (!pod && decisions.length === 0) throw unknownPod(items, wanted, reply);
+  return {
+    name: `${name.namespace}/${name.name}`,
+    decisions,
+    warnings: await warningsOf(client, name),
+    pod: pod && { ...pod, blocked: offNodeReason(pod, node) },
+    isOffNode: pod !== undefined,
+  };
+}
+
+async function historyOfOwn(pod: Pod, client: AgentClient, limit: number): Promise<PodHistory> {
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const of = { namespace, name };
+  const decisions = await requestDecisions(client, of, limit);
+  const warnings = await warningsOf(client, of);
+  return { name: `${namespace}/${name}`, decisions, warnings, pod, isOffNode: false };
+}
+
+/** Decisions about a pod that is gone, also found by a static pod's name without the node's. */
+async function historyOfGone(
+  client: AgentClient,
+  { wanted, node, limit }: { wanted: PodReference; node: string; limit: number },
+): Promise<{ readonly name: PodReference; readonly decisions: readonly DecisionRecord[] }> {
+  const decisions = await requestDecisions(client, wanted, limit);
+  if (decisions.length > 0) return { name: wanted, decisions };
+  const ofNode = { ...wanted, name: `${wanted.name}-${node}` };
+  const ofStatic = await requestDecisions(client, ofNode, limit);
+  return ofStatic.length > 0
+    ? { name: ofNode, decisions: ofStatic }
+    : { name: wanted, decisions: [] };
+}
+
+async function warningsOf(
+  client: AgentClient,
+  { namespace, name }: PodReference,
+): Promise<readonly CoreEvent[]> {
+  const query = new URLSearchParams({ for: `pod/${namespace}/${name}` });
+  const { items } = await client.json<CoreEventList>(`/nodelet/v1/events?${query}`);
+  return items.filter(({ type }) => type === "Warning");
+}
+
+/** The error for a pod that neither agent nor journal has. */
+function unknownPod(pods: readonly Pod[], wanted: PodReference, reply: ApiPodReply): CliError {
+  if (reply.kind !== "refused") return podNotFound(pods, wanted);
+  const { namespace, name } = wanted;
+  return new CliError(
+    `pod ${namespace}/${name} is not on this node, and the agent failed to read it from the API server: ${reply.message}`,
+    { exitCode: EXIT_NOT_FOUND, fix: `kubectl describe pod ${name} -n ${namespace}` },
+  );
+}

@@ -1,0 +1,52 @@
+// pure
+/** Replies of the agent below `/nodelet/v1/` on its socket, see docs/server.md. */
+import type { DecisionRecord } from "../api/decisions.ts";
+import type { CoreEvent, Pod } from "../api/generated/types.ts";
+import type { StateProblem } from "../kit/state/state-files.ts";
+import type { ApiPodReply, Overview } from "../server/server.ts";
+import type { DeviceReport } from "../subsystems/devices/devices.ts";
+import type { ProbeReport } from "../subsystems/probes/probes.ts";
+
+export type { ApiPodReply, DeviceReport, Overview, ProbeReport, StateProblem };
+
+/** `decisions`. */
+export interface Decisions {
+  readonly items: readonly DecisionRecord[];
+  readonly lost: number;
+}
+
+/** `state-files`. */
+export interface StateProblems {
+  readonly items: readonly StateProblem[];
+}
+
+/** `problems`. */
+export interface ProblemsReply {
+  readonly items: readonly Problem[];
+}
+
+/** A manifest that cannot be used. */
+export interface Problem {
+  readonly origin: string;
+  readonly message: string;
+}
+
+/** `probes`. */
+export interface ProbesReply {
+  readonly items: readonly ProbeReport[];
+}
+
+/** A line of `changes`. */
+export type NodeChange =
+  | { readonly kind: "overview"; readonly overview: Overview }
+  | { readonly kind: "pod"; readonly pod: Pod }
+  | {
+      readonly kind: "podGone";
+      readonly uid: string;
+      readonly namespace: string;
+      readonly name: string;
+    }
+  | { readonly kind: "event"; readonly event: CoreEvent }
+  | { readonly kind: "eventsMissed"; readonly count: number }
+  | { readonly kind: "synced" }
+  | { readonly kind: "alive" };

@@ -1,0 +1,361 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { aDecision as record } from "../../../test/cli/decisions.ts";
+import { NOW } from "../../../test/cli/pods.ts";
+import type { DecisionInputs, DecisionKind } from "../../api/decisions.ts";
+import { NODE_VECTORS } from "./node-sentences.vectors.ts";
+import { describeDecision, storyOf, storyTitle } from "./why.ts";
+
+/** One vector at least for every kind: a kind without one does not compile. */
+const VECTORS: {
+  readonly [K in DecisionKind]: readonly (readonly [string, DecisionInputs[K], string])[];
+} = {
+  admit: [["every rule agreed", { rules: 5 }, "Admitted: passed 5 checks."]],
+  reject: [
+    [
+      "host ports",
+      { reason: "NodePorts", message: "no free port." },
+      'Rejected by the check "host ports" (NodePorts): no free port.',
+    ],
+  ],
+  defer: [
+    [
+      "devices",
+      { reason: "NoPlugin", message: "plugin not back yet" },
+      'Not admitted yet, check "devices" (NoPlugin): plugin not back yet.',
+    ],
+  ],
+  holdPod: [
+    [
+      "it cannot be observed",
+      { problem: "container web (0123456789abc): input/output error" },
+      "The runtime cannot report the pod's state, so nothing is started, stopped or removed: container web (0123456789abc): input/output error.",
+    ],
+  ],
+  resumePod: [["it can be observed again", {}, "The runtime reports the pod's state again."]],
+  preparePod: [
+    ["not known to be there", { part: "cgroup" }, "Created the pod's cgroup."],
+    ["not known to be there", { part: "directories" }, "Created the pod's folders."],
+  ],
+  mountVolumes: [
+    ["not known to be there", { volumes: ["data"] }, "Mounted volume data."],
+    ["not known to be there", { volumes: ["data", "keys"] }, "Mounted volumes data, keys."],
+  ],
+  delaySandbox: [
+    [
+      "network is not ready",
+      { message: "network is not ready: no plugin" },
+      "Waiting to create the pod sandbox: network is not ready: no plugin.",
+    ],
+  ],
+  containerExited: [
+    [
+      "Error",
+      { container: "web", restartCount: 0, exitCode: 1, reason: "Error" },
+      "web exited with code 1.",
+    ],
+    [
+      "Error",
+      { container: "web", restartCount: 0, exitCode: 143, reason: "Error", message: "bye\nnow." },
+      "web exited with code 143 (SIGTERM): bye now.",
+    ],
+    [
+      "OOMKilled",
+      {
+        container: "web",
+        restartCount: 0,
+        exitCode: 137,
+        reason: "OOMKilled",
+        limit: "64Mi",
+        limitOf: "container",
+      },
+      "web was OOM-killed (exit code 137): it reached the memory limit of the container (64Mi).",
+    ],
+    [
+      "OOMKilled",
+      {
+        container: "web",
+        restartCount: 0,
+        exitCode: 137,
+        reason: "OOMKilled",
+        limit: "64Mi or 1Gi",
+        limitOf: "container or pod",
+      },
+      "web was OOM-killed (exit code 137): it reached the memory limit of the container or that of the pod (64Mi or 1Gi); the kernel does not tell which.",
+    ],
+    [
+      "OOMKilled",
+      { container: "web", restartCount: 0, exitCode: 137, reason: "OOMKilled" },
+      "web was OOM-killed (exit code 137): the node ran out of memory, as neither container nor pod has a limit.",
+    ],
+  ],
+  ...NODE_VECTORS,
+  completePod: [
+    [
+      "nothing is to run again",
+      { phase: "Succeeded" },
+      "The pod has completed: its containers are not restarted.",
+    ],
+    [
+      "nothing is to run again",
+      { phase: "Failed" },
+      "The pod has failed: its containers are not restarted.",
+    ],
+  ],
+  adopt: [
+    [
+      "already running",
+      { sandboxId: "s", containers: 1 },
+      "Found running when the agent started: 1 container left running.",
+    ],
+  ],
+  replace: [
+    [
+      "same name, another definition",
+      { predecessorUid: "0123456789abcdef" },
+      "Its manifest has changed: this pod (01234567…) is stopped first, then the new one starts.",
+    ],
+  ],
+  allocateResize: [
+    ["fits", { generation: 2, requests: "cpu=1 memory=1Gi" }, "Resize accepted: cpu=1 memory=1Gi."],
+    ["fits", { generation: 2, requests: "" }, "Resize accepted."],
+  ],
+  deferResize: [
+    [
+      "resources",
+      { generation: 2, message: "no room" },
+      'Resize deferred by the check "resources", to be tried again: no room.',
+    ],
+  ],
+  refuseResize: [
+    [
+      "capacity",
+      { generation: 2, message: "too large" },
+      'Resize is not possible on this node, check "capacity": too large.',
+    ],
+  ],
+  resizePod: [
+    ["resized", { containers: [] }, "Resized the pod's cgroup."],
+    [
+      "resized",
+      { containers: ["web", "log"] },
+      "Resized the pod's cgroup and web, log without a restart.",
+    ],
+  ],
+  startSandbox: [
+    ["no sandbox", { attempt: 0, previous: "" }, "Created the pod sandbox."],
+    [
+      "sandbox not ready",
+      { attempt: 1, previous: "s" },
+      "Created another pod sandbox: the previous one no longer runs.",
+    ],
+    ["something new", { attempt: 1, previous: "s" }, "Created another pod sandbox: something new."],
+  ],
+  startContainer: [
+    ["never started", { container: "web", restartCount: 0, policy: "Always" }, "Started web."],
+    [
+      "restartPolicy Always",
+      { container: "web", restartCount: 2, lastExitCode: 1, policy: "Always" },
+      "Restarted web (restart 2): it exited with code 1, and restartPolicy is Always.",
+    ],
+    [
+      "restartPolicyRules: exit code In [42]",
+      { container: "web", restartCount: 1, lastExitCode: 42, policy: "Never" },
+      "Restarted web (restart 1): it exited with code 42, and restartPolicyRules: exit code In [42].",
+    ],
+    [
+      "sandbox is new",
+      { container: "web", restartCount: 1, policy: "Always" },
+      "Restarted web (restart 1): the pod sandbox is new.",
+    ],
+  ],
+  delayRestart: [
+    [
+      "crash loop back-off",
+      { container: "web", delayMs: 80_000, leftMs: 100 },
+      "Waiting 1 min 20 s before web is restarted (CrashLoopBackOff): it keeps exiting.",
+    ],
+  ],
+  leaveStopped: [
+    [
+      "restartPolicy Never",
+      { container: "job", exitCode: 0, policy: "Never" },
+      "job is not restarted after exit code 0: restartPolicy is Never.",
+    ],
+  ],
+  killContainer: [
+    [
+      "liveness probe failed",
+      { container: "web", graceSeconds: 30, detail: "Container web failed liveness probe" },
+      "Stopped web: its liveness probe failed (grace period 30 seconds).",
+    ],
+    [
+      "unheard of",
+      { container: "web", graceSeconds: 1, detail: "Stopping container web" },
+      "Stopped web: unheard of (grace period 1 second).",
+    ],
+  ],
+  killPod: [
+    [
+      "nobody wants it",
+      { graceSeconds: 5, reason: "no source names this pod" },
+      "Stopping the pod (grace period 5 seconds): no source names this pod.",
+    ],
+  ],
+  grantDevices: [
+    [
+      "close together",
+      { container: "web", resource: "v.com/gpu", devices: ["a", "b"] },
+      "Allocated v.com/gpu to web: a, b (close together).",
+    ],
+    [
+      "free",
+      { container: "web", resource: "v.com/gpu", devices: [..."abcdefghij"] },
+      "Allocated v.com/gpu to web: a, b, c, d, e, f, g, h and 2 more (free).",
+    ],
+  ],
+  releaseDevices: [
+    [
+      "the pod has ended",
+      { devices: ["v.com/gpu a"] },
+      "Released 1 device (the pod has ended): v.com/gpu a.",
+    ],
+  ],
+  collectImage: [
+    [
+      "age",
+      {
+        goal: "periodic",
+        order: "leastRecentlyUsed",
+        sizeBytes: 2 ** 20,
+        firstDetectedMs: 1,
+        lastUsedMs: 0,
+        idleMs: 3 * 3_600_000,
+        usagePercent: 50,
+        freedBeforeBytes: 0,
+      },
+      "It was removed (1 MiB): it was not used for longer than the maximum age; nothing had used it for 3h.",
+    ],
+    [
+      "space",
+      {
+        goal: "periodic",
+        order: "leastRecentlyUsed",
+        sizeBytes: 2 ** 30,
+        firstDetectedMs: 1,
+        lastUsedMs: 2,
+        idleMs: 60_000,
+        usagePercent: 91,
+        toFreeBytes: 2 ** 30,
+        freedBeforeBytes: 0,
+      },
+      "It was removed (1 GiB): its space was asked for when 91% of the disk were used; nothing had used it for 60s.",
+    ],
+  ],
+  evictPod: [
+    [
+      "uses more than it requests",
+      {
+        signal: "memory.available",
+        resource: "memory",
+        kind: "hard",
+        threshold: "100Mi",
+        available: "44Mi",
+        graceSeconds: 1,
+        pods: 4,
+        priority: 0,
+        requested: "64Mi",
+        used: "400Mi",
+        passedOver: ["kube-system/etcd"],
+        next: ["default/web (uses 10Mi, requests 0, priority 0)"],
+        savedByRequest: "400Mi",
+        savedByPriority: 1,
+      },
+      "The pod is evicted, with 1 second to finish: 44Mi of memory.available were left, less than the hard threshold 100Mi. Of 4 pods it was the first that may be evicted (uses more than it requests): it used 400Mi and requested 64Mi, its priority is 0. Ranked before it, but not evictable: kube-system/etcd. Next in order: default/web (uses 10Mi, requests 0, priority 0). Another pod would have been evicted with a request of 400Mi or a priority of 1.",
+    ],
+    [
+      "not measured",
+      {
+        signal: "pid.available",
+        resource: "pids",
+        kind: "soft",
+        threshold: "100",
+        available: "7",
+        graceSeconds: 30,
+        pods: 1,
+        priority: 5,
+        requested: "0",
+        passedOver: [],
+        next: [],
+      },
+      "The pod is evicted, with 30 seconds to finish: 7 of pid.available were left, less than the soft threshold 100. Of 1 pod it was the first that may be evicted (not measured): nothing of it could be measured, its priority is 5.",
+    ],
+  ],
+  exceedStorage: [
+    [
+      "emptydirfs.limit",
+      { what: "data", usedBytes: 40 * 2 ** 20, limitBytes: 5 * 2 ** 20, graceSeconds: 1 },
+      "The pod is evicted, with 1 second to finish: its volume data takes 40 MiB of the node's disk, and its limit is 5 MiB.",
+    ],
+    [
+      "ephemeralpodfs.limit",
+      { what: "", usedBytes: 40 * 2 ** 20, limitBytes: 5 * 2 ** 20, graceSeconds: 1 },
+      "The pod is evicted, with 1 second to finish: it takes 40 MiB of the node's disk, and its limit is 5 MiB.",
+    ],
+  ],
+  reclaimNode: [
+    [
+      "not enough",
+      {
+        signal: "nodefs.available",
+        resource: "ephemeral-storage",
+        steps: ["containers", "images"],
+        threshold: "10Gi",
+        before: "1Gi",
+        after: "2Gi",
+      },
+      "Of nodefs.available 1Gi were left, less than 10Gi: containers that had ended, images that nothing used were removed, and 2Gi were left then, which was not enough.",
+    ],
+  ],
+  release: [
+    ["nothing is left of it", { cause: "deleted" }, "Nothing of the pod is left on the node."],
+  ],
+};
+
+for (const [kind, vectors] of Object.entries(VECTORS) as [
+  DecisionKind,
+  readonly [string, never, string][],
+][])
+  test(`\`describeDecision\` of ${kind}`, () => {
+    const outcome = { kind: "done", atMs: NOW - 60_000 } as const;
+    for (const [rule, inputs, expected] of vectors)
+      assert.equal(describeDecision(record(kind, rule, inputs, { outcome })), expected);
+    assert.notEqual(storyTitle({ kind }), "");
+  });
+
+test("`describeDecision` tells what another version decided by its rule and inputs", () => {
+  const strange = record("admit", "by magic", { rules: 1 }, { kind: "teleport" as DecisionKind });
+  assert.equal(describeDecision(strange), 'by magic {"rules":1}');
+  assert.equal(storyTitle(strange), "teleport");
+});
+
+test("`storyOf` makes one step of what was decided again and again", () => {
+  const wait = (atMs: number) =>
+    record(
+      "delayRestart",
+      "crash loop back-off",
+      { container: "web", delayMs: 10_000, leftMs: 1 },
+      { atMs: NOW - 60_000 + atMs },
+    );
+  const admitted = record("admit", "every rule agreed", { rules: 5 });
+  const again = { ...admitted, atMs: NOW };
+  const steps = storyOf([admitted, wait(1), wait(2), wait(3), again]);
+  assert.deepEqual(
+    steps.map(({ kind, times, atMs }) => [kind, times, atMs]),
+    [
+      ["admit", 1, admitted.atMs],
+      ["delayRestart", 3, NOW - 60_000 + 3],
+      ["admit", 1, NOW],
+    ],
+  );
+});
