@@ -78,7 +78,7 @@ function openRare(require, folder, { groups, digests }) {
     try {
       opened.set(name, openSync(pathOf(name)));
     } catch {
-      // Who needs it is told then.
+      // Who needs it gets the error then.
     }
   }
   const readAndClose = (descriptor) => {

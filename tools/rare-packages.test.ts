@@ -98,7 +98,7 @@ test("rarePackages: a file of another version is refused each time", async () =>
   });
 });
 
-test("rarePackages: a process starts without a file, and who needs it is told", async () => {
+test("rarePackages: a process starts without a file, and who needs it gets an error", async () => {
   const { message, colour } = await run("", "frame.cjs");
   assert.match(String(message), /ENOENT.*\/packages\/frame\.cjs/);
   assert.equal(colour, "red");

@@ -1,6 +1,6 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
 //   node tools/run-tests.mjs [--all] [--only tidy,long,unit,histories,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
-// Without arguments it leaves out what testing/left-out.mjs names, and tells so in the line before the last.
+// Without arguments it leaves out what testing/left-out.mjs names, and says so in the line before the last.
 // The last line is always `N passed, N failed, N skipped`. A skip for a reason that testing/accepted-skips.mjs
 // does not list is a failure.
 import { readFileSync } from "node:fs";
@@ -128,7 +128,7 @@ async function runAll(groups, { jobs, report, ...options }) {
 
 /**
  * Runs files that have failed once more, each by itself: where a machine was too busy for their deadlines they pass, and a
- * defect shows again. Both outcomes are told. Of the simulation nothing is repeated, since nothing in it can be late, and
+ * defect shows again. Both outcomes are reported. Of the simulation nothing is repeated, since nothing in it can be late, and
  * nothing at all when many have failed.
  */
 async function repeatFailed(report, { namePattern, signal }) {
@@ -170,7 +170,7 @@ function shard(spec, files) {
   const match = /^(\d+)\/(\d+)$/.exec(spec);
   const [index, count] = [Number(match?.[1]), Number(match?.[2])];
   if (!match || index < 1 || index > count)
-    throw new Error(`--shard wants i/n, not ${spec}\n${USAGE}`);
+    throw new Error(`--shard expects i/n, not ${spec}\n${USAGE}`);
   return files.filter((_, at) => at % count === index - 1);
 }
 

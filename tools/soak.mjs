@@ -16,7 +16,7 @@ const { values, positionals } = parseArgs({
 });
 for (const name of ["seeds", "first"])
   if (!/^[1-9]\d*$/.test(values[name])) {
-    console.error(`--${name} wants a whole number above 0, not ${values[name]}`);
+    console.error(`--${name} expects a whole number above 0, not ${values[name]}`);
     process.exit(2);
   }
 const { status } = spawnSync(

@@ -43,7 +43,7 @@ const pod: Pod = defaultPod({
 const leave = new AbortController();
 process.once("SIGINT", () => leave.abort(new Error("Ctrl-C")));
 
-/** Wants the pod until Ctrl-C, then drops it. */
+/** Runs the pod until Ctrl-C, then drops it. */
 const source: PodSource = {
   name: "example",
   follow: async (sink, signal) => {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes its time, as real programs do, and then serves /www until it is told to end.
+# Takes its time, as real programs do, and then serves /www until it is asked to end.
 trap 'exit 0' TERM
 echo "starting"
 sleep 2 &

@@ -101,7 +101,7 @@ test("parseBenchOptions refuses what it does not understand", () => {
     [["--pods", "1e2"], /--pods 1e2/],
     [["--pods", "251"], /from 1 to 250/],
     [["--kubelet", "a=/x", "--kubelet", "a=/y"], /two kubelets are called a/],
-    [["--kubelet", ""], /wants a path/],
+    [["--kubelet", ""], /expects a path/],
     [["--containerd", "3"], /--containerd 3/],
     [["--unknown"], /--unknown[\s\S]*usage:/],
     [["word"], /word[\s\S]*usage:/],
@@ -299,7 +299,7 @@ test("renderReport says how far rounds differ, and when the machine was busy", (
   assert.match(text, /others used 0\.10 – 1\.50 cores while no pods ran: A BUSY MACHINE/);
 });
 
-test("missedTargets looks at nodelet only", () => {
+test("missedTargets judges nodelet only", () => {
   assert.deepEqual(missedTargets(aResult([aRound({ single: 100, last: 1000 })]).subjects), []);
   assert.deepEqual(missedTargets(aResult([aRound({ single: 150, last: 1000 })]).subjects), [
     "nodelet: one pod, create → running, to the floor",

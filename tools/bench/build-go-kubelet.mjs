@@ -92,7 +92,7 @@ function compiler(work, say) {
   return join(work, "usr", "lib", GO);
 }
 
-/** Fetches and unpacks where a Go of that age looks for packages. */
+/** Fetches and unpacks where a Go of that age searches for packages. */
 function unpackSources(work, say) {
   say(`fetching the sources of kubernetes ${VERSION}`);
   const stdio = ["ignore", "ignore", "inherit"];

@@ -29,7 +29,7 @@ const RESOURCES = ["v.com/a", "v.com/b", "v.com/c", "v.com/d"];
 const EACH = 2;
 const SERVE = "serve";
 
-/** The plugins' process: all four, with room for every pod. */
+/** The plugins' process: all four, with devices for every pod. */
 async function serve(folder: string): Promise<void> {
   const devices = Array.from({ length: PODS * EACH }, (_, i) => ({
     id: `dev-${i}`,
@@ -58,7 +58,7 @@ async function serve(folder: string): Promise<void> {
   process.send?.("ready");
 }
 
-async function openRoom(
+async function openDevices(
   folder: string,
   scope: TaskScope,
 ): Promise<{ devices: Devices; metrics: MetricsRegistry }> {
@@ -100,7 +100,7 @@ function podOf(i: number): IdentifiedPod {
   };
 }
 
-const ROOM_BYTES = 140 * 1024;
+const CHECKPOINT_BYTES = 140 * 1024;
 
 /** What cannot be spared: the four calls, and a file of half the checkpoint's last size written to disk. */
 async function bareRound(
@@ -113,7 +113,7 @@ async function bareRound(
   const request = { containerRequests: [{ devicesIds: ["dev-0", "dev-1"] }] };
   for (const channel of channels)
     await channel.unary(methods.allocate, fullName, request, { signal, timeoutMs: 10_000 });
-  await files.writeAtomic(path, "x".repeat(ROOM_BYTES), 0o600);
+  await files.writeAtomic(path, "x".repeat(CHECKPOINT_BYTES), 0o600);
 }
 
 function millisecondsSince(start: NodeJS.CpuUsage): number {
@@ -124,7 +124,7 @@ function millisecondsSince(start: NodeJS.CpuUsage): number {
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-devices-"));
   const scope = new TaskScope("bench", { clock: createSystemClock(), log: silentLog });
-  const { devices, metrics } = await openRoom(folder, scope);
+  const { devices, metrics } = await openDevices(folder, scope);
   const plugins = fork(import.meta.filename, [SERVE, folder]);
   await once(plugins, "message");
   const channels = RESOURCES.map((resource) =>

@@ -1,6 +1,6 @@
 /**
- * What looking at images costs: `node tools/bench/images.ts`. A runtime of its own process lists 2,000 images and
- * 300 containers over its socket; measured are one look with everything that uses images, a whole plan, and
+ * What observing images costs: `node tools/bench/images.ts`. A runtime of its own process lists 2,000 images and
+ * 300 containers over its socket; measured are one pass with everything that uses images, a whole plan, and
  * the memory that the records take.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -35,7 +35,7 @@ const CONTAINERS = 300;
 const ROUNDS = 9;
 const WARM_UP = 3;
 
-/** The runtime: answers what a look asks for, from lists made once. */
+/** The runtime: answers what a pass asks for, from lists made once. */
 async function serve(path: string): Promise<void> {
   const hex = (at: number) => at.toString(16).padStart(64, "0");
   const images = Array.from({ length: IMAGES }, (_, at) =>
@@ -160,20 +160,20 @@ async function main(): Promise<void> {
     await images.upkeep(false, leave.signal);
     const { user, system } = process.cpuUsage(first);
     const after = heapBytes();
-    const look = await cpuMs(() => images.upkeep(false, leave.signal));
+    const pass = await cpuMs(() => images.upkeep(false, leave.signal));
     const plan = await cpuMs(() => images.report({ kind: "periodic" }, leave.signal));
     const grown = heapBytes();
     const rows: string[][] = [["", "figure", "wanted"]];
     rows.push([
-      `first look at ${IMAGES} images, ms of processor`,
+      `first pass over ${IMAGES} images, ms of processor`,
       short((user + system) / 1000),
       "≤ 300",
     ]);
-    rows.push(["a look, ms of processor", short(look.cpu), "≤ 300"]);
-    rows.push(["a look, ms", short(look.wall), ""]);
-    rows.push(["a look with its plan, ms of processor", short(plan.cpu), "≤ 300"]);
+    rows.push(["a pass, ms of processor", short(pass.cpu), "≤ 300"]);
+    rows.push(["a pass, ms", short(pass.wall), ""]);
+    rows.push(["a pass with its plan, ms of processor", short(plan.cpu), "≤ 300"]);
     rows.push(["heap that the records take, MiB", short((after - before) / 2 ** 20), "≤ 5"]);
-    rows.push(["the same after many looks, MiB", short((grown - before) / 2 ** 20), "≤ 5"]);
+    rows.push(["the same after many passes, MiB", short((grown - before) / 2 ** 20), "≤ 5"]);
     process.stdout.write(`${renderTable(rows)}\n`);
   } finally {
     leave.abort(new Error("done"));

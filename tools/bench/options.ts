@@ -126,6 +126,6 @@ function subjectOf(spec: string): Subject {
   if (path === "nodelet") return { kind: "checkout", label: label ?? path };
   if (path === "debian") return { kind: "debian", label: label ?? path };
   if (path === undefined || path === "")
-    throw new UsageProblem("--kubelet wants a path, nodelet or debian");
+    throw new UsageProblem("--kubelet expects a path, nodelet or debian");
   return { kind: "binary", label: label ?? basename(path), path: resolve(path) };
 }

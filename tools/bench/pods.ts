@@ -12,7 +12,7 @@ const PORT = 8080;
  */
 export const GRACE_SECONDS = 2;
 
-/** A pod of one container that does nothing; with `probes`, two TCP probes look at it every second. */
+/** A pod of one container that does nothing; with `probes`, two TCP probes connect to it every second. */
 export function benchPod(
   name: string,
   image: string,

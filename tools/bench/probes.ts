@@ -1,7 +1,7 @@
 /**
  * What probes cost a node: `node tools/bench/probes.ts [minutes] [pods]`. The agent as it is shipped, in a
  * box with containerd; every pod has three HTTP and TCP probes with a period of one second. Prints a line a
- * minute, then how late looks began. Figures only: machines differ.
+ * minute, then how late attempts began. Figures only: machines differ.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import { machineCpuMs, processFigures } from "./process-figures.ts";
 
 const BUILD = fileURLToPath(new URL("../build.mjs", import.meta.url));
 const TARGETS = fileURLToPath(new URL("../../test/probes/box-targets.ts", import.meta.url));
-/** Looks of each probe are told of the last 20, which at one a second must be asked for in time. */
+/** The agent keeps the last 20 attempts of each probe, which at one a second must be read in time. */
 const ASK_EVERY_MS = 15_000;
 const WARM_UP_MS = 30_000;
 /** TCP states as the kernel numbers them. */
@@ -63,11 +63,11 @@ function timeWait(box: Box): number {
     .filter((line) => line.trim().split(/\s+/)[3] === TIME_WAIT).length;
 }
 
-const looksOf = (probes: readonly ProbeReport[]) =>
+const attemptsOf = (probes: readonly ProbeReport[]) =>
   probes.reduce((sum, { counts: c }) => sum + c.successful + c.failed + c.unknown, 0);
 
 interface Watched {
-  /** How late each look began, sorted. */
+  /** How late each attempt began, sorted. */
   readonly lateMs: readonly number[];
   readonly failed: number;
 }
@@ -76,10 +76,10 @@ async function watch(box: Box, agent: RunningKubelet, minutes: number): Promise<
   const late = new Map<string, number>();
   let failed = 0;
   console.log(
-    "minute   looks/s   agent millicores   RSS MiB   anonymous MiB   TIME_WAIT   machine busy %",
+    "minute   tries/s   agent millicores   RSS MiB   anonymous MiB   TIME_WAIT   machine busy %",
   );
   for (let minute = 1; minute <= minutes; minute += 1) {
-    const looked = looksOf(await probesOf(box));
+    const made = attemptsOf(await probesOf(box));
     const before = processFigures(agent.process.pid);
     const busy = machineCpuMs();
     const began = performance.now();
@@ -95,7 +95,7 @@ async function watch(box: Box, agent: RunningKubelet, minutes: number): Promise<
     failed = probes.reduce((sum, { counts: c }) => sum + c.failed + c.unknown, 0);
     const row = [
       `${minute}`,
-      ((looksOf(probes) - looked) / seconds).toFixed(1),
+      ((attemptsOf(probes) - made) / seconds).toFixed(1),
       ((now.cpuMs - before.cpuMs) / seconds).toFixed(0),
       now.rssMib.toFixed(1),
       now.anonymousMib.toFixed(1),
@@ -132,7 +132,7 @@ async function main(minutes: number, pods: number): Promise<void> {
     const at = (share: number) =>
       (lateMs[Math.min(lateMs.length - 1, Math.floor(lateMs.length * share))] ?? 0).toFixed(1);
     console.log(
-      `${lateMs.length} looks, late by: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, p99.9 ${at(0.999)} ms, most ${at(1)} ms; ${failed} failed`,
+      `${lateMs.length} attempts, late by: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, p99.9 ${at(0.999)} ms, most ${at(1)} ms; ${failed} failed`,
     );
     await agent.process.stop();
   });

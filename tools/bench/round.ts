@@ -24,7 +24,7 @@ export const TAIL_MS = 500;
 const FEW_PODS = 10;
 /** For anything that should take seconds. */
 export const TIMEOUT_MS = 120_000;
-/** Room on the box's disk for many pods and the logs of an agent, in memory. */
+/** Space on the box's disk for many pods and the logs of an agent, in memory. */
 export const STORE_MIB = 2048;
 
 /** What a round found out, and about whom. */

@@ -21,7 +21,7 @@ function compile(path, ranges) {
   });
   ask(session, "Debugger.enable");
   const script = new Script(wrappedText(readFileSync(path)), scriptOptions(name));
-  // Makes the function around the program, and does not call it: V8 tells of scripts only when they run.
+  // Makes the function around the program, and does not call it: V8 reports scripts only when they run.
   script.runInThisContext();
   // To know where a program may stop, V8 compiles what stands there.
   for (const { start, end } of ranges)

@@ -27,7 +27,7 @@ function compiledProgram(path, cachePath) {
     const script = new Script(wrappedText(text), { ...scriptOptions(path), cachedData });
     return script.cachedDataRejected ? undefined : script.runInThisContext();
   } catch {
-    // It only saves time: what is wrong with the program itself is told by loading it without.
+    // It only saves time: what is wrong with the program itself is reported by loading it without.
     return undefined;
   }
 }

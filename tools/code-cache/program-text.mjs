@@ -1,4 +1,4 @@
-// How a program is given to V8: the same way when its code cache is made and when it is loaded, since V8 looks at the length of the text.
+// How a program is given to V8: the same way when its code cache is made and when it is loaded, since V8 compares the length of the text.
 
 const HEAD = "(function(exports,require,module,__filename,__dirname){\n";
 const TAIL = "\n})";

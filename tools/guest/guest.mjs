@@ -159,7 +159,7 @@ function initramfs(packageFolder, boot, say) {
 
 /**
  * Runs a shell command in a guest of its own as root and gives what it wrote and its code; `code` is
- * undefined when the guest did not come to its end. `onLine` is told of every line as it comes.
+ * undefined when the guest did not come to its end. `onLine` receives every line as it comes.
  */
 export async function runInGuest(command, options = {}) {
   const { timeoutMs = 300_000, memoryMib = 2048, onLine = () => {}, say } = options;

@@ -188,6 +188,6 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
     "if (presented.authorities !== this.#authorities) { => if (true) {":
       "judging again gives the same verdict, later",
     "return { der, notAfter: 0 as WallMs, doubt: messageOf(error), authorities }; => return { der, notAfter: 1 as WallMs, doubt: messageOf(error), authorities };":
-      "a certificate in doubt is refused before its end is looked at",
+      "a certificate in doubt is refused before its end is checked",
   },
 };

@@ -125,7 +125,7 @@ function anchors(source: string, code: string): Change[] {
   });
 }
 
-/** A call whose result nobody uses is left out; what is logged is not looked at. */
+/** A call whose result nobody uses is left out; what is logged is not checked. */
 function calls(code: string): Change[] {
   return [...code.matchAll(/^[ \t]+((?:await )?(?:this\.)?[#\w.]+\()/gm)].flatMap((match) => {
     const [whole, head = ""] = match;

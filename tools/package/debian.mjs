@@ -19,7 +19,7 @@ const MAINTAINER = `${process.env.DEBFULLNAME ?? "The nodelet authors"} <${proce
 
 const HOME = "usr/lib/nodelet";
 const DATA = join(import.meta.dirname, "debian");
-/** Where each shell looks for completions. */
+/** Where each shell searches for completions. */
 const COMPLETIONS = {
   bash: "usr/share/bash-completion/completions/nodelet",
   zsh: "usr/share/zsh/vendor-completions/_nodelet",

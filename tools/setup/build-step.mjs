@@ -6,7 +6,7 @@ import { nodeBinary } from "./npm-step.mjs";
 import { runQuietly, SetupError, say, tail } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
 
-/** Builds if needed. Types are only for publishing and take longest, so only `npm run build` wants them. */
+/** Builds if needed. Types are only for publishing and take longest, so only `npm run build` makes them. */
 export async function buildStep({ types }) {
   if (!existsSync(join(ROOT, "src"))) return;
   const stamp = join(ROOT, "dist", types ? ".stamp-types" : ".stamp");

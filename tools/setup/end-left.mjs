@@ -11,7 +11,7 @@ const POLL_MS = 50;
 const BOX_GRACE_MS = 20_000;
 
 /**
- * `signal` is aborted when this process is told to end; `endLeft` then ends what the run has left. Further signals
+ * `signal` is aborted when this process is asked to end; `endLeft` then ends what the run has left. Further signals
  * change nothing: npm hands down what the terminal or `timeout` gives to all of the group anyway.
  */
 export function leaveOnSignal() {

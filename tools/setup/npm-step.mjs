@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isReadOnly } from "./lock.mjs";
 import { checkNodeBinary } from "./node-sums.mjs";
-import { looksOffline, runQuietly, SetupError, tail } from "./progress.mjs";
+import { runQuietly, SetupError, seemsOffline, tail } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
 
 const MODULES = join(ROOT, "node_modules");
@@ -75,7 +75,7 @@ function essence(output) {
 
 function remedy(code, output) {
   if (code === 127) return "install npm (Debian: apt-get install npm)";
-  if (looksOffline(output))
+  if (seemsOffline(output))
     return "npm could not reach its registry: check the network or npm's registry setting";
   if (/EACCES|EPERM|EROFS/.test(output))
     return "the checkout belongs to somebody else: run the command as its owner or as root";

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Interrupted, looksOffline, runQuietly, SetupError, say, tail } from "./progress.mjs";
+import { Interrupted, runQuietly, SetupError, say, seemsOffline, tail } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
 
 const PROGRAM_FOLDERS = [
@@ -21,7 +21,7 @@ const file =
     paths.some((path) => existsSync(path));
 
 /**
- * Each need by what is looked for, because the same program comes from packages of many names; `debian` is
+ * Each need by what is searched for, because the same program comes from packages of many names; `debian` is
  * what we install where it is missing. `wholeOnly` is what tests need that `npm test` leaves to `--all`.
  */
 const NEEDS = [
@@ -186,7 +186,7 @@ export async function install(names, { lockSeconds = LOCK_SECONDS } = {}) {
       "wait until it has finished (ps -p PID shows it), then try again",
     );
   // Without a network apt-get update only warns.
-  const fix = looksOffline(`${lists.output}\n${output}`)
+  const fix = seemsOffline(`${lists.output}\n${output}`)
     ? "apt-get could not reach its archive: check the network and /etc/apt/sources.list"
     : "see apt-get's message above";
   throw new SetupError(`apt-get could not install ${names.join(" ")}:\n${tail(output)}`, fix);
@@ -202,20 +202,20 @@ function lockHolder(text) {
 /** Says once that the lock is waited for, and repeats what failed because of it until time is up. */
 function lockWatch(lockSeconds) {
   let reported = false;
-  const tell = (text) => {
+  const report = (text) => {
     if (reported || !LOCKED.test(text)) return;
     reported = true;
     say(`waiting for the package lock, held by ${lockHolder(text)} (up to ${lockSeconds} s)`);
   };
   const deadline = Date.now() + lockSeconds * 1000;
   return {
-    onLine: tell,
+    onLine: report,
     async retrying(work) {
       for (;;) {
         const result = await work();
         if (result.code === 0 || !LOCKED.test(result.output) || Date.now() > deadline)
           return result;
-        tell(result.output);
+        report(result.output);
         await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS));
       }
     },

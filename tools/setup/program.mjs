@@ -11,7 +11,7 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2", "SIGWINC
 
 /**
  * Starts the program, passes signals on and ends as it ends. Scripts run with `node`. With `endsLeft`, what a program
- * that was told to end has left running ends as well; a node is to go on without us.
+ * that was asked to end has left running ends as well; a node is to go on without us.
  */
 export function becomeProgram([name, ...args], node, { endsLeft = false } = {}) {
   const path = name.includes("/") ? resolve(ROOT, name) : name;
@@ -20,7 +20,7 @@ export function becomeProgram([name, ...args], node, { endsLeft = false } = {}) 
   const forward = (signal) => {
     if (!(process.stdin.isTTY && FROM_TERMINAL.has(signal))) child.kill(signal);
   };
-  // Before the program starts: it may be up, and be told to end, before this process has its turn again.
+  // Before the program starts: it may be up, and be asked to end, before this process has its turn again.
   for (const signal of FORWARDED) process.on(signal, forward);
   const child = spawn(argv[0], argv.slice(1), {
     stdio: "inherit",

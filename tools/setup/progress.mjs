@@ -1,4 +1,4 @@
-// What setup tells its user, on standard error: a line for each thing done, with a running clock on a terminal.
+// What setup reports to its user, on standard error: a line for each thing done, with a running clock on a terminal.
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 
@@ -10,7 +10,7 @@ export class SetupError extends Error {
   }
 }
 
-/** A signal told us to end while a command was running, which has ended as well. */
+/** A signal asked us to end while a command was running, which has ended as well. */
 export class Interrupted extends SetupError {
   constructor(signal) {
     super(`ended by ${signal}`);
@@ -26,13 +26,13 @@ export function say(text) {
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const KEPT_OUTPUT_CHARACTERS = 20_000;
 const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
-/** A command that has not ended so long after it was told to is killed. */
+/** A command that has not ended so long after it was asked to is killed. */
 const LAST_WARNING_MS = 10_000;
 
 /**
  * Runs a command whose output is only of interest when it fails. `percent` may read a number from an
  * output line, `onLine` gets each piece of output. Resolves with code and the end of the output. Throws
- * `Interrupted` when this process was told to end meanwhile; then the command and all of its group have ended first.
+ * `Interrupted` when this process was asked to end meanwhile; then the command and all of its group have ended first.
  * `gently` is for package tools, which finish what they have begun.
  */
 export async function runQuietly(what, argv, { cwd, env, percent, onLine, gently } = {}) {
@@ -113,7 +113,7 @@ export function tail(output, lines = 15) {
 }
 
 /** Whether a package tool's output says that nothing could be reached. */
-export function looksOffline(output) {
+export function seemsOffline(output) {
   return /EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Network is unreachable/.test(
     output,
   );

@@ -4,10 +4,10 @@ const { inspect } = require("node:util");
 
 const REPORT_DESCRIPTOR = 3;
 
-/** How node:test tells of an error that nobody caught after the test that caused it. */
+/** How node:test reports an error that nobody caught after the test that caused it. */
 const LATE_ERROR = /generated asynchronous activity after the test ended/;
 
-/** A reporter as node:test wants it; what it yields would go to standard output, which is the test's own. */
+/** A reporter as node:test expects it; what it yields would go to standard output, which is the test's own. */
 module.exports = async function* report(source) {
   const names = [];
   for await (const { type, data } of source) {

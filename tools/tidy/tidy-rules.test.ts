@@ -353,12 +353,12 @@ test("blocking: synchronous calls of the file system and of processes stand wher
 test("parallel: work on a list is started through the kit", () => {
   const moduleRules: ModuleRules = { ...MODULE_RULES, boundedParallel: ["pipeline", "kit"] };
   const table: readonly [string, string, boolean][] = [
-    ["src/pipeline/a.ts", "await Promise.all(pods.map((pod) => look(pod)));", true],
-    ["src/pipeline/a.ts", "await Promise.allSettled(\n  [...pods.values()].map(look),\n);", true],
+    ["src/pipeline/a.ts", "await Promise.all(pods.map((pod) => read(pod)));", true],
+    ["src/pipeline/a.ts", "await Promise.allSettled(\n  [...pods.values()].map(read),\n);", true],
     ["src/pipeline/a.ts", "await Promise.all(Array.from({ length: n }, work));", true],
     ["src/pipeline/a.ts", "await Promise.all([a(), b()]);", false],
     ["src/pipeline/a.ts", "await Promise.all(running); other.map(name);", false],
-    ["src/pipeline/a.ts", "// Promise.all(pods.map(look))", false],
+    ["src/pipeline/a.ts", "// Promise.all(pods.map(read))", false],
     ["src/kit/in-parallel.ts", "await Promise.all(items.map(work));", false],
     ["src/outside/a.ts", "await Promise.all(items.map(work));", false],
     ["src/pipeline/a.test.ts", "await Promise.all(items.map(work));", false],

@@ -69,7 +69,7 @@ const ROWS: readonly (readonly [string, string, string | undefined])[] = [
   ],
   [
     "src/subsystems/probes/prober.ts",
-    "export interface Shared { readonly onLook: (look: string) => void; }",
+    "export interface Shared { readonly onRead: (text: string) => void; }",
     undefined,
   ],
   ["src/agent.ts", "function f() {\n  let a = 1;\n  return a;\n}", "a can change"],

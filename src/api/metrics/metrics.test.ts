@@ -43,6 +43,6 @@ test("withMetricTable writes a row for every metric between the markers, and not
 test("docs/metrics.md has a row for every documented metric", () => {
   const text = readFileSync(new URL("../../../docs/metrics.md", import.meta.url), "utf8");
   const known = [...Object.keys(METRICS), ...Object.keys(UNSERVED_METRICS)];
-  const lacking = known.filter((name) => !text.includes(`\n| \`${name}\` | `));
-  assert.deepEqual(lacking, [], "run tools/generate/generate-metric-docs.mjs");
+  const missing = known.filter((name) => !text.includes(`\n| \`${name}\` | `));
+  assert.deepEqual(missing, [], "run tools/generate/generate-metric-docs.mjs");
 });
