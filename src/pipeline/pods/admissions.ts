@@ -6,6 +6,7 @@ import type { PodDeps } from "./ports.ts";
 import { isFinished } from "./record/phase.ts";
 import type { PodRecord } from "./record/record.ts";
 import type { PodSignal } from "./record/signals.ts";
+import { standingsOf } from "./record/standing.ts";
 import { Resizes } from "./resize/resizes.ts";
 
 interface AdmissionsDeps extends PodDeps {
@@ -112,7 +113,8 @@ export class Admissions {
     const verdict = await this.#deps.admit(candidate, this.#holders(uid));
     // A pod that is done, or was dropped meanwhile, would never give back what it gets now.
     const now = this.#deps.get(uid);
-    if (verdict.kind !== "admit" || now?.life.kind !== "waiting" || isFinished(now)) return verdict;
+    if (verdict.kind !== "admit" || now?.life.kind !== "waiting" || isFinished(standingsOf(now)))
+      return verdict;
     const devices = await this.#deps.ports.devices.grant(uid, pod);
     if (devices.kind === "granted") return verdict;
     const { reason, message } = devices;

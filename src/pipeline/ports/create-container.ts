@@ -3,7 +3,7 @@ import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container } from "../../api/generated/types.ts";
 import { sortPodIps } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
+import { findContainer, isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { InvariantError, messageOf } from "../../kit/errors.ts";
 import type { Counter } from "../../kit/metrics.ts";
@@ -15,7 +15,6 @@ import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
 import { ContainerConfigError, type CreateContainerOptions } from "../pods/ports.ts";
-import { findSpecContainer } from "../pods/record/restart.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {
@@ -127,7 +126,7 @@ async function firstCount(
 }
 
 function containerOf({ pod, container }: CreateContainerOptions): Container {
-  const found = findSpecContainer(pod, container);
+  const found = findContainer(pod, container);
   if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
   return found.container;
 }

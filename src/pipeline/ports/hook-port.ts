@@ -1,6 +1,6 @@
 /** Port of the pods module for container lifecycle hooks. */
 import { METRICS } from "../../api/metrics/metrics.ts";
-import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
+import { findContainer, isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -8,7 +8,6 @@ import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { PodPorts } from "../pods/ports.ts";
-import { specContainers } from "../pods/record/restart.ts";
 
 export interface HookPortDeps {
   readonly outside: Outside;
@@ -53,7 +52,7 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
     onSleepCut: () => cutSleeps.add(),
   });
   const lifecycleOf = (pod: IdentifiedPod, name: string) =>
-    specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;
+    findContainer(pod, name)?.container.lifecycle;
   return {
     postStart: async (pod, { name, id, sandboxId }, signal) => {
       const hook = lifecycleOf(pod, name)?.postStart;

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aContainer, anAttempt, anEnd, aPod, aRecord } from "../../../test/support/pods.ts";
 import type { ContainerStatus } from "../../api/generated/types.ts";
-import { initContainers, regularContainers } from "../pods/record/restart.ts";
-import { containerStatuses } from "./container-status.ts";
+import type { PodRecord } from "../pods/record/record.ts";
+import { standingsOf } from "../pods/record/standing.ts";
+import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 
 const context = { previous: undefined, runtimeName: "containerd" };
+
+const statuses = (record: PodRecord, more: Partial<ContainerStatusContext> = {}) =>
+  containerStatuses(record, standingsOf(record), { ...context, ...more });
 
 test("containerStatuses: termination messages share 12 KiB, characters stay whole", () => {
   const names = ["a", "b", "c"];
@@ -16,7 +20,7 @@ test("containerStatuses: termination messages share 12 KiB, characters stay whol
     const more = Array.from({ length: count - names.length }, (_, i) => aContainer(`i${i}`));
     const wide = { ...pod, spec: { ...pod.spec, initContainers: more } } as typeof pod;
     const record = aRecord({ pod: wide, containers: ends });
-    return containerStatuses(record, regularContainers(wide), context).map(({ state }) =>
+    return statuses(record).regular.map(({ state }) =>
       Buffer.byteLength(state?.terminated?.message ?? ""),
     );
   };
@@ -27,7 +31,7 @@ test("containerStatuses: termination messages share 12 KiB, characters stay whol
 test("containerStatuses: an init container that the runtime forgot has ended well once others ran", () => {
   const pod = aPod({ initContainers: [aContainer("init")] });
   const of = (containers: ReturnType<typeof anAttempt>[]) =>
-    containerStatuses(aRecord({ pod, containers }), initContainers(pod), context)[0];
+    statuses(aRecord({ pod, containers })).init[0];
   const gone = of([anAttempt("a")]);
   assert.equal(gone?.state?.terminated?.reason, "Completed");
   assert.equal(
@@ -39,7 +43,7 @@ test("containerStatuses: an init container that the runtime forgot has ended wel
   const ran = { ...gone, state: { running: {} }, ready: false } as ContainerStatus;
   const previous = { initContainerStatuses: [ran] };
   const record = aRecord({ pod, containers: [anAttempt("a")] });
-  const [unseen] = containerStatuses(record, initContainers(pod), { ...context, previous });
+  const [unseen] = statuses(record, { previous }).init;
   assert.equal(unseen?.state?.terminated?.reason, "Completed", "its end was seen by nobody");
   assert.equal(of([])?.state?.waiting?.reason, "PodInitializing");
 });
@@ -48,10 +52,7 @@ test("containerStatuses: one end is not shown as this one and the last", () => {
   const pod = aPod();
   const containers = [anEnd("a", 3)];
   const of = (record: ReturnType<typeof aRecord>, previous?: ContainerStatus) =>
-    containerStatuses(record, regularContainers(pod), {
-      ...context,
-      previous: previous && { containerStatuses: [previous] },
-    })[0];
+    statuses(record, { previous: previous && { containerStatuses: [previous] } }).regular[0];
   const waits = { a: { reason: "CrashLoopBackOff", message: "back-off" } };
   const waiting = of(aRecord({ pod, containers }, { lastPlan: { waits } }));
   assert.equal(waiting?.lastState?.terminated?.exitCode, 3);
@@ -66,11 +67,7 @@ test("containerStatuses: what is stopped to be started again waits, whatever its
   for (const restartPolicy of ["Always", "OnFailure", "Never"]) {
     const pod = aPod({ restartPolicy });
     const of = (more: object, record: object = {}) =>
-      containerStatuses(
-        aRecord({ pod, containers: [anEnd("a", 0, more)] }, record),
-        regularContainers(pod),
-        context,
-      )[0];
+      statuses(aRecord({ pod, containers: [anEnd("a", 0, more)] }, record)).regular[0];
     const between = of({ replaced: true });
     assert.equal(between?.state?.waiting?.reason, "ContainerCreating", restartPolicy);
     assert.equal(between?.lastState?.terminated?.exitCode, 0);
@@ -97,11 +94,10 @@ test("containerStatuses: how volumes are mounted, as long as it is known", () =>
   ];
   const pod = aPod({ containers: [{ ...aContainer("a"), volumeMounts }] });
   const of = (supported: boolean | undefined, previous?: ContainerStatus) => {
-    const [status] = containerStatuses(aRecord({ pod }), regularContainers(pod), {
-      ...context,
+    const [status] = statuses(aRecord({ pod }), {
       previous: previous && { containerStatuses: [previous] },
       recursiveReadOnly: () => supported,
-    });
+    }).regular;
     assert.ok(status);
     return status;
   };

@@ -14,16 +14,15 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
 import { byteLength, cutToBytes } from "../../api/text/names.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import { hasRegularAttempt } from "../pods/record/phase.ts";
 import type { PodRecord } from "../pods/record/record.ts";
+import { EXIT_CODE_UNKNOWN } from "../pods/record/restart.ts";
 import {
-  decideRestart,
-  EXIT_CODE_UNKNOWN,
-  hasFailed,
-  type SpecContainer,
-} from "../pods/record/restart.ts";
+  type ContainerStanding,
+  hasRegularAttempt,
+  type PodStandings,
+} from "../pods/record/standing.ts";
 import { containerResources } from "./resize-status.ts";
-import { NEVER_SEEN_TO_END } from "./when-terminated.ts";
+import { NEVER_SEEN_TO_END, type PodContainerStatuses } from "./when-terminated.ts";
 
 /** Inputs of a container status beside the record. */
 export interface ContainerStatusContext {
@@ -37,22 +36,27 @@ export interface ContainerStatusContext {
   readonly recursiveReadOnly?: () => boolean | undefined;
 }
 
-/** The statuses of the given containers, in spec order (kubelet_pods.go convertToAPIContainerStatuses). */
+/** The statuses of all containers, in spec order (kubelet_pods.go convertToAPIContainerStatuses). */
 export function containerStatuses(
   record: PodRecord,
-  specs: readonly SpecContainer[],
+  standings: PodStandings,
   context: ContainerStatusContext,
-): readonly ContainerStatus[] {
-  const messageBytes = messageBudget(record);
-  return specs.map((spec) => {
-    const full = containerStatus(record, spec, context);
+): PodContainerStatuses {
+  const { init, regular, ephemeral } = standings;
+  const messageBytes = Math.floor(
+    POD_MESSAGE_BYTES / Math.max(1, init.length + regular.length + ephemeral.length),
+  );
+  const initialized = hasRegularAttempt(standings);
+  const of = (standing: ContainerStanding): ContainerStatus => {
+    const full = containerStatus(record, { standing, initialized }, context);
     const { allocatedResourcesStatus: _, ...short } = withShortMessages(full, messageBytes);
-    const bare = { ...short, ...volumeMountsOf(spec.container, context) };
-    if (spec.kind === "ephemeral") return ephemeralStatus(bare);
-    const status = { ...bare, ...containerResources(record, spec.container) };
-    const devices = context.devices?.(spec.container.name);
+    const bare = { ...short, ...volumeMountsOf(standing.container, context) };
+    if (standing.kind === "ephemeral") return ephemeralStatus(bare);
+    const status = { ...bare, ...containerResources(record, standing) };
+    const devices = context.devices?.(standing.container.name);
     return devices ? { ...status, allocatedResourcesStatus: devices } : status;
-  });
+  };
+  return { init: init.map(of), regular: regular.map(of), ephemeral: ephemeral.map(of) };
 }
 
 /** How volumes are mounted; shown once, it never changes (kubelet_pods.go convertToAPIContainerStatuses). */
@@ -78,12 +82,6 @@ function mountStatus(mount: VolumeMount, supported: boolean): VolumeMountStatus 
 /** Limit of all termination messages of a pod, divided evenly (status_manager.go normalizeStatus). */
 const POD_MESSAGE_BYTES = 12 * 1024;
 
-function messageBudget({ pod: { spec } }: PodRecord): number {
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = spec ?? {};
-  const count = containers.length + initContainers.length + ephemeralContainers.length;
-  return Math.floor(POD_MESSAGE_BYTES / Math.max(1, count));
-}
-
 function withShortMessages(status: ContainerStatus, maxBytes: number): ContainerStatus {
   const short = (state: ContainerState | undefined) => {
     const message = state?.terminated?.message;
@@ -101,30 +99,34 @@ function ephemeralStatus({ started: _, ...status }: ContainerStatus): ContainerS
   return { ...status, ready: false };
 }
 
+/** A container of a pod that may be initialized: a regular container has an attempt. */
+interface PlacedStanding {
+  readonly standing: ContainerStanding;
+  readonly initialized: boolean;
+}
+
 function containerStatus(
   record: PodRecord,
-  spec: SpecContainer,
+  placed: PlacedStanding,
   context: ContainerStatusContext,
 ): ContainerStatus {
-  const { container } = spec;
-  const attempts = record.observed.containers.filter(({ name }) => name === container.name);
+  const { container, attempts, started, ready } = placed.standing;
   const [latest, ...older] = attempts;
   const before = previousStatus(context.previous, container.name);
-  if (!latest) return withoutAttempt(record, spec, before);
+  if (!latest) return withoutAttempt(record, placed, before);
   const state = stateOf(latest, context.runtimeName);
   const lastEnded = older.find(({ state: old }) => old === "exited");
   const lastState: ContainerState = lastEnded
     ? { terminated: terminatedOf(lastEnded, context.runtimeName) }
     : lastStateBefore(before, latest);
-  const shown = waitingInstead(record, spec, latest, { state, lastState });
-  const started = isStarted(record, spec, latest);
+  const shown = waitingInstead(record, placed.standing, { state, lastState });
   return {
     name: container.name,
     image: latest.image,
     imageID: latest.imageRef,
     containerID: `${context.runtimeName}://${latest.id}`,
     restartCount: restartCountOf(latest, before),
-    ready: isReady(record, spec, latest, started),
+    ready,
     started,
     ...stopSignalOf(container, latest),
     ...(latest.user ? { user: { linux: latest.user } } : {}),
@@ -185,10 +187,9 @@ function previousStatus(status: PodStatus | undefined, name: string): ContainerS
 /** A container that the runtime does not have: not made yet, or lost. */
 function withoutAttempt(
   record: PodRecord,
-  spec: SpecContainer,
+  { standing: { container, kind }, initialized }: PlacedStanding,
   before: ContainerStatus | undefined,
 ): ContainerStatus {
-  const { container } = spec;
   const base = {
     name: container.name,
     image: container.image ?? "",
@@ -197,13 +198,13 @@ function withoutAttempt(
     started: false,
   };
   // It is removed eventually, and without its success the others would not exist.
-  const isDone = spec.kind === "init" && hasRegularAttempt(record);
+  const isDone = kind === "init" && initialized;
   if (before?.state?.terminated) {
     const { terminated } = before.state;
     return {
       ...before,
       ...(isDone ? { state: { terminated: withNormalExit(terminated) } } : {}),
-      ready: spec.kind === "init" && before.ready,
+      ready: kind === "init" && before.ready,
       started: false,
     };
   }
@@ -295,19 +296,16 @@ function terminatedOf(attempt: ObservedContainer, runtimeName: string): Containe
 /** An ended container that is to run again shows why it does not yet, once there is a reason. */
 function waitingInstead(
   record: PodRecord,
-  spec: SpecContainer,
-  latest: ObservedContainer,
+  standing: ContainerStanding,
   as: { readonly state: ContainerState; readonly lastState: ContainerState },
 ): { readonly state: ContainerState; readonly lastState: ContainerState } {
-  if (latest.state === "running" || latest.state === "unknown" || record.life.kind !== "running")
-    return as;
-  if (
-    latest.state === "exited" &&
-    latest.outdated !== true &&
-    !decideRestart(record.pod, spec, latest).restart
-  )
-    return as;
-  const waiting = waitingAgain(record, spec, latest);
+  const {
+    attempts: [newest],
+    restart,
+  } = standing;
+  const isDown = newest?.state === "created" || newest?.state === "exited";
+  if (!isDown || record.life.kind !== "running" || restart?.restart === false) return as;
+  const waiting = waitingAgain(record, standing.container, newest);
   if (!waiting) return as;
   return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
 }
@@ -318,7 +316,7 @@ function waitingInstead(
  */
 function waitingAgain(
   record: PodRecord,
-  { container: { name } }: SpecContainer,
+  { name }: Container,
   latest: ObservedContainer,
 ): ContainerStateWaiting | undefined {
   const why = record.lastPlan.waits[name] ?? record.retries.failures[name];
@@ -327,29 +325,4 @@ function waitingAgain(
   if (!latest.replaced) return undefined;
   const message = record.lastPlan.progress[name];
   return { reason: "ContainerCreating", ...(message === undefined ? {} : { message }) };
-}
-
-function isStarted(
-  record: PodRecord,
-  { container }: SpecContainer,
-  latest: ObservedContainer,
-): boolean {
-  if (latest.state !== "running" || latest.outdated) return false;
-  if (!container.startupProbe) return true;
-  const verdicts = record.tracked.probes[container.name];
-  return verdicts?.containerId === latest.id && verdicts.startup === "success";
-}
-
-function isReady(
-  record: PodRecord,
-  { container, kind }: SpecContainer,
-  latest: ObservedContainer,
-  started: boolean,
-): boolean {
-  if (latest.outdated) return false;
-  if (kind === "init") return latest.state === "exited" && !hasFailed(kind, latest);
-  if (latest.state !== "running" || !started) return false;
-  if (!container.readinessProbe) return true;
-  const verdicts = record.tracked.probes[container.name];
-  return verdicts?.containerId === latest.id && verdicts.readiness === "success";
 }

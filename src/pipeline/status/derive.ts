@@ -10,8 +10,8 @@ import type { WallMs } from "../../kit/clock.ts";
 import { newestSandbox } from "../pods/record/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/record/phase.ts";
 import type { PodRecord } from "../pods/record/record.ts";
-import { ephemeralContainers, initContainers, regularContainers } from "../pods/record/restart.ts";
 import { isBetweenRounds } from "../pods/record/rounds.ts";
+import { standingsOf } from "../pods/record/standing.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import {
   type ConditionVerdict,
@@ -21,7 +21,7 @@ import {
 } from "./pod-conditions.ts";
 import { statusPodResources } from "./pod-resources-status.ts";
 import { resizeConditions } from "./resize-status.ts";
-import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
+import { whenTerminated } from "./when-terminated.ts";
 
 interface StatusContext extends ContainerStatusContext {
   readonly now: WallMs;
@@ -39,10 +39,11 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const { previous } = context;
   if (record.sync.freshness === "unobserved" && previous)
     return { ...previous, ...degradedReason(record, previous.phase) };
-  const phase = stickyPhase(derivePhase(record), previous, record);
-  const init = initContainers(record.pod);
-  const { init: initStatuses, regular: statuses } = shownStatuses(record, context);
-  const ephemeral = containerStatuses(record, ephemeralContainers(record.pod), context);
+  const standings = standingsOf(record);
+  const phase = stickyPhase(derivePhase(record, standings), previous, record);
+  const all = containerStatuses(record, standings, context);
+  const { init, regular, ephemeral } =
+    record.life.kind === "terminated" ? whenTerminated(standings.init.at(-1)?.kind, all) : all;
   const sandbox = newestSandbox(record.observed);
   const published = publishedConditions(record, previous);
   const hostNetwork = record.pod.spec?.hostNetwork === true;
@@ -52,9 +53,9 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const verdicts = podConditions({
     pod: record.pod,
     phase,
-    init,
-    initStatuses,
-    statuses,
+    init: standings.init,
+    initStatuses: init,
+    statuses: regular,
     sandboxReady: sandbox?.ready === true && (hostNetwork || sandbox.ips.length > 0),
     restartingAll: mayRestartAll(record.pod)
       ? isBetweenRounds(record.pod, record.observed)
@@ -79,8 +80,8 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     ...(wasRefused(record, previous)
       ? {}
       : {
-          ...(init.length > 0 ? { initContainerStatuses: initStatuses } : {}),
-          containerStatuses: [...statuses].sort(byName),
+          ...(init.length > 0 ? { initContainerStatuses: init } : {}),
+          containerStatuses: [...regular].sort(byName),
           ...(ephemeral.length > 0
             ? { ephemeralContainerStatuses: [...ephemeral].sort(byName) }
             : {}),
@@ -102,16 +103,6 @@ function observedGeneration(
   const isDecided =
     !resize.requested || resize.pending?.generation === generation || life.kind !== "running";
   return isDecided ? generation : previous?.observedGeneration;
-}
-
-/** Statuses of init and regular containers; of a pod that has ended none waits any more. */
-function shownStatuses(record: PodRecord, context: StatusContext): PodContainerStatuses {
-  const specs = initContainers(record.pod);
-  const all = {
-    init: containerStatuses(record, specs, context),
-    regular: containerStatuses(record, regularContainers(record.pod), context),
-  };
-  return record.life.kind === "terminated" ? whenTerminated(specs, all) : all;
 }
 
 /**

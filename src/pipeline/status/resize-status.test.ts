@@ -9,7 +9,8 @@ import {
   at,
   wall,
 } from "../../../test/support/pods.ts";
-import { asSpecified } from "../pods/record/record.ts";
+import { asSpecified, type PodRecord } from "../pods/record/record.ts";
+import { standingsOf } from "../pods/record/standing.ts";
 import { containerResources, resizeConditions } from "./resize-status.ts";
 
 const HALF = { cpu: "500m", memory: "1Gi" };
@@ -20,27 +21,33 @@ const given = (requests: object, more: object = {}) => ({
 const podOf = (requests: object, more: object = {}) =>
   aPod({ containers: [aContainer("a", { resources: given(requests, more) })] });
 
+/** Resources of the pod's first container. */
+function resourcesIn(record: PodRecord) {
+  const [standing] = standingsOf(record).regular;
+  assert.ok(standing);
+  return containerResources(record, standing);
+}
+
 test("containerResources: what is had while it runs, what was given otherwise", () => {
   const pod = podOf({ cpu: "1", memory: "1Gi" }, { limits: { cpu: "2" } });
   const resize = { actuated: asSpecified(podOf(HALF, { limits: { cpu: "1" } })) };
-  const [container = aContainer("a")] = pod.spec?.containers ?? [];
   const allocatedResources = { cpu: "1", memory: "1Gi", "ephemeral-storage": "1Gi" };
   const running = aRecord({ pod, containers: [anAttempt("a")] }, { resize });
-  assert.deepEqual(containerResources(running, container), {
+  assert.deepEqual(resourcesIn(running), {
     allocatedResources,
     resources: { limits: { cpu: "1" }, requests: given(HALF).requests },
   });
   const ended = aRecord({ pod, containers: [anEnd("a", 1)] }, { resize });
-  assert.deepEqual(containerResources(ended, container), {
+  assert.deepEqual(resourcesIn(ended), {
     allocatedResources,
     resources: { limits: { cpu: "2" }, requests: allocatedResources },
   });
-  assert.deepEqual(containerResources(aRecord({ pod }), container), {});
+  assert.deepEqual(resourcesIn(aRecord({ pod })), {});
 });
 
 test("containerResources: a container without any says so, for it tells that the node knows of resizes", () => {
   const record = aRecord({ containers: [anAttempt("a")] });
-  assert.deepEqual(containerResources(record, aContainer("a")), { resources: {} });
+  assert.deepEqual(resourcesIn(record), { resources: {} });
 });
 
 test("resizeConditions: waiting, going on, failed", () => {

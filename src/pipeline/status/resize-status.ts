@@ -1,13 +1,10 @@
 // pure
 /** Allocated and actual resources and resize conditions of a status (KEP-1287, KEP-5419). */
 
-import type {
-  Container,
-  ContainerStatus,
-  ResourceRequirements,
-} from "../../api/generated/types.ts";
+import type { ContainerStatus, ResourceRequirements } from "../../api/generated/types.ts";
 import { isSameAmount, isSameResources, withPodLimits } from "../../api/pod/allocation.ts";
 import { type PodRecord, STEP_RESIZE } from "../pods/record/record.ts";
+import type { ContainerStanding } from "../pods/record/standing.ts";
 import type { ConditionVerdict } from "./pod-conditions.ts";
 
 /** Conditions of a change in place; they are there only while it is going on, and not of pods that have ended. */
@@ -40,12 +37,11 @@ const RESIZED = ["cpu", "memory"] as const;
 
 /** Allocated and, while it runs, actual resources of a container; nothing before it was created. */
 export function containerResources(
-  { pod, resize: { actuated }, observed }: PodRecord,
-  { name, resources: given = {} }: Container,
+  { pod, resize: { actuated } }: PodRecord,
+  { container: { name, resources: given = {} }, attempts: [newest] }: ContainerStanding,
 ): Pick<ContainerStatus, "allocatedResources" | "resources"> {
-  const latest = observed.containers.find((container) => container.name === name);
-  if (!latest) return {};
-  const has = latest.state === "running" ? actuated.containers[name] : undefined;
+  if (!newest) return {};
+  const has = newest.state === "running" ? actuated.containers[name] : undefined;
   const isSame =
     has === undefined ||
     isSameResources(withPodLimits(has, actuated.pod), withPodLimits(given, pod.spec?.resources));

@@ -1,7 +1,7 @@
 // pure
 import type { ObservedContainer } from "../../../api/observation.ts";
 import { after } from "../../../kit/instant.ts";
-import { lastMade, newestSandbox } from "../record/observed.ts";
+import { newestSandbox } from "../record/observed.ts";
 import { type PodRecord, STEP_CLEANUP } from "../record/record.ts";
 import { type PodAction, removalOf } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
@@ -55,10 +55,8 @@ function removeSurplus(record: PodRecord, name: string, parts: CleanupParts): vo
 
 /** Attempts that were made and not started before another was made, as when their sandbox died in between. */
 function neverStarted({ observed }: PodRecord, name: string): readonly ObservedContainer[] {
-  const newest = lastMade(observed, name);
-  return observed.containers.filter(
-    (each) => each.name === name && each.state === "created" && each.id !== newest?.id,
-  );
+  const [, ...older] = observed.containers.filter((each) => each.name === name);
+  return older.filter(({ state }) => state === "created");
 }
 
 function remove(

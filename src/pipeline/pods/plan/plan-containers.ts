@@ -8,73 +8,45 @@ import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { formatDuration } from "../../../api/text/duration.ts";
 import { isSameImage } from "../../../api/text/image-reference.ts";
 import { after } from "../../../kit/instant.ts";
-import { lastEnd } from "../record/lost-containers.ts";
-import { attemptIn, lastMade, latestAttempt } from "../record/observed.ts";
 import type { PodRecord } from "../record/record.ts";
-import {
-  decideRestart,
-  type EndedAttempt,
-  regularContainers,
-  restartBackoff,
-  restartPolicyOf,
-  type SpecContainer,
-} from "../record/restart.ts";
 import { restartsAll } from "../record/rounds.ts";
+import type { ContainerStanding, PodStandings } from "../record/standing.ts";
 import { removalOf, type StopRequest } from "./actions.ts";
-import type { PlanContext, PlanDraft } from "./plan-draft.ts";
+import type { PlanParts } from "./plan-draft.ts";
 import { RESIZE_RESTART } from "./plan-resize.ts";
-import type { SandboxPlan } from "./plan-sandbox.ts";
-
-/** A sandbox that is there or will be by then. */
-export type UsableSandbox = Exclude<SandboxPlan, { kind: "none" }>;
+import { restartBackoff } from "./restart-backoff.ts";
 
 /** Regular containers: start what is missing, restart what ended, replace what changed or is sick. */
-export function planContainers(
-  record: PodRecord,
-  sandbox: UsableSandbox,
-  context: PlanContext,
-  draft: PlanDraft,
-): void {
-  for (const spec of regularContainers(record.pod))
-    planContainer(record, spec, { sandbox, context, draft });
-}
-
-/** Inputs that planning shares between the containers of a pod. */
-export interface PlanParts {
-  readonly sandbox: UsableSandbox;
-  readonly context: PlanContext;
-  readonly draft: PlanDraft;
+export function planContainers({ regular }: PodStandings, parts: PlanParts): void {
+  for (const standing of regular) planContainer(standing, parts);
 }
 
 /** One container that is wanted running; `init` containers come here too while it is their turn. */
-export function planContainer(record: PodRecord, spec: SpecContainer, parts: PlanParts): void {
+export function planContainer(standing: ContainerStanding, parts: PlanParts): void {
   const { sandbox, draft } = parts;
-  const turn: ContainerPlanning = { record, spec, parts };
-  const { name } = spec.container;
-  const latest = latestAttempt(record.observed, name);
-  const here =
-    sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
+  const turn: ContainerPlanning = { standing, parts };
+  const { latest } = standing;
   if (!latest) {
     startAnew(turn);
     return;
   }
   switch (latest.state) {
     case "running": {
-      if (!here) {
+      if (sandbox.kind !== "use" || !standing.here) {
         // It runs in a sandbox that is being replaced: the stop is planned there.
         if (sandbox.kind === "create") start(turn, latest, "sandbox is new");
         return;
       }
-      const fault = containerFault(record, spec, latest);
-      if (draft.restarting.has(name)) start(turn, latest, RESIZE_RESTART);
+      const fault = containerFault(standing, latest);
+      if (draft.restarting.has(latest.name)) start(turn, latest, RESIZE_RESTART);
       else if (fault) replace(turn, latest, fault);
       return;
     }
     case "unknown":
       replace(turn, latest, {
         rule: "state unknown",
-        message: `${kindOf(spec)} is in "unknown" state, try killing it before restart`,
-        again: comesBack(record, spec),
+        message: `${kindOf(standing)} is in "unknown" state, try killing it before restart`,
+        again: comesBack(standing),
         probe: undefined,
       });
       return;
@@ -93,20 +65,18 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
 
 /** Starts a container without a usable attempt: none was created, it is gone, or all containers restart. */
 function startAnew(turn: ContainerPlanning): void {
-  const { record, spec, parts } = turn;
-  const { name } = spec.container;
-  const before = lastMade(record.observed, name);
-  const lost = before ? undefined : lastEnd(record, name);
-  if (lost && ruleToRestart(turn, lost) === undefined) return;
+  const { standing, parts } = turn;
+  const [before] = standing.attempts;
+  const isLost = !before && standing.end !== undefined;
+  if (isLost && ruleToRestart(turn) === undefined) return;
   if (before?.state === "created") parts.draft.actions.push(removalOf(before));
-  const rule = lost ? "is gone from the runtime" : "never started";
+  const rule = isLost ? "is gone from the runtime" : "never started";
   start(turn, before, before ? "all containers are restarted" : rule);
 }
 
 /** One container in one planning. */
 interface ContainerPlanning {
-  readonly record: PodRecord;
-  readonly spec: SpecContainer;
+  readonly standing: ContainerStanding;
   readonly parts: PlanParts;
 }
 
@@ -121,27 +91,23 @@ interface Fault {
 
 /** Why a running container cannot be kept; `undefined` when it can. */
 function containerFault(
-  record: PodRecord,
-  spec: SpecContainer,
+  standing: ContainerStanding,
   running: ObservedContainer,
 ): Fault | undefined {
-  const { container } = spec;
-  const { name } = container;
+  const { container, kind: containerKind, verdicts } = standing;
   const killMessage = (what: string, again: boolean) => {
     // The Go kubelet adds this for regular containers only.
-    const suffix = again && spec.kind === "regular" ? ", will be restarted" : "";
-    return `${kindOf(spec)} ${name} ${what}${suffix}`;
+    const suffix = again && containerKind === "regular" ? ", will be restarted" : "";
+    return `${kindOf(standing)} ${container.name} ${what}${suffix}`;
   };
   // A plain init container finishes with what it began with, as with the Go kubelet; its next attempt is of the new image.
-  if (spec.kind !== "init" && definitionChanged(container, running)) {
+  if (containerKind !== "init" && definitionChanged(container, running)) {
     const message = killMessage("definition changed", true);
     return { rule: "definition changed", message, again: true, probe: undefined };
   }
-  const verdicts = record.tracked.probes[name];
-  if (verdicts?.containerId !== running.id) return undefined;
-  const again = comesBack(record, spec);
+  const again = comesBack(standing);
   for (const kind of ["liveness", "startup"] as const) {
-    if (verdicts[kind] !== "failure") continue;
+    if (verdicts?.[kind] !== "failure") continue;
     const message = killMessage(`failed ${kind} probe`, again);
     return { rule: `${kind} probe failed`, message, again, probe: container[`${kind}Probe`] };
   }
@@ -149,11 +115,11 @@ function containerFault(
 }
 
 /** Whether what is stopped for its own fault is started again. */
-const comesBack = ({ pod }: PodRecord, spec: SpecContainer): boolean =>
-  spec.kind === "sidecar" || restartPolicyOf(pod, spec) !== "Never";
+const comesBack = ({ kind, policy }: ContainerStanding): boolean =>
+  kind === "sidecar" || policy !== "Never";
 
 /** How the Go kubelet's Killing messages begin, by container kind. */
-function kindOf({ kind }: SpecContainer): string {
+function kindOf({ kind }: ContainerStanding): string {
   return kind === "regular" ? "Container" : "Init container";
 }
 
@@ -168,11 +134,10 @@ function definitionChanged(container: Container, running: ObservedContainer): bo
 }
 
 function replace(
-  { record, parts }: ContainerPlanning,
+  { parts: { record, draft } }: ContainerPlanning,
   running: ObservedContainer,
   fault: Fault,
 ): void {
-  const { draft } = parts;
   const { again, message } = fault;
   const stop = stopRequest(record, running, message, fault.probe);
   draft.actions.push({
@@ -200,20 +165,17 @@ function stopRequest(
 }
 
 function restart(turn: ContainerPlanning, ended: ObservedContainer): void {
-  const rule = ruleToRestart(turn, ended);
+  const rule = ruleToRestart(turn);
   if (rule !== undefined) start(turn, ended, rule);
 }
 
 /** Why what ended is to run again; `undefined` when it is not, which then is written down. */
-function ruleToRestart(
-  { record, spec, parts }: ContainerPlanning,
-  ended: EndedAttempt,
-): string | undefined {
-  const { restart: again, rule, policy } = decideRestart(record.pod, spec, ended);
-  if (again) return rule;
-  const { exitCode } = ended;
-  const inputs = { container: spec.container.name, policy, exitCode };
-  parts.draft.standing.push(makeDecision("leaveStopped", rule, inputs));
+function ruleToRestart({ standing, parts }: ContainerPlanning): string | undefined {
+  const { container, policy, end, restart: decision } = standing;
+  if (!end || !decision) return undefined;
+  if (decision.restart) return decision.rule;
+  const inputs = { container: container.name, policy, exitCode: end.exitCode };
+  parts.draft.standing.push(makeDecision("leaveStopped", decision.rule, inputs));
   return undefined;
 }
 
@@ -223,12 +185,12 @@ export function start(
   previous: ObservedContainer | undefined,
   rule: string,
 ): void {
-  const { record, spec, parts } = turn;
-  const { sandbox, context, draft } = parts;
-  const { name } = spec.container;
+  const { standing, parts } = turn;
+  const { record, sandbox, context, draft } = parts;
+  const { name } = standing.container;
   const backoff =
     previous?.state === "exited" && waitsForItself(turn, previous)
-      ? restartBackoff(record, spec, previous, {
+      ? restartBackoff(record, standing, previous, {
           wallNow: context.wallNow,
           policy: context.restartBackoff,
         })
@@ -258,7 +220,7 @@ export function start(
   draft.actions.push({
     kind: "startContainer",
     name,
-    containerKind: spec.kind,
+    containerKind: standing.kind,
     restartCount,
     sandboxId: sandbox.kind === "use" ? sandbox.sandbox.id : undefined,
     backoff: backoff?.next,
@@ -266,14 +228,17 @@ export function start(
       container: name,
       restartCount,
       ...(previous?.state === "exited" ? { lastExitCode: previous.exitCode } : {}),
-      policy: restartPolicyOf(record.pod, spec),
+      policy: standing.policy,
     }),
   });
 }
 
 /** A container that was ended for another's sake starts again at once. */
-function waitsForItself({ record, spec }: ContainerPlanning, previous: ObservedContainer): boolean {
-  return previous.outdated !== true || restartsAll(record.pod, spec, previous);
+function waitsForItself(
+  { standing, parts }: ContainerPlanning,
+  previous: ObservedContainer,
+): boolean {
+  return previous.outdated !== true || restartsAll(parts.record.pod, standing.container, previous);
 }
 
 function crashLoopMessage(record: PodRecord, name: string, delayMs: number): string {

@@ -1,8 +1,9 @@
 // pure
 import type { Decision } from "../../../api/decisions.ts";
+import type { ObservedSandbox } from "../../../api/observation.ts";
 import type { BackoffPolicy } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
-import type { Wait } from "../record/record.ts";
+import type { PodRecord, Wait } from "../record/record.ts";
 import type { PodAction, PodEvent, PodPlan } from "./actions.ts";
 import type { KeptDead } from "./dead-containers.ts";
 
@@ -45,4 +46,22 @@ export class PlanDraft {
       wakeAt: this.wakeAt,
     };
   }
+}
+
+/** The sandbox the containers of this plan run in. */
+export type SandboxPlan =
+  | { readonly kind: "use"; readonly sandbox: ObservedSandbox }
+  | { readonly kind: "create" }
+  /** No container can be started now, or none should be. */
+  | { readonly kind: "none" };
+
+/** A sandbox that is there or will be by then. */
+export type UsableSandbox = Exclude<SandboxPlan, { kind: "none" }>;
+
+/** Inputs that planning shares between the containers of a pod. */
+export interface PlanParts {
+  readonly record: PodRecord;
+  readonly sandbox: UsableSandbox;
+  readonly context: PlanContext;
+  readonly draft: PlanDraft;
 }

@@ -14,9 +14,10 @@ import type { ObservedContainer } from "../../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { asSpecified, type Retries } from "../record/record.ts";
+import { isResizing } from "../record/resize-state.ts";
+import { standingsOf } from "../record/standing.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
-import { isResizing } from "./plan-resize.ts";
 
 const cpu = (amount: string): ResourceRequirements => ({ requests: { cpu: amount } });
 const RESTARTS = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
@@ -224,7 +225,7 @@ for (const { what, pod, has, containers, failures = {}, expect, resizing } of RO
     );
     const plan = planPod(record, aContext());
     assert.deepEqual(plan.actions.map(inShort), expect);
-    assert.equal(isResizing(record), resizing);
+    assert.equal(isResizing(record, standingsOf(record)), resizing);
     assert.equal(plan.wakeAt, failures["#resize"]?.notBefore);
   });
 }

@@ -1,6 +1,7 @@
 // pure
 
 import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "../record/record.ts";
+import { standingsOf } from "../record/standing.ts";
 import { NO_PLAN, type PodPlan } from "./actions.ts";
 import { planCleanup } from "./plan-cleanup.ts";
 import { planContainers } from "./plan-containers.ts";
@@ -58,13 +59,14 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
       return draft.finish();
     }
   }
-  const sandbox = planSandbox(record, context, draft);
+  const standings = standingsOf(record);
+  const sandbox = planSandbox(record, standings, context, draft);
   planCleanup(record, { context, draft });
   if (sandbox.kind === "none") return draft.finish();
   if (sandbox.kind === "use" && planRoundEnd(record, draft)) return draft.finish();
-  planResize(record, sandbox, context, draft);
-  planEphemeralContainers(record, sandbox, context, draft);
-  const init = planInitContainers(record, sandbox, context, draft);
-  if (init === "done") planContainers(record, sandbox, context, draft);
+  const parts = { record, sandbox, context, draft };
+  planResize(standings, parts);
+  planEphemeralContainers(standings, parts);
+  if (planInitContainers(standings, parts) === "done") planContainers(standings, parts);
   return draft.finish();
 }

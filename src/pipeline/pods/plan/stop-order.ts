@@ -2,7 +2,6 @@
 
 import type { Pod } from "../../../api/generated/types.ts";
 import { sidecarsOf } from "../../../api/pod/pod.ts";
-import { regularContainers } from "../record/restart.ts";
 import type { StopRequest } from "./actions.ts";
 
 /**
@@ -11,7 +10,7 @@ import type { StopRequest } from "./actions.ts";
  */
 export function inTurn(pod: Pod, stops: readonly StopRequest[]): readonly StopRequest[] {
   const sidecars = sidecarsOf(pod).map(({ name }) => name);
-  const regular = new Set(regularContainers(pod).map(({ container }) => container.name));
+  const regular = new Set((pod.spec?.containers ?? []).map(({ name }) => name));
   return stops.map((stop) => {
     const place = sidecars.indexOf(stop.name);
     if (place < 0) return stop;

@@ -1,7 +1,7 @@
 // pure
-import { attemptIn, livingContainers, newestSandbox } from "./observed.ts";
+import { livingContainers, newestSandbox } from "./observed.ts";
 import type { PodRecord } from "./record.ts";
-import { hasFailed, initContainers, regularContainers } from "./restart.ts";
+import { standingsOf } from "./standing.ts";
 
 /** How far a pod is in its life, for modules that allocate resources to it. */
 interface DeviceLife {
@@ -30,16 +30,11 @@ export function deviceLife(record: PodRecord): DeviceLife {
  * Reported on a fresh observation of a ready sandbox only: in a new one the init containers run again, and one that is
  * about to start may already have been given what it needs.
  */
-function areInitsDone({ sync, life, observed, pod }: PodRecord): boolean {
-  const sandbox = newestSandbox(observed);
-  if (sync.freshness !== "fresh" || life.kind !== "running" || !sandbox?.ready) return false;
-  const began = regularContainers(pod).some(
-    ({ container }) => attemptIn(observed, sandbox.id, container.name) !== undefined,
-  );
-  if (began) return true;
-  return initContainers(pod).every(({ container, kind }) => {
-    if (kind === "sidecar") return true;
-    const attempt = attemptIn(observed, sandbox.id, container.name);
-    return attempt?.state === "exited" && !hasFailed(kind, attempt);
-  });
+function areInitsDone(record: PodRecord): boolean {
+  const { sync, life, observed } = record;
+  if (sync.freshness !== "fresh" || life.kind !== "running") return false;
+  if (!newestSandbox(observed)?.ready) return false;
+  const { init, regular } = standingsOf(record);
+  if (regular.some(({ here }) => here !== undefined)) return true;
+  return init.every(({ kind, here, ready }) => kind === "sidecar" || (here && ready));
 }

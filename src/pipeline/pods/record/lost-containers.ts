@@ -1,17 +1,15 @@
 // pure
 import type { PodStatus } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
-import { latestAttempt } from "./observed.ts";
 import type { LostContainers, PodRecord } from "./record.ts";
-import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./restart.ts";
+import { EXIT_CODE_UNKNOWN } from "./restart.ts";
 
 /** Containers that the record observed and `now` lacks. */
 export function lostSince({ pod, observed, tracked }: PodRecord, now: Observation): LostContainers {
   const next: Record<string, number> = {};
-  for (const { container } of regularContainers(pod)) {
-    const { name } = container;
+  for (const { name } of pod.spec?.containers ?? []) {
     if (now.containers.some((attempt) => attempt.name === name)) continue;
-    const seen = latestAttempt(observed, name);
+    const seen = observed.containers.find((each) => each.name === name && each.outdated !== true);
     if (seen && seen.state !== "created") next[name] = exitCodeOf(seen);
     else if (tracked.lost[name] !== undefined) next[name] = tracked.lost[name];
   }
@@ -35,12 +33,4 @@ export function lostBefore(
     else if (state?.running) lost[name] = EXIT_CODE_UNKNOWN;
   }
   return lost;
-}
-
-/** How the container last ended, if it has and nothing of it is there since. */
-export function lastEnd({ observed, tracked }: PodRecord, name: string): EndedAttempt | undefined {
-  const attempt = latestAttempt(observed, name);
-  if (attempt) return attempt.state === "exited" ? attempt : undefined;
-  const exitCode = tracked.lost[name];
-  return exitCode === undefined ? undefined : { exitCode };
 }

@@ -7,18 +7,6 @@ export function newestSandbox(observed: Observation): ObservedSandbox | undefine
   return observed.sandboxes[0];
 }
 
-/** The newest attempt of a container that counts, in any sandbox. */
-export function latestAttempt(observed: Observation, name: string): ObservedContainer | undefined {
-  return observed.containers.find(
-    (container) => container.name === name && container.outdated !== true,
-  );
-}
-
-/** The newest attempt of a container, whether it counts or not. */
-export function lastMade(observed: Observation, name: string): ObservedContainer | undefined {
-  return observed.containers.find((container) => container.name === name);
-}
-
 /** The newest attempt of a container that counts, within one sandbox. */
 export function attemptIn(
   observed: Observation,
@@ -34,18 +22,6 @@ export function attemptIn(
 /** Attempts that (may) have a living process. */
 export function livingContainers(observed: Observation): readonly ObservedContainer[] {
   return observed.containers.filter(({ state }) => state === "running" || state === "unknown");
-}
-
-/** Whether nothing of the pod is left in the runtime or, as far as we know, on the machine. */
-export function nothingLeft({ observed, prerequisites }: PodRecord): boolean {
-  const { directories, cgroup, volumes } = prerequisites;
-  return (
-    observed.sandboxes.length === 0 &&
-    observed.containers.length === 0 &&
-    directories === "absent" &&
-    cgroup === "absent" &&
-    volumes === "absent"
-  );
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   type RecordChanges,
 } from "../../../../test/support/pods.ts";
 import { derivePhase, isFinished, type PodPhase } from "./phase.ts";
+import { standingsOf } from "./standing.ts";
 
 const two = { containers: [aContainer("a"), aContainer("b")] };
 const PREP = aContainer("prep");
@@ -48,9 +49,10 @@ const OOM_KILLED: readonly Row[] = [
 
 test("isFinished: an init container that was killed for memory ends a pod that starts nothing again", () => {
   const pod = aPod({ ...ONE_INIT, restartPolicy: "Never" });
-  assert.equal(isFinished(aRecord({ pod, containers: [KILLED] })), true);
-  assert.equal(isFinished(aRecord({ pod, containers: [anAttempt("a"), KILLED] })), false);
-  assert.equal(isFinished(aRecord({ pod: aPod(ONE_INIT), containers: [KILLED] })), false);
+  const finished = (given: Given) => isFinished(standingsOf(aRecord(given)));
+  assert.equal(finished({ pod, containers: [KILLED] }), true);
+  assert.equal(finished({ pod, containers: [anAttempt("a"), KILLED] }), false);
+  assert.equal(finished({ pod: aPod(ONE_INIT), containers: [KILLED] }), false);
 });
 
 const AFTER_REBOOT: readonly Row[] = [

@@ -1,12 +1,13 @@
 // pure
 import type { Container } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
+import { sidecarsOf } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { ProbeTarget } from "../../../api/probe-target.ts";
-import { latestAttempt, newestSandbox } from "./observed.ts";
-import { derivePhase, isStarted } from "./phase.ts";
+import { newestSandbox } from "./observed.ts";
+import { derivePhase } from "./phase.ts";
 import type { PodRecord } from "./record.ts";
-import { decideRestart, initContainers, regularContainers, type SpecContainer } from "./restart.ts";
+import { type ContainerStanding, standingsOf } from "./standing.ts";
 
 /** A pod with its containers to probe. */
 interface PodToProbe {
@@ -28,19 +29,18 @@ export function probeTargets(
 ): PodToProbe | undefined {
   const { life, pod } = record;
   if (life.kind !== "running" && life.kind !== "terminating") return undefined;
-  const sidecars = initContainers(pod).filter(({ kind }) => kind === "sidecar");
-  const specs = [...regularContainers(pod), ...sidecars].filter(({ container }) =>
-    hasProbe(container),
-  );
-  if (specs.length === 0) return undefined;
-  const phase = derivePhase(record);
+  if (![...(pod.spec?.containers ?? []), ...sidecarsOf(pod)].some(hasProbe)) return undefined;
+  const standings = standingsOf(record);
+  const sidecars = standings.init.filter(({ kind }) => kind === "sidecar");
+  const probed = [...standings.regular, ...sidecars].filter(({ container }) => hasProbe(container));
+  const phase = derivePhase(record, standings);
   return {
     uid: record.uid,
     pod,
     ip: pod.spec?.hostNetwork === true ? hostIp : newestSandbox(record.observed)?.ips[0],
     ended: phase === "Succeeded" || phase === "Failed",
     ending: life.kind === "terminating",
-    containers: specs.map((spec) => target(record, spec)),
+    containers: probed.map((standing) => target(record, standing)),
   };
 }
 
@@ -48,23 +48,21 @@ function hasProbe({ livenessProbe, readinessProbe, startupProbe }: Container): b
   return livenessProbe !== undefined || readinessProbe !== undefined || startupProbe !== undefined;
 }
 
-function target(record: PodRecord, spec: SpecContainer): ProbeTarget {
-  const attempt = latestAttempt(record.observed, spec.container.name);
-  const ended = attempt?.state === "exited" ? attempt : undefined;
-  const known = record.tracked.probes[spec.container.name];
-  const verdicts = known?.containerId === attempt?.id ? known : undefined;
+function target(
+  { life }: PodRecord,
+  { container, kind, latest, verdicts, started, restart }: ContainerStanding,
+): ProbeTarget {
   return {
-    spec: spec.container,
-    kind: spec.kind === "sidecar" ? "sidecar" : "regular",
-    containerId: attempt?.id,
-    running: attempt?.state === "running",
-    startedAtMs: attempt?.startedAtMs,
-    started: attempt?.state === "running" && isStarted(record, spec),
+    spec: container,
+    kind: kind === "sidecar" ? "sidecar" : "regular",
+    containerId: latest?.id,
+    running: latest?.state === "running",
+    startedAtMs: latest?.startedAtMs,
+    started,
     confirmed: {
       startup: verdicts?.startup === "success",
       readiness: verdicts?.readiness === "success",
     },
-    comesBack:
-      record.life.kind === "running" && (!ended || decideRestart(record.pod, spec, ended).restart),
+    comesBack: life.kind === "running" && (!latest || restart?.restart !== false),
   };
 }

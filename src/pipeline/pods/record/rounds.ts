@@ -5,18 +5,19 @@
  * from what the runtime has, so that an agent that dies half way goes on where it was.
  */
 
-import type { Pod } from "../../../api/generated/types.ts";
+import type { Container, Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import { mayRestartAll, restartVerdict } from "../../../api/pod/pod.ts";
 import { largest } from "../../../kit/limits/lists.ts";
-import { type SpecContainer, specContainers } from "./restart.ts";
+
+/** The containers that a round restarts: all but ephemeral ones. */
+const roundOf = ({ spec }: Pod): readonly Container[] => [
+  ...(spec?.initContainers ?? []),
+  ...(spec?.containers ?? []),
+];
 
 /** Whether this end has all containers of the pod restarted. */
-export function restartsAll(
-  pod: Pod,
-  { container }: SpecContainer,
-  attempt: ObservedContainer,
-): boolean {
+export function restartsAll(pod: Pod, container: Container, attempt: ObservedContainer): boolean {
   if (attempt.state !== "exited") return false;
   return restartVerdict(pod, container, attempt.exitCode) === "restartAllContainers";
 }
@@ -24,11 +25,11 @@ export function restartsAll(
 /** The round that attempts made now belong to. */
 export function currentRound(pod: Pod, { containers }: Observation): number {
   if (!mayRestartAll(pod)) return 0;
-  const specs = specContainers(pod);
+  const own = roundOf(pod);
   const rounds = containers.flatMap((attempt) => {
-    const spec = specs.find(({ container }) => container.name === attempt.name);
-    if (!spec) return [];
-    return [(attempt.round ?? 0) + (restartsAll(pod, spec, attempt) ? 1 : 0)];
+    const container = own.find(({ name }) => name === attempt.name);
+    if (!container) return [];
+    return [(attempt.round ?? 0) + (restartsAll(pod, container, attempt) ? 1 : 0)];
   });
   return largest(rounds, 0);
 }
@@ -37,7 +38,7 @@ export function currentRound(pod: Pod, { containers }: Observation): number {
 export function inRounds(pod: Pod, observed: Observation): Observation {
   const round = currentRound(pod, observed);
   if (round === 0) return observed;
-  const names = new Set(specContainers(pod).map(({ container }) => container.name));
+  const names = new Set(roundOf(pod).map(({ name }) => name));
   const containers = observed.containers.map((attempt) =>
     names.has(attempt.name) && (attempt.round ?? 0) < round
       ? { ...attempt, outdated: true as const }
@@ -57,6 +58,6 @@ export function livingOutdated({ containers }: Observation): readonly ObservedCo
 export function isBetweenRounds(pod: Pod, observed: Observation): boolean {
   if (!observed.containers.some(({ outdated }) => outdated === true)) return false;
   if (livingOutdated(observed).length > 0) return true;
-  const names = new Set(specContainers(pod).map(({ container }) => container.name));
+  const names = new Set(roundOf(pod).map(({ name }) => name));
   return !observed.containers.some(({ name, outdated }) => names.has(name) && outdated !== true);
 }

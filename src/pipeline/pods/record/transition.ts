@@ -1,16 +1,12 @@
 // pure
 
 import type { Observation, PodUid } from "../../../api/observation.ts";
-import { allocationOf, withAllocation } from "../../../api/pod/allocation.ts";
-import { graceSecondsOf } from "../../../api/pod/pod.ts";
+import { findContainer, graceSecondsOf } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import { after } from "../../../kit/instant.ts";
-import type { PodPlan } from "../plan/actions.ts";
-import { isResizing } from "../plan/plan-resize.ts";
-import { cannotGoOn } from "../plan/plan-sandbox.ts";
 import { lostSince } from "./lost-containers.ts";
-import { livingContainers, nothingLeft } from "./observed.ts";
+import { livingContainers } from "./observed.ts";
 import { isFinished } from "./phase.ts";
 import {
   asSpecified,
@@ -23,16 +19,16 @@ import {
   type Prerequisites,
   type ProbeVerdicts,
   type Retries,
-  STEP_RESIZE,
   STEP_TEARDOWN,
   type StepFailure,
   type TerminationCause,
   type TrackedContainers,
 } from "./record.ts";
-import { requestedResize } from "./resize-state.ts";
-import { findSpecContainer } from "./restart.ts";
+import { withDesired, withResized, withResizeSettled } from "./resize-state.ts";
 import { inRounds } from "./rounds.ts";
+import { cannotGoOn } from "./sandbox.ts";
 import type { PodSignal } from "./signals.ts";
+import { standingsOf } from "./standing.ts";
 
 interface NewRecord {
   readonly uid: PodUid;
@@ -82,7 +78,7 @@ export function transition(record: PodRecord, signal: PodSignal, now: MonotonicM
 /** The record with what its plan leaves to be shown. */
 export function withPlan(
   record: PodRecord,
-  { waits, standing }: Pick<PodPlan, "waits" | "standing">,
+  { waits, standing }: Pick<PodRecord["lastPlan"], "waits" | "standing">,
 ): PodRecord {
   return { ...record, lastPlan: { ...record.lastPlan, waits, standing } };
 }
@@ -92,6 +88,12 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
   switch (signal.kind) {
     case "desired":
       return endWhenDeleted(desire(record, signal), now);
+    case "resized":
+      return withResized(record, signal);
+    case "resizePending":
+      return record.resize.requested
+        ? { ...record, resize: { ...record.resize, pending: signal.pending } }
+        : record;
     case "removed":
       return drop(record, signal, now);
     case "admitted":
@@ -100,12 +102,6 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
       return record.life.kind === "waiting" ? { ...record, admission: signal } : record;
     case "rejected":
       return reject(record, signal, now);
-    case "resized":
-      return resized(record, signal);
-    case "resizePending":
-      return record.resize.requested
-        ? { ...record, resize: { ...record.resize, pending: signal.pending } }
-        : record;
     case "terminate":
       return end(record, signal.cause, signal.graceSeconds, now);
     case "observed":
@@ -129,15 +125,10 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
   }
 }
 
-/** Takes the pod of the source with the resources that were allocated to the pod. */
-function desire(record: PodRecord, signal: Signal<"desired">): PodRecord {
-  const desired = { ...record.desired, pod: signal.pod };
-  const pod = withAllocation(desired.pod, allocationOf(record.pod));
-  const retries = withoutOldImages(record, desired.pod);
-  const requested = requestedResize(pod, desired.pod);
-  const { pending: _, requested: __, ...done } = record.resize;
-  const resize = requested ? { ...record.resize, requested } : done;
-  return { ...record, pod, desired, retries, resize };
+/** Takes the pod of the source; containers with another image are not held back by earlier failures. */
+function desire(record: PodRecord, { pod }: Signal<"desired">): PodRecord {
+  const retries = withoutOldImages(record, pod);
+  return withDesired({ ...record, retries }, pod);
 }
 
 function drop(record: PodRecord, { graceSeconds }: Signal<"removed">, now: MonotonicMs): PodRecord {
@@ -153,27 +144,11 @@ function clear(record: PodRecord): PodRecord {
 /** Drops failures of containers whose image the desired pod has changed. */
 function withoutOldImages({ pod, retries }: PodRecord, desired: IdentifiedPod): Retries {
   const { failures } = retries;
-  const imageIn = (of: IdentifiedPod, name: string) => findSpecContainer(of, name)?.container.image;
+  const imageIn = (of: IdentifiedPod, name: string) => findContainer(of, name)?.container.image;
   const isOld = (step: string) => imageIn(pod, step) !== imageIn(desired, step);
   if (!Object.keys(failures).some(isOld)) return retries;
   const kept = Object.entries(failures).filter(([step]) => !isOld(step));
   return { ...retries, failures: Object.fromEntries(kept) };
-}
-
-function resized(
-  record: PodRecord,
-  { allocation, generation, actuated }: Signal<"resized">,
-): PodRecord {
-  const pod = withAllocation(record.desired.pod, allocation);
-  const requested = requestedResize(pod, record.desired.pod);
-  const resize = { actuated, inProgress: { generation }, ...(requested ? { requested } : {}) };
-  return { ...record, pod, retries: withoutStep(record.retries, STEP_RESIZE), resize };
-}
-
-/** What is asked for anew does not wait for the pause after an earlier failure. */
-function withoutStep(retries: Retries, step: string): Retries {
-  const { [step]: _, ...failures } = retries.failures;
-  return { ...retries, failures };
 }
 
 function admit(record: PodRecord): PodRecord {
@@ -201,7 +176,9 @@ function end(
   now: MonotonicMs,
 ): PodRecord {
   const { life } = record;
-  const retries = withoutStep(record.retries, STEP_TEARDOWN);
+  // What is requested now does not wait for the pause after an earlier failure.
+  const { [STEP_TEARDOWN]: _, ...failures } = record.retries.failures;
+  const retries = { ...record.retries, failures };
   switch (life.kind) {
     case "waiting":
     case "running": {
@@ -344,12 +321,6 @@ function probed(
   return { ...record, tracked: { ...tracked, probes } };
 }
 
-/** A change in place that has been carried out. */
-function settled(record: PodRecord): PodRecord {
-  const { inProgress: _, ...resize } = record.resize;
-  return { ...record, resize };
-}
-
 /** Progress belongs to the run of actions that makes it. */
 function progressed(record: PodRecord, { container, message }: Signal<"progress">): PodRecord {
   const { sync, lastPlan } = record;
@@ -365,19 +336,40 @@ function progressed(record: PodRecord, { container, message }: Signal<"progress"
  */
 function advance(record: PodRecord, now: MonotonicMs): PodRecord {
   if (record.sync.freshness !== "fresh") return record;
-  const { life } = record;
-  if (life.kind === "running") {
-    if (record.resize.inProgress && !isResizing(record)) return advance(settled(record), now);
-    if (!isFinished(record) && !cannotGoOn(record)) return record;
-    return advance(end(record, { kind: "completed" }, undefined, now), now);
-  }
-  if (life.kind === "terminating" && livingContainers(record.observed).length === 0) {
-    const lastPlan = { ...record.lastPlan, waits: {}, standing: [] };
-    return advance({ ...record, life: { kind: "terminated", cause: life.cause }, lastPlan }, now);
-  }
-  if (life.kind === "terminated" && record.desired.removed && nothingLeft(record)) {
-    const released: PodLife = { kind: "released" };
-    return { ...record, life: released };
-  }
-  return record;
+  return released(terminated(completed(record, now)));
+}
+
+/** running -> terminating: nothing of it is to run again. */
+function completed(record: PodRecord, now: MonotonicMs): PodRecord {
+  if (record.life.kind !== "running") return record;
+  const standings = standingsOf(record);
+  const settled = withResizeSettled(record, standings);
+  const isOver = isFinished(standings) || cannotGoOn(settled, standings);
+  return isOver ? end(settled, { kind: "completed" }, undefined, now) : settled;
+}
+
+/** terminating -> terminated: nothing of it runs. */
+function terminated(record: PodRecord): PodRecord {
+  const { life, observed } = record;
+  if (life.kind !== "terminating" || livingContainers(observed).length > 0) return record;
+  const lastPlan = { ...record.lastPlan, waits: {}, standing: [] };
+  return { ...record, life: { kind: "terminated", cause: life.cause }, lastPlan };
+}
+
+/** terminated -> released: no source names it, and nothing of it is left. */
+function released(record: PodRecord): PodRecord {
+  const isGone = record.life.kind === "terminated" && record.desired.removed && nothingLeft(record);
+  return isGone ? { ...record, life: { kind: "released" } } : record;
+}
+
+/** Whether nothing of the pod is left in the runtime or, as far as we know, on the machine. */
+function nothingLeft({ observed, prerequisites }: PodRecord): boolean {
+  const { directories, cgroup, volumes } = prerequisites;
+  return (
+    observed.sandboxes.length === 0 &&
+    observed.containers.length === 0 &&
+    directories === "absent" &&
+    cgroup === "absent" &&
+    volumes === "absent"
+  );
 }

@@ -3,11 +3,11 @@
 import { type Decision, makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
+import { findContainer } from "../../../api/pod/pod.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { LimitHits } from "../ports.ts";
 import { derivePhase } from "../record/phase.ts";
 import type { PodOrigin, PodRecord } from "../record/record.ts";
-import { findSpecContainer } from "../record/restart.ts";
 
 /** Something that happened, and when. */
 interface UnplannedFact {
@@ -79,7 +79,7 @@ function reachedLimit(
   name: string,
   reached: Reached,
 ): Pick<Extract<Decision, { kind: "containerExited" }>["inputs"], "limit" | "limitOf"> {
-  const own = findSpecContainer(pod, name)?.container.resources?.limits?.["memory"];
+  const own = findContainer(pod, name)?.container.resources?.limits?.["memory"];
   const shared = pod.spec?.resources?.limits?.["memory"];
   if (own === undefined) return shared === undefined ? {} : { limit: shared, limitOf: "pod" };
   if (shared === undefined || reached === "container") return { limit: own, limitOf: "container" };

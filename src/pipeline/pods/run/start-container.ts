@@ -1,11 +1,10 @@
 import type { ImageOutcome } from "../../../api/image-outcome.ts";
-import { graceSecondsOf } from "../../../api/pod/pod.ts";
+import { findContainer, graceSecondsOf } from "../../../api/pod/pod.ts";
 import type { PresentImage } from "../../../api/present-image.ts";
 import { isOutside, messageOf, plainMessageOf } from "../../../kit/errors.ts";
 import type { PodAction } from "../plan/actions.ts";
 import { ContainerConfigError } from "../ports.ts";
 import { attemptIn } from "../record/observed.ts";
-import { findSpecContainer } from "../record/restart.ts";
 import { currentRound } from "../record/rounds.ts";
 import type { StepResult } from "../record/signals.ts";
 import { withLikelyCause } from "./likely-cause.ts";
@@ -27,7 +26,7 @@ export async function startContainer(
 ): Promise<StepResult | undefined> {
   const { pod } = run.record;
   const { images, events } = run.deps.ports;
-  const container = findSpecContainer(pod, action.name)?.container;
+  const container = findContainer(pod, action.name)?.container;
   const sandboxId = action.sandboxId ?? run.sandboxId;
   if (!container || sandboxId === undefined) return undefined;
   const image = await images.ensure(
