@@ -23,7 +23,6 @@ import {
   Eviction,
   type EvictionPorts,
   evictionSettings,
-  type MemoryMeasure,
   type NodeMeasures,
   type PodUsage,
   type PressureCondition,
@@ -118,7 +117,6 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
   const { pods } = pipeline;
   const measureNode = nodeMeasurer(options, deps);
   const startedAt = outside.clock.monotonic();
-  const everybody = () => uidsOf(deps);
   return {
     measureNode,
     hasUnobservedPods: () =>
@@ -132,14 +130,11 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
     measurePods: async ({ disks }) =>
       await usagesOf(
         deps,
-        disks ? await stats.storageOf(everybody(), STORAGE_MAX_AGE_MS) : NO_STORAGE,
+        disks ? await stats.storageOf(uidsOf(deps), STORAGE_MAX_AGE_MS) : NO_STORAGE,
       ),
     remeasurePods: async ({ layers }, signal) =>
       await usagesOf(deps, await freshStorage(deps, layers, signal)),
-    measureStorage: async (uids) => {
-      const storage = await stats.storageOf(uids, FRESH_MS);
-      return new Map([...storage].map(([uid, found]) => [uid, storageUsage(found)]));
-    },
+    measureStorage: (uids) => stats.storageOf(uids, FRESH_MS),
     reclaim: (step, signal) =>
       step === "images" ? deleteImages(deps, signal) : clearEnded(deps, signal),
     evict: ({ uid, graceSeconds, message, disrupted }) =>
@@ -178,7 +173,16 @@ async function usagesOf(
   storage: ReadonlyMap<string, PodStorage>,
 ): Promise<ReadonlyMap<string, PodUsage>> {
   const { pods } = await stats.measure({ maxAgeMs: 0 });
-  return new Map(pods.map((pod) => [pod.uid, usageOf(pod, storage.get(pod.uid))]));
+  return new Map(pods.map((pod) => [pod.uid, withStorage(pod, storage.get(pod.uid))]));
+}
+
+function withStorage(pod: PodFigures, storage: PodStorage | undefined): PodUsage {
+  if (!storage) return pod;
+  const containers = pod.containers.map((container) => ({
+    ...container,
+    ...storage.containers.find(({ name }) => name === container.name),
+  }));
+  return { ...pod, ...storage, containers };
 }
 
 /** Disk usage of all pods; with `layers`, measured by the runtime after the call if it answers in time. */
@@ -274,65 +278,18 @@ function machineMeasures(
   { atMs, group, groups, tasks }: MachineFigures,
   pidMax: number,
 ): NodeMeasures {
-  const memory = memoryMeasure(group);
-  const podsMemory = memoryMeasure(groups.find(({ name }) => name === "pods")?.group);
   return {
     atMs,
-    ...(memory ? { memory } : {}),
-    ...(podsMemory ? { podsMemory } : {}),
+    memory: group.memory,
+    podsMemory: groups.find(({ name }) => name === "pods")?.group.memory,
     ...(tasks === undefined ? {} : { pids: { max: pidMax, used: tasks } }),
   };
-}
-
-function memoryMeasure(group: MachineFigures["group"] | undefined): MemoryMeasure | undefined {
-  const { limitBytes, workingSetBytes } = group?.memory ?? {};
-  return limitBytes === undefined || workingSetBytes === undefined
-    ? undefined
-    : { limitBytes, workingSetBytes };
 }
 
 /** Which file systems are the same, by their devices. */
 function layoutOf(nodefs: DiskUsage, { images, containers }: RuntimeFilesystems): DiskLayout {
   if (images.device === nodefs.device) return "single";
   return containers.device === images.device ? "dedicated" : "split";
-}
-
-function usageOf({ group, containers }: PodFigures, storage: PodStorage | undefined): PodUsage {
-  const { tasks } = group ?? {};
-  const memoryBytes = group?.memory?.workingSetBytes;
-  return {
-    ...(memoryBytes === undefined ? {} : { memoryBytes }),
-    ...(tasks === undefined ? {} : { tasks }),
-    containers: containers.map(({ name, group: own }) => {
-      const bytes = own.memory?.workingSetBytes;
-      const disks = storage?.containers.find((each) => each.name === name);
-      return { name, ...(bytes === undefined ? {} : { memoryBytes: bytes }), ...filesOf(disks) };
-    }),
-    ...otherFilesOf(storage),
-  };
-}
-
-function storageUsage(storage: PodStorage): PodUsage {
-  return {
-    containers: storage.containers.map((container) => ({
-      name: container.name,
-      ...filesOf(container),
-    })),
-    ...otherFilesOf(storage),
-  };
-}
-
-function filesOf(container: PodStorage["containers"][number] | undefined) {
-  const { rootfs, logs } = container ?? {};
-  return { ...(rootfs ? { rootfs } : {}), ...(logs ? { logs } : {}) };
-}
-
-function otherFilesOf(storage: PodStorage | undefined): Pick<PodUsage, "volumes" | "managedFiles"> {
-  const { volumes = [], managedFiles } = storage ?? {};
-  return {
-    volumes: volumes.map(({ name, ephemeral, fs }) => ({ ...fs, name, ephemeral })),
-    ...(managedFiles ? { managedFiles } : {}),
-  };
 }
 
 /** Images are kept until it is known which pods are desired. */

@@ -169,7 +169,7 @@ export class EvictionNode {
         rootfs: { ...one.rootfs, atMs: layerAtMs },
         logs: { ...one.logs, atMs },
       })),
-      volumes: usage.volumes.map((volume) => ({ ...volume, atMs })),
+      volumes: usage.volumes.map((volume) => ({ ...volume, fs: { ...volume.fs, atMs } })),
       ...(usage.managedFiles ? { managedFiles: { ...usage.managedFiles, atMs } } : {}),
     };
   }

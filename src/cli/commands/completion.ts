@@ -1,10 +1,10 @@
 import { Argument, type Command } from "commander";
 import type { Pod, PodList } from "../../api/generated/types.ts";
+import { EVICTION_SIGNALS } from "../../api/node/eviction-signals.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { AgentClient } from "../../client/agent-client.ts";
 import { parsePodReference, pickPod } from "../../client/pick-pod.ts";
 import { agentSocket } from "../../client/socket.ts";
-import { EVICTION_SIGNALS } from "../../config/validation/eviction-thresholds.ts";
 import { EXIT_OK } from "../../present/exit-codes.ts";
 import {
   type Completion,

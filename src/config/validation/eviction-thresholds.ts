@@ -2,27 +2,6 @@
 import { type Quantity, readQuantity } from "../../api/text/quantity.ts";
 import { parseFloat32 } from "../flags/go-numbers.ts";
 
-/** Eviction signals. Source: pkg/kubelet/eviction/api. */
-export const EVICTION_SIGNALS = [
-  "memory.available",
-  "nodefs.available",
-  "nodefs.inodesFree",
-  "imagefs.available",
-  "imagefs.inodesFree",
-  "containerfs.available",
-  "containerfs.inodesFree",
-  "allocatableMemory.available",
-  "pid.available",
-] as const;
-
-/** A signal that eviction may be configured for. */
-export type EvictionSignal = (typeof EVICTION_SIGNALS)[number];
-
-/** Whether `name` is a signal. */
-export function isEvictionSignal(name: string): name is EvictionSignal {
-  return EVICTION_SIGNALS.some((signal) => signal === name);
-}
-
 /** Percentages that switch a threshold off; spelled in another way they are thresholds: one never met, one always. */
 export const DISABLED_SHARES: readonly string[] = ["0%", "100%"];
 

@@ -1,7 +1,6 @@
+import { type EvictionSignal, isEvictionSignal } from "../../api/node/eviction-signals.ts";
 import {
   type EvictionAmount,
-  type EvictionSignal,
-  isEvictionSignal,
   readEvictionAmount,
 } from "../../config/validation/eviction-thresholds.ts";
 import { type Call, replyJson, type ServedRoute } from "../call.ts";

@@ -23,7 +23,10 @@ function timed(usage: PodUsage, atMs: WallMs, { layerAtMs = atMs, without = "" }
       ...has("rootfs", { ...rootfs, atMs: layerAtMs }),
       ...has("logs", { ...logs, atMs }),
     })),
-    volumes: without === "volumes" ? [] : usage.volumes.map((volume) => ({ ...volume, atMs })),
+    volumes:
+      without === "volumes"
+        ? []
+        : usage.volumes.map((volume) => ({ ...volume, fs: { ...volume.fs, atMs } })),
   };
 }
 

@@ -5,10 +5,8 @@
  * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` returns.
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
-import type {
-  EvictionAmount,
-  EvictionSignal,
-} from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
+import type { EvictionAmount } from "../../config/validation/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
@@ -40,7 +38,7 @@ import { replaceHard } from "./thresholds.ts";
 import { type CandidatePod, lastLayerAt, type PodUsage } from "./usage.ts";
 
 export type { AvailableByDevice } from "./due-storage.ts";
-export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
+export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./measures.ts";
 export type { EvictionEvent, EvictionPorts, EvictionRequest, MeasuredNode } from "./ports.ts";
 export { previewRecorded, type RecordedNode, readSummary } from "./recorded.ts";
 export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";

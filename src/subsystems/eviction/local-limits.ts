@@ -20,6 +20,7 @@ import {
   type ContainerUsage,
   type DiskUse,
   ephemeralStorageOf,
+  ephemeralVolumesOf,
   type PodUsage,
 } from "./usage.ts";
 
@@ -125,16 +126,13 @@ export function localHeadroom(
   const left: number[] = [];
   const uses: (DiskUse | undefined)[] = [];
   for (const { name: of, bytes } of emptyDirs) {
-    const volume = usage.volumes.find(({ name }) => name === of);
+    const volume = usage.volumes.find(({ name }) => name === of)?.fs;
     left.push(bytes - (volume?.usedBytes ?? 0));
     uses.push(volume);
   }
   if (podBytes !== undefined) {
     left.push(podBytes - ephemeralStorageOf(usage));
-    appendAll(
-      uses,
-      usage.volumes.filter(({ ephemeral }) => ephemeral),
-    );
+    appendAll(uses, ephemeralVolumesOf(usage));
     if (usage.managedFiles) uses.push(usage.managedFiles);
     // A limit of a container is one of its pod, too.
     for (const container of usage.containers) {
@@ -153,7 +151,7 @@ type Excess = Omit<LocalExcess, "candidate">;
 
 function emptyDirExcess({ emptyDirs }: StorageLimits, { volumes }: PodUsage): Excess | undefined {
   for (const { name: what, text, bytes: limitBytes } of emptyDirs) {
-    const usedBytes = volumes.find(({ name }) => name === what)?.usedBytes;
+    const usedBytes = volumes.find(({ name }) => name === what)?.fs.usedBytes;
     if (usedBytes === undefined || usedBytes <= limitBytes) continue;
     const message = emptyDirText(what, formatQuantity(parseQuantity(text)));
     return { limit: "emptydirfs.limit", what, usedBytes, limitBytes, message };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { SignalObservations } from "./observations.ts";
 import {

@@ -3,8 +3,9 @@
  * Whether the node is under pressure, and what follows: from what was observed, the thresholds and the pods.
  * The agent acts by it every ten seconds, and `nodelet plan --evict` shows it.
  */
+
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { graceSecondsOf } from "../../api/pod/pod.ts";
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { type LocalExcess, localExcesses } from "./local-limits.ts";
 import type { SignalObservation, SignalObservations } from "./observations.ts";

@@ -58,19 +58,18 @@ export function candidateOf(test: TestPod): CandidatePod {
 
 function usageOf(test: TestPod): PodUsage {
   const { memoryMi = 0, rootfsMi = 0, logsMi = 0, volumeMi = 0, inodes = 0, tasks = 1 } = test;
-  const memoryBytes = memoryMi * MI;
+  const memory = { workingSetBytes: memoryMi * MI };
   return {
-    memoryBytes,
-    tasks,
+    group: { memory, tasks },
     containers: [
       {
         name: "c",
-        memoryBytes,
+        group: { memory },
         rootfs: { usedBytes: rootfsMi * MI, inodesUsed: inodes },
         logs: { usedBytes: logsMi * MI, inodesUsed: 0 },
       },
     ],
-    volumes: [{ name: "v", ephemeral: true, usedBytes: volumeMi * MI, inodesUsed: 0 }],
+    volumes: [{ name: "v", ephemeral: true, fs: { usedBytes: volumeMi * MI, inodesUsed: 0 } }],
     ...(test.managedMi === undefined ? {} : { managedFiles: { usedBytes: test.managedMi * MI } }),
   };
 }

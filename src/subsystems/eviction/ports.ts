@@ -2,7 +2,7 @@ import type { Decision } from "../../api/decisions.ts";
 import type { EventText } from "../../api/event-text.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { AvailableByDevice } from "./due-storage.ts";
-import type { NodeMeasures } from "./observations.ts";
+import type { NodeMeasures } from "./measures.ts";
 import type { DiskLayout, ReclaimStep } from "./signals.ts";
 import type { CandidatePod, PodUsage } from "./usage.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { candidateOf, type TestPod } from "./pods.vectors.ts";
 import { firstEvictable, rankPods, remedyFor } from "./rank.ts";
 import type { DiskLayout } from "./signals.ts";

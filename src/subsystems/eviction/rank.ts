@@ -1,7 +1,8 @@
 // pure
+
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
 import { podResources } from "../../api/pod/pod-resources.ts";
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import { type DiskLayout, SIGNAL_FACTS } from "./signals.ts";
 import { type CandidatePod, usedFor } from "./usage.ts";
 

@@ -3,20 +3,15 @@
  * A node that files describe: what it and its pods use as `/stats/summary` shows it, and the objects of the
  * pods. What the agent would do there is planned by the function that it acts by.
  */
+
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { isLocalEphemeralVolume, isTerminalPhase, podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type {
-  EvictionAmount,
-  EvictionSignal,
-} from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionAmount } from "../../config/validation/eviction-thresholds.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { UsageError } from "../../kit/errors.ts";
-import {
-  type DiskMeasure,
-  type MemoryMeasure,
-  type NodeMeasures,
-  observationsOf,
-} from "./observations.ts";
+import type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./measures.ts";
+import { observationsOf } from "./observations.ts";
 import { NOTHING_MET, planEviction } from "./plan.ts";
 import { type EvictionReport, reportEviction } from "./report.ts";
 import type { EvictionSettings } from "./settings.ts";
@@ -30,13 +25,9 @@ export interface RecordedNode {
   readonly name: string;
   readonly measures: NodeMeasures;
   readonly layout: DiskLayout;
-  /** Usage of each pod, by `namespace/name`; volumes are not split by kind. */
-  readonly usages: ReadonlyMap<string, RecordedUsage>;
+  /** Usage of each pod, by `namespace/name`; of no volume it says whether it is ephemeral. */
+  readonly usages: ReadonlyMap<string, PodUsage>;
 }
-
-type RecordedUsage = Omit<PodUsage, "volumes"> & {
-  readonly volumes: readonly (DiskUse & { readonly name: string })[];
-};
 
 /** Plan for a recorded node. */
 interface RecordedPreview {
@@ -74,7 +65,7 @@ function candidateOf(pod: IdentifiedPod, { name, usages }: RecordedNode): readon
   return [{ uid: metadata.uid, pod, usage: usage && usageOf(usage, pod), ending }];
 }
 
-function usageOf({ volumes, ...rest }: RecordedUsage, { spec }: IdentifiedPod): PodUsage {
+function usageOf({ volumes, ...rest }: PodUsage, { spec }: IdentifiedPod): PodUsage {
   const ephemeral = new Set(
     (spec?.volumes ?? []).filter(isLocalEphemeralVolume).map(({ name }) => name),
   );
@@ -160,33 +151,36 @@ function layoutOf(
 const isSameDisk = (a: DiskMeasure, b: DiskMeasure): boolean =>
   a.capacityBytes === b.capacityBytes && a.inodes === b.inodes;
 
-function recordedUsage(pod: Member): readonly [name: string, usage: RecordedUsage] {
+function recordedUsage(pod: Member): readonly [name: string, usage: PodUsage] {
   const reference = pod.member("podRef");
   const [namespace = "", name = ""] = [reference?.text("namespace"), reference?.text("name")];
   const containers = (pod.members("containers") ?? []).map(containerUsage);
   const tasks = pod.member("process_stats")?.amount("process_count");
-  const memoryBytes = pod.member("memory")?.amount("workingSetBytes");
   const volumes = (pod.members("volume") ?? []).map((volume) => ({
     name: volume.text("name") ?? "",
-    ...diskUse(volume),
+    ephemeral: false,
+    fs: diskUse(volume),
   }));
   return [
     `${namespace}/${name}`,
     {
-      ...(memoryBytes === undefined ? {} : { memoryBytes }),
-      ...(tasks === undefined ? {} : { tasks }),
+      group: { ...workingSet(pod), ...(tasks === undefined ? {} : { tasks }) },
       containers,
       volumes,
     },
   ];
 }
 
+function workingSet(of: Member): Pick<NonNullable<PodUsage["group"]>, "memory"> {
+  const workingSetBytes = of.member("memory")?.amount("workingSetBytes");
+  return workingSetBytes === undefined ? {} : { memory: { workingSetBytes } };
+}
+
 function containerUsage(container: Member): ContainerUsage {
-  const memoryBytes = container.member("memory")?.amount("workingSetBytes");
   const [rootfs, logs] = [container.member("rootfs"), container.member("logs")];
   return {
     name: container.text("name") ?? "",
-    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    group: workingSet(container),
     ...(rootfs ? { rootfs: diskUse(rootfs) } : {}),
     ...(logs ? { logs: diskUse(logs) } : {}),
   };

@@ -1,5 +1,6 @@
 // pure
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
+import type { NodeMeasures } from "./measures.ts";
 
 /** The resource that a signal reports a shortage of; `inodes` and `pids` are names that only eviction uses. */
 export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
@@ -16,37 +17,64 @@ export type DiskName = "nodefs" | "imagefs" | "containerfs";
  */
 export type DiskLayout = "single" | "dedicated" | "split";
 
+/** Capacity and available amount of a resource, in bytes, inodes or processes. */
+export interface SignalAmounts {
+  readonly available: number;
+  readonly capacity: number;
+}
+
 /** Properties of a signal. */
 interface SignalFacts {
   readonly resource: StarvedResource;
   readonly condition: PressureCondition;
   /** Of disk signals. */
   readonly disk?: DiskName;
+  /** Its amounts on a measured machine; `undefined` where they could not be measured. */
+  readonly observe: (measures: NodeMeasures) => SignalAmounts | undefined;
 }
 
-const memory: SignalFacts = { resource: "memory", condition: "MemoryPressure" };
+const memory = (of: "memory" | "podsMemory"): SignalFacts => ({
+  resource: "memory",
+  condition: "MemoryPressure",
+  observe: (measures) => {
+    const { limitBytes, workingSetBytes } = measures[of] ?? {};
+    if (limitBytes === undefined || workingSetBytes === undefined) return undefined;
+    return { available: Math.max(0, limitBytes - workingSetBytes), capacity: limitBytes };
+  },
+});
+
 const space = (disk: DiskName): SignalFacts => ({
   resource: "ephemeral-storage",
   condition: "DiskPressure",
   disk,
+  observe: ({ [disk]: of }) => of && { available: of.availableBytes, capacity: of.capacityBytes },
 });
+
 const inodes = (disk: DiskName): SignalFacts => ({
   resource: "inodes",
   condition: "DiskPressure",
   disk,
+  // File systems that make inodes as they need them (btrfs) say that there are none at all.
+  observe: ({ [disk]: of }) =>
+    of && of.inodes > 0 ? { available: of.inodesFree, capacity: of.inodes } : undefined,
 });
 
 /** Every signal (pkg/kubelet/eviction helpers.go signalToResource, signalToNodeCondition). */
 export const SIGNAL_FACTS: Readonly<Record<EvictionSignal, SignalFacts>> = {
-  "memory.available": memory,
-  "allocatableMemory.available": memory,
+  "memory.available": memory("memory"),
+  "allocatableMemory.available": memory("podsMemory"),
   "nodefs.available": space("nodefs"),
   "nodefs.inodesFree": inodes("nodefs"),
   "imagefs.available": space("imagefs"),
   "imagefs.inodesFree": inodes("imagefs"),
   "containerfs.available": space("containerfs"),
   "containerfs.inodesFree": inodes("containerfs"),
-  "pid.available": { resource: "pids", condition: "PIDPressure" },
+  "pid.available": {
+    resource: "pids",
+    condition: "PIDPressure",
+    observe: ({ pids }) =>
+      pids && { available: Math.max(0, pids.max - pids.used), capacity: pids.max },
+  },
 };
 
 /** The conditions in the order in which they are reported. */

@@ -70,7 +70,10 @@ test("a pod with resources of its own names them first", () => {
 test("ephemeral containers are not blamed: they can request nothing", () => {
   const { pod, usage, ...rest } = candidateOf({ name: "web", requestMi: 64, memoryMi: 10 });
   assert.ok(usage);
-  const containers = [...usage.containers, { name: "debug", memoryBytes: GI }];
+  const containers = [
+    ...usage.containers,
+    { name: "debug", group: { memory: { workingSetBytes: GI } } },
+  ];
   const texts = pressureTexts({ ...rest, pod, usage: { ...usage, containers } }, memory);
   assert.equal(texts.message, LOW);
 });

@@ -11,7 +11,7 @@ import {
 import { amountText, type SignalObservations } from "./observations.ts";
 import { SIGNAL_FACTS, type StarvedResource } from "./signals.ts";
 import { type Threshold, thresholdText } from "./thresholds.ts";
-import type { CandidatePod, ContainerUsage, PodUsage } from "./usage.ts";
+import { type CandidatePod, type ContainerUsage, type PodUsage, workingSetOf } from "./usage.ts";
 
 /** Texts of an eviction: in status, condition and event, and beside the event. */
 export interface EvictionTexts {
@@ -78,15 +78,16 @@ interface Offence {
   readonly text: string;
 }
 
-/** Told of every pod that has resources of its own, whether it uses more than it requests or not. */
-function podOffence(pod: IdentifiedPod, { memoryBytes }: PodUsage): Offence | undefined {
+/** Of every pod that has resources of its own, whether it uses more than it requests or not. */
+function podOffence(pod: IdentifiedPod, usage: PodUsage): Offence | undefined {
+  const used = workingSetOf(usage);
   const request = pod.spec?.resources?.requests?.["memory"];
-  if (request === undefined || memoryBytes === undefined) return undefined;
+  if (request === undefined || used === undefined) return undefined;
   const name = pod.metadata.name;
-  return offence("Pod", { name, request, used: memoryBytes, resource: "memory" });
+  return offence("Pod", { name, request, used, resource: "memory" });
 }
 
-/** Told of regular and init containers only: ephemeral ones can request nothing. */
+/** Of regular and init containers only: ephemeral ones can request nothing. */
 function containerOffence(
   { spec }: IdentifiedPod,
   used: ContainerUsage,
@@ -104,11 +105,9 @@ function containerOffence(
   return [offence("Container", { name: container.name, request, used: bytes, resource })];
 }
 
-function containerUse(
-  { memoryBytes, rootfs, logs }: ContainerUsage,
-  resource: StarvedResource,
-): number | undefined {
-  if (resource === "memory") return memoryBytes;
+function containerUse(container: ContainerUsage, resource: StarvedResource): number | undefined {
+  const { rootfs, logs } = container;
+  if (resource === "memory") return workingSetOf(container);
   if (resource !== "ephemeral-storage") return undefined;
   const [layer, written] = [rootfs?.usedBytes, logs?.usedBytes];
   return layer === undefined || written === undefined ? undefined : layer + written;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { amountText, observationsOf, type SignalObservations } from "./observations.ts";
 import type { DiskLayout } from "./signals.ts";

@@ -1,5 +1,6 @@
 // pure
 
+import { EVICTION_SIGNALS, type EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { parseDuration } from "../../api/text/duration.ts";
 import {
   canonicalQuantity,
@@ -10,9 +11,7 @@ import {
 import { deriveEvictionHard, withoutDisabledSignals } from "../../config/derive.ts";
 import type { KubeletConfig, TextMap } from "../../config/kubelet-config.ts";
 import {
-  EVICTION_SIGNALS,
   type EvictionAmount,
-  type EvictionSignal,
   readEvictionAmount,
 } from "../../config/validation/eviction-thresholds.ts";
 import { InvariantError } from "../../kit/errors.ts";

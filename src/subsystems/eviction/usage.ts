@@ -1,40 +1,45 @@
 // pure
-
+import type { FsFigures, MemoryFigures, VolumeFigures } from "../../api/figures/figures.ts";
+import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
-import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { largest } from "../../kit/limits/lists.ts";
 import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
 
 /** Usage of a file system; values not measured are missing. */
-export interface DiskUse {
-  readonly atMs?: WallMs;
-  readonly usedBytes?: number;
-  readonly inodesUsed?: number;
+export type DiskUse = Partial<Pick<FsFigures, "atMs" | "usedBytes" | "inodesUsed">>;
+
+interface GroupUsage {
+  readonly memory?: Pick<MemoryFigures, "workingSetBytes">;
+  /** Processes and threads. */
+  readonly tasks?: number;
 }
 
 /** Usage of one container. */
 export interface ContainerUsage {
   readonly name: string;
-  /** Its working set. */
-  readonly memoryBytes?: number;
+  readonly group?: GroupUsage;
   /** Its writable layer. */
   readonly rootfs?: DiskUse;
   readonly logs?: DiskUse;
 }
 
-/** Measured usage of a pod. */
+/** Usage of a pod: the part of its `PodFigures` that it is judged by. */
 export interface PodUsage {
-  /** Working set of its cgroup. */
-  readonly memoryBytes?: number;
-  /** Processes and threads. */
-  readonly tasks?: number;
+  /** Of its cgroup. */
+  readonly group?: GroupUsage | undefined;
   readonly containers: readonly ContainerUsage[];
   /** Volumes that the agent measures; `ephemeral` ones take space of the node's file system. */
-  readonly volumes: readonly (DiskUse & { readonly name: string; readonly ephemeral: boolean })[];
+  readonly volumes: readonly (Pick<VolumeFigures, "name" | "ephemeral"> & {
+    readonly fs: DiskUse;
+  })[];
   /** Files on the node's file system that the agent keeps for containers to write to, such as `/etc/hosts`. */
   readonly managedFiles?: DiskUse;
 }
+
+/** The working set of a pod or container, where it was measured. */
+export const workingSetOf = ({ group }: { readonly group?: GroupUsage | undefined }) =>
+  group?.memory?.workingSetBytes;
 
 /** A pod that may be evicted. */
 export interface CandidatePod {
@@ -51,9 +56,9 @@ export function usedFor(signal: EvictionSignal, usage: PodUsage, layout: DiskLay
   const { resource, disk } = SIGNAL_FACTS[signal];
   switch (resource) {
     case "memory":
-      return usage.memoryBytes ?? 0;
+      return workingSetOf(usage) ?? 0;
     case "pids":
-      return usage.tasks ?? 0;
+      return usage.group?.tasks ?? 0;
     case "ephemeral-storage":
       return sumOfParts(usage, diskPartsFor(disk ?? "nodefs", layout), "usedBytes");
     case "inodes":
@@ -69,14 +74,15 @@ const ALL_PARTS: readonly DiskPart[] = ["rootfs", "logs", "volumes"];
 export const ephemeralStorageOf = (usage: PodUsage): number =>
   sumOfParts(usage, ALL_PARTS, "usedBytes");
 
+/** Usage of each volume that takes space of the node's file system. */
+export const ephemeralVolumesOf = ({ volumes }: PodUsage): readonly DiskUse[] =>
+  volumes.filter(({ ephemeral }) => ephemeral).map(({ fs }) => fs);
+
 function sumOfParts(usage: PodUsage, parts: readonly DiskPart[], of: keyof DiskUse): number {
   const sum = (uses: readonly (DiskUse | undefined)[]) =>
     uses.reduce((total, use) => total + (use?.[of] ?? 0), 0);
   return parts.reduce((total, part) => {
-    if (part === "volumes")
-      return (
-        total + sum([...usage.volumes.filter(({ ephemeral }) => ephemeral), usage.managedFiles])
-      );
+    if (part === "volumes") return total + sum([...ephemeralVolumesOf(usage), usage.managedFiles]);
     return total + sum(usage.containers.map((container) => container[part]));
   }, 0);
 }

@@ -1,11 +1,13 @@
+import {
+  EVICTION_SIGNALS,
+  type EvictionSignal,
+  isEvictionSignal,
+} from "../../../api/node/eviction-signals.ts";
 import { identifyPod } from "../../../api/pod-identity.ts";
 import { didYouMean } from "../../../api/text/nearest.ts";
 import { parseYamlDocument } from "../../../api/text/yaml.ts";
 import {
-  EVICTION_SIGNALS,
   type EvictionAmount,
-  type EvictionSignal,
-  isEvictionSignal,
   readEvictionAmount,
 } from "../../../config/validation/eviction-thresholds.ts";
 import { UsageError } from "../../../kit/errors.ts";
