@@ -167,7 +167,7 @@ function foreignPods(
     clock: outside.clock,
     log: outside.log.child("pods"),
     pods,
-    ...(neighbors.canTell ? { ownersOf: (uids) => neighbors.ownersOf(uids) } : {}),
+    ...(neighbors.canDetect ? { ownersOf: (uids) => neighbors.ownersOf(uids) } : {}),
     goneMs: keepOrphans ? 0 : GONE_MS,
   });
 }

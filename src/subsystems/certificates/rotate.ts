@@ -27,7 +27,7 @@ export interface RotationOptions {
 
 export interface CertificateRotationDeps extends SignDeps {
   readonly store: CertificateStore;
-  /** A change of any of these may mean that other names are wanted. */
+  /** A change of any of these may mean that other names are required. */
   readonly wakeOn: readonly Reading<unknown>[];
   readonly take: (pair: CertificatePair) => void;
   /** Called whenever a renewal has failed. */
@@ -101,9 +101,9 @@ export function renewalAt(
   return (notBefore + (notAfter - notBefore) * (0.7 + 0.2 * random.next())) as WallMs;
 }
 
-function namesAll({ names }: CertificateFacts, wanted: AlternativeNames): boolean {
+function namesAll({ names }: CertificateFacts, required: AlternativeNames): boolean {
   return (
-    wanted.dnsNames.every((name) => names.dnsNames.includes(name)) &&
-    wanted.ipAddresses.every((address) => names.ipAddresses.includes(address))
+    required.dnsNames.every((name) => names.dnsNames.includes(name)) &&
+    required.ipAddresses.every((address) => names.ipAddresses.includes(address))
   );
 }

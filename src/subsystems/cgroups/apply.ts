@@ -44,7 +44,7 @@ const RAISE_ATTEMPTS = 3;
  * Distance of a limit above the usage on v2, where a limit below it kills instead of being refused: as
  * much as a fast process may allocate between reading the usage and writing the limit.
  */
-const ROOM_ABOVE_USAGE_BYTES = 16n * 1024n * 1024n;
+const HEADROOM_ABOVE_USAGE_BYTES = 16n * 1024n * 1024n;
 
 /** Changes that `plan` would make. Reads only. */
 export async function comparePlan(
@@ -86,7 +86,7 @@ async function raisedValue(
   const usage = await usageOf(tree, path, write);
   if (usage === undefined) return write.value;
   const planned = BigInt(write.value);
-  const kept = usage + ROOM_ABOVE_USAGE_BYTES;
+  const kept = usage + HEADROOM_ABOVE_USAGE_BYTES;
   const least = isNumber(found) && BigInt(found) < kept ? BigInt(found) : kept;
   return String(least > planned ? least : planned);
 }
@@ -170,7 +170,7 @@ export async function destroyGroup({ tree, systemd }: CgroupAccess, path: string
 }
 
 /**
- * Makes systemd want the same values, all of them as soon as one differs: what it does not know it would
+ * Gives systemd the same values, all of them as soon as one differs: what it does not know it would
  * undo when it writes a unit's values the next time.
  */
 async function applyToSystemd(

@@ -142,12 +142,12 @@ export interface Cgroups {
 
 const ENFORCED: NodeEnforcement = { kind: "enforced" };
 
-/** The real thing; see `Cgroups`. With `cgroupsPerQos` off pods have no groups of their own. */
+/** See `Cgroups`. With `cgroupsPerQos` off pods have no groups of their own. */
 export function createCgroups(deps: CgroupDeps, options: CgroupOptions): Cgroups {
-  return new CgroupRoom(deps, options);
+  return new CgroupHierarchy(deps, options);
 }
 
-class CgroupRoom implements Cgroups {
+class CgroupHierarchy implements Cgroups {
   readonly #deps: CgroupDeps;
   readonly #options: CgroupOptions;
   readonly #durations: Histogram | undefined;

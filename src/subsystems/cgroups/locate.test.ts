@@ -29,6 +29,6 @@ test("locateGroup finds pods and containers below any root", () => {
       { kind: "tier", qos: "BestEffort" },
     ],
   ];
-  for (const [path, driver, wanted] of rows)
-    assert.deepEqual(locateGroup(path, driver), wanted, path);
+  for (const [path, driver, expected] of rows)
+    assert.deepEqual(locateGroup(path, driver), expected, path);
 });

@@ -191,8 +191,8 @@ async function reportContainers(
     const curve = await compare("quadratic");
     const line = await compare("linear");
     const best = line.differences.length < curve.differences.length ? line : curve;
-    const tells = line.differences.length !== curve.differences.length;
-    if (tree.version === 2 && tells) weights.add(best.formula);
+    const differs = line.differences.length !== curve.differences.length;
+    if (tree.version === 2 && differs) weights.add(best.formula);
     const values: ReportedValue[] = [];
     for (const write of best.writes) {
       const value = await reportValue(tree, path, write, best.differences);

@@ -72,21 +72,21 @@ test("planResize goes by what the group has, which may be further than the conta
   ]);
 });
 
-test("a change on top of one that failed half way brings all to what is wanted", async () => {
+test("a change after one that failed half way sets all values requested last", async () => {
   let failing = true;
   const fault: Fault = (operation, path) =>
     failing && operation === "cgroup.write" && path.endsWith("cpu.max")
       ? new OutsideError("io", "no")
       : undefined;
   const small = sized(100, 100);
-  const { cgroups, tree, path, request, told } = await resizing(small, sized(200, 200), fault);
+  const { cgroups, tree, path, request, updates } = await resizing(small, sized(200, 200), fault);
   assert.equal((await cgroups.resizePod(request)).kind, "failed");
   failing = false;
-  told.length = 0;
+  updates.length = 0;
   // Back to what is written down as what they have.
   const back = { ...request, to: small, updateAll: true };
   assert.equal((await cgroups.resizePod(back)).kind, "done");
-  assert.deepEqual(told, ["c1 10000 100", "c1 10000 100"]);
+  assert.deepEqual(updates, ["c1 10000 100", "c1 10000 100"]);
   assert.equal(await tree.read(path, "memory.max"), String(100 * 2 ** 20));
 });
 
@@ -140,26 +140,26 @@ async function resizing(from: IdentifiedPod, to: IdentifiedPod, fault?: Fault) {
   await at.cgroups.ensurePod(from, UID);
   const path = at.cgroups.podPath(from, UID);
   await at.tree.create(`${path}/cri-containerd-c1.scope`);
-  const told: string[] = [];
+  const updates: string[] = [];
   const request = {
     from,
     to,
     updateAll: false,
     containers: [{ name: "a", id: "c1" }],
-    updateContainer: async (id: string, told1: ContainerResources) => {
-      const { cpuQuota, memoryLimitInBytes } = told1;
-      told.push(`${id} ${cpuQuota} ${memoryLimitInBytes / MI}`);
+    updateContainer: async (id: string, resources: ContainerResources) => {
+      const { cpuQuota, memoryLimitInBytes } = resources;
+      updates.push(`${id} ${cpuQuota} ${memoryLimitInBytes / MI}`);
     },
   };
-  return { ...at, path, told, request };
+  return { ...at, path, updates, request };
 }
 
 test("resizePod writes the new limits and leaves nothing to do", async () => {
   const to = sized(300, 300);
-  const { cgroups, tree, path, told, request } = await resizing(sized(100, 100), to);
+  const { cgroups, tree, path, updates, request } = await resizing(sized(100, 100), to);
   const outcome = await cgroups.resizePod(request);
   assert.equal(outcome.kind, "done");
-  assert.deepEqual(told, ["c1 10000 300", "c1 30000 300"]);
+  assert.deepEqual(updates, ["c1 10000 300", "c1 30000 300"]);
   assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
   assert.equal(await tree.read(path, "cpu.max"), "30000 100000");
   assert.deepEqual(
@@ -170,7 +170,7 @@ test("resizePod writes the new limits and leaves nothing to do", async () => {
 
 test("resizePod refuses to cut below what is in use, and changes nothing then", async () => {
   for (const group of ["", "/cri-containerd-c1.scope"]) {
-    const { cgroups, host, tree, path, told, request } = await resizing(
+    const { cgroups, host, tree, path, updates, request } = await resizing(
       sized(100, 300),
       sized(100, 100),
     );
@@ -179,7 +179,7 @@ test("resizePod refuses to cut below what is in use, and changes nothing then", 
       kind: "refused",
       message: `cannot decrease memory limits: attempting to set ${group === "" ? "pod" : 'container "a"'} memory limit (104857600) below current usage (209715200)`,
     });
-    assert.deepEqual(told, []);
+    assert.deepEqual(updates, []);
     assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
   }
 });
@@ -194,7 +194,7 @@ test("resizePod refuses to lower a limit while the usage is not known", async ()
     ],
   ] as const)
     for (const value of [undefined, "", "none"]) {
-      const { cgroups, host, tree, path, told, request } = await resizing(
+      const { cgroups, host, tree, path, updates, request } = await resizing(
         sized(100, 300),
         sized(100, 100),
       );
@@ -206,7 +206,7 @@ test("resizePod refuses to lower a limit while the usage is not known", async ()
         kind: "refused",
         message: `cannot decrease memory limits: ${message}`,
       });
-      assert.deepEqual(told, []);
+      assert.deepEqual(updates, []);
       assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
     }
 });

@@ -34,7 +34,7 @@ export async function connectCgroups(
   }
 }
 
-/** `UsageError` when the kernel lacks what pods cannot be limited without. */
+/** `UsageError` when a cgroup controller is missing without which pods cannot be limited. */
 export function checkControllers({ controllers }: CgroupTree): void {
   const missing = NEEDED_CONTROLLERS.filter((controller) => !controllers.has(controller));
   if (missing.length > 0) {

@@ -44,7 +44,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
           assert.equal(tier?.get(version === 2 ? "MemoryMax" : "MemoryLimit"), 7n * 2n ** 30n);
           const jobs = systemd.jobs.length;
           await cgroups.updateQos([G, B, BE]);
-          assert.equal(systemd.jobs.length, jobs, "nothing changed, so systemd hears nothing");
+          assert.equal(systemd.jobs.length, jobs, "nothing changed, so systemd is not called");
           await cgroups.removePod("b", "Burstable");
           assert.equal(systemd.units.has("kubepods-burstable-podb.slice"), false);
           assert.equal(await tree.exists(`${BURSTABLE}/kubepods-burstable-podb.slice`), false);

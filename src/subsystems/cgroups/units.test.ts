@@ -83,13 +83,13 @@ test("quotas are whole percents of a CPU in the plan and as a property alike", (
   );
 });
 
-test("startProperties wishes for the slice above and accounts for everything", () => {
+test("startProperties depends on the slice above and accounts for everything", () => {
   const path = "/kubepods.slice/kubepods-burstable.slice";
   assert.equal(unitOf(path), "kubepods-burstable.slice");
-  const wants = (of: string) =>
+  const dependsOn = (of: string) =>
     startProperties(of, settings(2)).find(({ name }) => name === "Wants")?.value;
-  assert.deepEqual(wants(path), ["kubepods.slice"]);
-  assert.deepEqual(wants("/kubepods.slice"), ["-.slice"]);
+  assert.deepEqual(dependsOn(path), ["kubepods.slice"]);
+  assert.deepEqual(dependsOn("/kubepods.slice"), ["-.slice"]);
   const names = (version: 1 | 2) =>
     startProperties(path, settings(version)).map(({ name }) => name);
   assert.ok(names(1).includes("BlockIOAccounting") && names(2).includes("IOAccounting"));

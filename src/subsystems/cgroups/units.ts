@@ -55,7 +55,7 @@ const NUMBERS_V1: Readonly<Record<string, string>> = {
 };
 
 /**
- * The properties that make systemd want what `writes` say, so that it does not undo them. Files without
+ * The properties that give systemd the values of `writes`, so that it does not undo them. Files without
  * a property (huge pages) are left out. Source: opencontainers/cgroups systemd genV1/genV2ResourcesProperties.
  */
 export function unitProperties(

@@ -58,11 +58,11 @@ async function checkExample(
   for (const [path, ...row] of EXAMPLE) {
     const values = tree.version === 1 ? row.slice(0, 4) : row.slice(4);
     for (const [index, file] of files.entries()) {
-      const wanted = (values[index] ?? "")
+      const expected = (values[index] ?? "")
         .replace("%burstable", limits[0])
         .replace("%besteffort", limits[1])
         .replace(FREE, tree.version === 1 ? FREE : "max");
-      assert.equal(await tree.read(`${root}${path}`, file), wanted, `${path} ${file}`);
+      assert.equal(await tree.read(`${root}${path}`, file), expected, `${path} ${file}`);
     }
   }
 }
@@ -90,7 +90,7 @@ test("the worked example's containers", () => {
     [B, "container2", 2, "quadratic", v2("100", "200000 100000", "2147483648")],
     [BE, "container", 2, "quadratic", v2("1", "max 100000", "max")],
   ];
-  for (const [pod, name, version, weights, wanted] of rows) {
+  for (const [pod, name, version, weights, expected] of rows) {
     const { cgroups } = cgroupModule(version, { singleProcessOomKill: true });
     const found = pod.spec?.containers.find((one) => one.name === name);
     assert.ok(found);
@@ -100,7 +100,7 @@ test("the worked example's containers", () => {
       weights,
     );
     const shown = writes.filter(({ file }) => !file.startsWith("hugetlb."));
-    assert.deepEqual(Object.fromEntries(shown.map(({ file, value }) => [file, value])), wanted);
+    assert.deepEqual(Object.fromEntries(shown.map(({ file, value }) => [file, value])), expected);
   }
   function v1(shares: string, quota: string, memory: string) {
     return {

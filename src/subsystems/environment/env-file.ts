@@ -11,7 +11,7 @@ type Found =
 /**
  * One variable of a file that an init container wrote: entries `NAME='value'`, in which everything between
  * the quotes counts, also over several lines; blank lines and comments (KEP-3721, EnvFiles; kubelet
- * util/env ParseEnv). The first entry of the name counts, and what comes after it is not looked at. A
+ * util/env ParseEnv). The first entry of the name counts, and what comes after it is not read. A
  * missing file or key is a fault unless it is optional.
  */
 export function readEnvFile(

@@ -32,7 +32,7 @@ function collect() {
   return { seen, handler: ({ message = "" }: CoreEvent) => void seen.push(message) };
 }
 
-/** A handler that ends a call only when it is told to. */
+/** A handler that ends a call only when `release` is called. */
 function slow() {
   const seen: string[] = [];
   const ends: (() => void)[] = [];

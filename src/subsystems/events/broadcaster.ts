@@ -87,7 +87,7 @@ export class Broadcaster {
     };
   }
 
-  /** Takes no more, hands out what waits, and resolves when the watchers are done or out of patience. */
+  /** Accepts no more events, delivers those in the queue, and resolves when the watchers are done or their timeout is over. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#handOut(Number.POSITIVE_INFINITY);

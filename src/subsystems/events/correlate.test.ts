@@ -20,7 +20,7 @@ interface Recorded {
   readonly fieldPath?: string;
 }
 
-/** A correlator with a clock of its own; `say` tells it an event and gives what became of it. */
+/** A correlator with a clock of its own; `say` passes it an event and returns the outcome. */
 function story(options: CorrelatorOptions = {}, mode: EventMode = "Reference") {
   const correlator = new Correlator(correlatorRules(options, mode));
   let made = 0;
@@ -144,7 +144,7 @@ test("correlate: what makes events equal, similar, or of one budget", () => {
     record({ pod: "db" }).event.metadata.name,
   ]);
   assert.equal(names.size, 6);
-  // The field path is not looked at when similar events are combined.
+  // The field path is ignored when similar events are combined.
   const other = story();
   const many = Array.from({ length: 10 }, (_, i) =>
     other.record({ message: `m${i}`, fieldPath: `spec.containers{c${i}}` }),
@@ -166,7 +166,7 @@ test("correlate: names that flow together are not one object", () => {
   assert.equal(correlator.correlate(about("a", "bc"), now).event.count, 1);
 });
 
-test("correlate: a long message is not kept, and still told apart", () => {
+test("correlate: a long message is not kept, and still distinguished", () => {
   const { record } = story();
   const long = "x".repeat(10_000);
   assert.equal(written(record({ message: `${long}a` })).startsWith("POST"), true);
@@ -174,7 +174,7 @@ test("correlate: a long message is not kept, and still told apart", () => {
   assert.equal(written(record({ message: `${long}a` })), "PATCH 2");
 });
 
-test("correlator options: each one is heard, zero is the default", () => {
+test("correlator options: each one takes effect, zero is the default", () => {
   const limited = story({ spamBurst: 2, spamQps: 1 });
   const [a, b, c] = ["a", "b", "c"].map((reason) => written(limited.record({ reason })));
   assert.deepEqual([a, b, c], ["POST text 1", "POST text 1", "-"]);

@@ -29,7 +29,7 @@ interface EventTotals {
 
 /**
  * Counts outcomes of recorded events; each event is counted once. `sent`: a write of its own arrived.
- * `aggregated`: a later write took its count along. `kept`: there is no API server to tell.
+ * `aggregated`: a later write took its count along. `kept`: there is no API server to send it to.
  */
 export class EventCounts {
   readonly #outcomes: Counter;

@@ -3,7 +3,7 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { EVENT_REASONS, isEventReason, type Lane, type ReasonRules } from "../../api/reasons.ts";
 
-/** Why a pod was not admitted: these are the last that is heard of it. */
+/** Why a pod was not admitted: these are the last events about it. */
 const ADMISSION =
   /^(?:OutOf\S+|NodeAffinity|NodeName|NodePorts|TaintToleration|PodOS\w+|InvalidNodeInfo|SysctlForbidden|TopologyAffinityError|UnexpectedAdmissionError|SMTAlignmentError|AppArmor|\w+NotSupported|PodFeatureUnsupported|NodeDeclaredFeaturesMismatch|NodeShutdown|UnsupportedPodField)$/;
 

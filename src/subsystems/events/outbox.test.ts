@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { Outbox, type OutboxEntry } from "./outbox.ts";
 
-interface Told {
+interface AddedEvent {
   readonly about?: string;
   readonly reason?: string;
   readonly type?: "Normal" | "Warning";
@@ -24,7 +24,7 @@ function box(maxEvents = 100, maxBytes = 1e9) {
     count = 1,
     message = "m",
     since = 0,
-  }: Told) => {
+  }: AddedEvent) => {
     const event: CoreEvent = {
       metadata: { namespace: "ns", name: `${about}-${reason}` },
       involvedObject: { kind: "Pod", name: about },
@@ -109,7 +109,7 @@ test("add: when full the lowest priority is dropped, oldest first, and never wha
   add({ about: "normal", type: "Normal", reason: "Other" });
   add({ about: "w1" });
   add({ about: "w2" });
-  const goes = (told: Told) => add(told).dropped.map(label);
+  const goes = (added: AddedEvent) => add(added).dropped.map(label);
   assert.deepEqual(goes({ about: "w3" }), ["counted Unhealthy 2"]);
   assert.deepEqual(goes({ about: "w4" }), ["normal Other"]);
   assert.deepEqual(goes({ about: "k", reason: "Killing" }), ["w1 Unhealthy"]);
@@ -172,7 +172,7 @@ test("add: what a previous run left on disk is not deferred", () => {
   assert.deepEqual(leaving(outbox), ["a Started"]);
 });
 
-const told = fc.record({
+const added = fc.record({
   about: fc.constantFrom("a", "b", "c", "d"),
   reason: fc.constantFrom("Unhealthy", "Failed", "Started", "Killing"),
   type: fc.constantFrom("Normal" as const, "Warning" as const),
@@ -180,7 +180,7 @@ const told = fc.record({
   message: fc.integer({ min: 0, max: 500 }).map((n) => "x".repeat(n)),
 });
 const turn = fc.oneof(
-  { weight: 3, arbitrary: told.map((event) => ({ kind: "add" as const, event })) },
+  { weight: 3, arbitrary: added.map((event) => ({ kind: "add" as const, event })) },
   { weight: 1, arbitrary: fc.constant({ kind: "take" as const }) },
   { weight: 1, arbitrary: fc.nat(200).map((until) => ({ kind: "release" as const, until })) },
   { weight: 1, arbitrary: fc.boolean().map((done) => ({ kind: "settle" as const, done })) },

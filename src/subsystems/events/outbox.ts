@@ -44,7 +44,7 @@ const ENTRY_BYTES = 700;
 /**
  * The events that wait for the API server, with a bound. What is about one object leaves in the order it
  * came. Steps of life leave first, and take with them what waits about the same object; those of a start
- * are deferred until they are released, or until something else is to be told about the object. Of several
+ * are deferred until they are released, or until another event about the object is added. Of several
  * counts of one event only the latest waits. When it is full, entries of the lowest value are dropped, oldest first.
  */
 export class Outbox {

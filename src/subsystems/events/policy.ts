@@ -14,7 +14,7 @@ import { laneOf } from "./lanes.ts";
  */
 export type EventMode = "Protected" | "Reference";
 
-/** Keys by which similar events are grouped and told apart. */
+/** Keys by which similar events are grouped and distinguished. */
 interface SimilarKey {
   readonly key: string;
   readonly differsBy: string;
@@ -93,7 +93,7 @@ export const REFERENCE = {
 const LIFECYCLE_BUDGET: Budget = { burst: REFERENCE.spamBurst, intervalMs: 60_000 };
 /** Longer than the Go kubelet's queue, because steps of life may use what others may not. */
 const PROTECTED_INBOUND = 8_192;
-/** Room for a burst of ten thousand with a server that takes its time. */
+/** Capacity for a burst of ten thousand with a slow server. */
 const WAITING_EVENTS = 16_384;
 const WAITING_BYTES = 16 * 1024 * 1024;
 

@@ -19,7 +19,7 @@ import {
 /** Type and reason of an event whose message is formatted. */
 type EventKind = Pick<EventText, "type" | "reason">;
 
-/** Why an event was lost before anybody heard of it. */
+/** Why an event was dropped before it reached any receiver. */
 export type RecordFault = "object" | "type" | "full" | "closed" | "fault";
 
 interface RecorderDeps {

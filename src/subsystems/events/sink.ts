@@ -36,7 +36,7 @@ interface SinkDeps {
 }
 
 /**
- * What tells of a start (`deferrable`) is written once no start was told of for this long: on a machine that starts many
+ * Events about a start (`deferrable`) are written once no such event was added for this long: on a machine that starts many
  * pods, the API server's work and the agent's for an event would delay the next pod.
  */
 const QUIET_MS = 1_000;
@@ -87,7 +87,7 @@ export class Sink {
   offer({ event, patch }: Correlation): void {
     const hasDeferred = this.#outbox.deferredSince !== undefined;
     const { deferred } = this.#add({ event, patch, since: this.#deps.clock.monotonic() });
-    // The loop waits for the first of them, and looks then when the last one came.
+    // The loop waits for the first of them, then checks when the last one came.
     if (!deferred || !hasDeferred) this.#wakeup.wake();
   }
 

@@ -153,9 +153,9 @@ export class Spool {
       if (this.#lines > 0) await state.remove(this.#file);
       this.#lines = 0;
     } else if (this.#lines + fresh.length > 2 * left + STALE_LINES) {
-      const wanted = new Set(fresh);
+      const rewritten = new Set(fresh);
       const held = [...outbox.entries()].filter(
-        (entry) => this.#held.has(entry.order) || wanted.has(entry),
+        (entry) => this.#held.has(entry.order) || rewritten.has(entry),
       );
       const lines = [...(await this.#linesOf(held)), `{"lost":${lostText}}`];
       await state.write(this.#file, `${lines.join("\n")}\n`, FILE_MODE);

@@ -31,10 +31,10 @@ export function registryOf(name: string): string {
  * and digest means all of them. Short names are those of Docker Hub, as everywhere.
  */
 export function matchesName(pattern: string, name: string): boolean {
-  const wanted = globbed(pattern);
+  const globs = globbed(pattern);
   const normal = normalImageName(name);
   const repository = repositoryOf(name) ?? name;
-  return wanted.some((glob) => globMatches(glob, normal) || globMatches(glob, repository));
+  return globs.some((glob) => globMatches(glob, normal) || globMatches(glob, repository));
 }
 
 /** The pattern itself, and what it is with the implied parts of a Docker Hub name. */

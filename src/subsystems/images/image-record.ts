@@ -11,7 +11,7 @@ export interface ImageRecord {
   readonly digests: readonly string[];
   /** As the runtime reports it: of what was pulled, with layers that other images share. */
   readonly sizeBytes: number;
-  /** The runtime wants it to stay. */
+  /** The runtime has pinned it: it must not be removed. */
   readonly pinned: boolean;
   readonly firstDetectedMs: number;
   /** 0 while no container of it was ever seen. */

@@ -183,7 +183,7 @@ export class Images {
 
   /**
    * The turn that comes every five minutes: lists images, and removes what age and thresholds say unless
-   * that is switched off. `mayRemove` is false until it is known which pods are wanted. A failure is logged,
+   * that is switched off. `mayRemove` is false until all desired pods are known. A failure is logged,
    * a second one in a row is an event (kubelet.go StartGarbageCollection).
    */
   async upkeep(mayRemove: boolean, signal: AbortSignal): Promise<void> {

@@ -136,7 +136,7 @@ export class ImageInventory {
   pulled(id: string, pullMs: number): void {
     const record = this.#records.get(id);
     if (record) this.#records = new Map(this.#records).set(id, { ...record, pullMs });
-    else this.#kept = new Map(this.#kept).set(id, this.#firstSight(pullMs));
+    else this.#kept = new Map(this.#kept).set(id, this.#newlyDetected(pullMs));
   }
 
   /** Drops the record of an image that was removed. */
@@ -186,7 +186,7 @@ export class ImageInventory {
     return new Set(ids.filter((id) => id !== undefined));
   }
 
-  #firstSight(pullMs: number): KeptImage {
+  #newlyDetected(pullMs: number): KeptImage {
     return { firstDetectedMs: this.#deps.clock.wall(), lastUsedMs: 0, pullMs };
   }
 

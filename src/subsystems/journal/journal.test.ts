@@ -61,7 +61,7 @@ test("conclude: the last word counts, and other decisions are not touched", asyn
   ]);
 });
 
-test("open: what a run before has left pending is unknown; what it told stays, and numbers go on", async () => {
+test("open: a decision left pending by the previous run is unknown; recorded outcomes stay, and numbers go on", async () => {
   const { open, outcomes } = world();
   const before = await open();
   before.record(POD, START);

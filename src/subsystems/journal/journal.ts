@@ -1,7 +1,7 @@
 /**
  * The journal of decisions. Owns: the files below its folder. In: decisions of every module, and what became of
  * them. Out: the history of a pod, also of what was decided before a restart. Invariants: recording never waits and
- * never throws; disk use is bounded; a torn last line costs that line only; a decision whose outcome nobody has told
+ * never throws; disk use is bounded; a torn last line costs that line only; a decision whose outcome was not recorded
  * is never read as carried out.
  */
 import {
@@ -81,7 +81,7 @@ export class Journal {
     this.#before = this.#sequence;
   }
 
-  /** Keeps a decision, made now unless told; the number is for `conclude`. */
+  /** Keeps a decision, made at `atMs`, by default now; the number is for `conclude`. */
   record(subject: DecisionSubject, decision: Decision, atMs: number = this.#clock.wall()): number {
     const { kind, rule, inputs } = decision;
     const pending = hasOutcome(kind) ? { outcome: { kind: "pending", atMs } as const } : {};
@@ -126,7 +126,7 @@ function matches(record: DecisionRecord, { uid, name }: DecisionQuery): boolean 
 }
 
 /**
- * The decisions, each with the last that was told of it. Numbers begin again where a segment was lost, so that an
+ * The decisions, each with the last recorded outcome. Numbers begin again where a segment was lost, so that an
  * outcome belongs to the decision before it.
  */
 function withOutcomes(lines: readonly DecisionRecord[]): readonly DecisionRecord[] {

@@ -94,7 +94,7 @@ export class ContainerLinks {
 
   /** Removes links that led nowhere now and at the last sweep; while a log is rotated, one does for a moment. */
   async sweep(): Promise<void> {
-    await this.#quietly("look through", this.#folder, async () => {
+    await this.#quietly("check", this.#folder, async () => {
       const dead = new Set<string>();
       for (const name of await this.#danglingOf(await this.#names()))
         if (this.#dead.has(name)) await this.#files.remove(`${this.#folder}/${name}`);

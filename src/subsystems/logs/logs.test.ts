@@ -375,7 +375,7 @@ describe("number of a first attempt", () => {
     assert.equal(await next(), 5);
   });
 
-  test("is 0 once in a folder that was made for the pod, without looking", async () => {
+  test("is 0 once in a folder that was made for the pod, without listing it", async () => {
     logs.folderMade(pod);
     // Not there when the pod's folder was made.
     writeFileSync(join(folder, "2.log"), "");

@@ -1,6 +1,6 @@
 /**
- * Logs of containers. Owns: the links in the folder of all logs, and who reads. In: what is wanted of
- * which log, which containers were made. Out: text. Invariants: nothing outside the log folder is ever
+ * Logs of containers. Owns: the links in the folder of all logs, and the readers. In: queries of logs, containers
+ * that were created. Out: text. Invariants: nothing outside the log folder is ever
  * read, renamed or removed, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
  */
 import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";

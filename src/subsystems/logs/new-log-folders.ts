@@ -1,11 +1,11 @@
 // pure
 
-/** Folders that are known; the oldest give way, and are looked into again. */
+/** Folders that are known; the oldest are forgotten, and are listed again. */
 const MAX_FOLDERS = 1_000;
 
 /**
- * Folders of pods' logs that this agent has made. The first attempt of each container finds no log in one, so that nobody needs
- * to look into it.
+ * Folders of pods' logs that this agent has made. The first attempt of each container finds no log in one, so that it need
+ * not be listed.
  */
 export class NewLogFolders {
   /** Containers that have had an attempt since, by UID of the pod. */

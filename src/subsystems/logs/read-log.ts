@@ -31,7 +31,7 @@ interface LogReadingDeps {
 
 const READ_BYTES = 64 * 1024;
 /** Poll interval: the kernel may have no inotify watch left. */
-const LOOK_EVERY_MS = 1_000;
+const LIST_EVERY_MS = 1_000;
 /** Maximum files of one log that are read, the newest ones; a node keeps a handful. */
 const MAX_SEGMENTS = 64;
 /** Times opening all files is tried again when they are rotated meanwhile. */
@@ -54,7 +54,7 @@ export class LogReading implements AsyncDisposable {
   readonly #wakeup = new Wakeup();
   /** Something happened to the names since they were last listed. */
   #namesChanged = true;
-  #lookedAt = -Infinity;
+  #listedAt = -Infinity;
   #closed = false;
 
   private constructor(folder: OpenFolder, name: string, query: LogQuery, deps: LogReadingDeps) {
@@ -206,7 +206,7 @@ export class LogReading implements AsyncDisposable {
   /** Whether the name of the log stands for another file by now. */
   async #isRotated(file: OpenFile): Promise<boolean> {
     this.#namesChanged = false;
-    this.#lookedAt = this.#deps.clock.monotonic();
+    this.#listedAt = this.#deps.clock.monotonic();
     const current = (await this.#folder.list()).find(({ name }) => name === this.#name);
     // Between the rename and the new file there is none: the file is still being written.
     if (!current) this.#namesChanged = true;
@@ -226,15 +226,15 @@ export class LogReading implements AsyncDisposable {
     );
   }
 
-  /** Opens what `choose` wants of the segments, all of one moment: while we do, they may be rotated. */
+  /** Opens the segments that `choose` returns, all of one listing: while they are opened, they may be rotated. */
   async #hold(
     choose: (segments: readonly Segment[]) => readonly Segment[],
   ): Promise<HeldSegment[]> {
     for (let attempt = 1; attempt <= HOLD_ATTEMPTS; attempt += 1) {
       const segments = segmentsOf(this.#name, await this.#folder.list()).slice(-MAX_SEGMENTS);
-      const wanted = choose(segments);
-      const held = await this.#openAll(wanted);
-      if (held.length === wanted.length && held.every(({ id, file }) => id === file.id))
+      const chosen = choose(segments);
+      const held = await this.#openAll(chosen);
+      if (held.length === chosen.length && held.every(({ id, file }) => id === file.id))
         return held;
       await closeAll(held);
     }
@@ -261,7 +261,7 @@ export class LogReading implements AsyncDisposable {
 
   /** Until the names are due to be listed again, whatever is written in between. */
   #untilCheckMs(): number {
-    return Math.max(0, this.#lookedAt + LOOK_EVERY_MS - this.#deps.clock.monotonic());
+    return Math.max(0, this.#listedAt + LIST_EVERY_MS - this.#deps.clock.monotonic());
   }
 
   /** Waits until there may be something new. */

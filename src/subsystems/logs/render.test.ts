@@ -163,7 +163,7 @@ describe("LogRenderer", () => {
     assert.equal(render(bytes), Buffer.from([0, 0xff, 0xfe, 0x80, 10]).toString("latin1"));
   });
 
-  test("skipLines leaves out whole lines, of the wanted stream only", () => {
+  test("skipLines leaves out whole lines, of the requested stream only", () => {
     const log = `${at(1)} stdout P a\n${at(1)} stderr F x\n${at(2)} stdout F b\n${at(3)} stdout F c\n${at(4)} stderr F y\n`;
     const shown = (rules: RenderRules, skip: number) => {
       const renderer = new LogRenderer(rules);

@@ -39,7 +39,7 @@ class TailCounter {
     this.#stream = stream;
   }
 
-  /** Lines still wanted. */
+  /** Lines still to be rendered. */
   get left(): number {
     return this.#left;
   }

@@ -1,7 +1,7 @@
 /**
  * Other agents on this machine. Owns: the note about this agent's root folder, and its lock. In: notes and pod folders of
  * others. Out: which pods are theirs, and whether they run. Invariants: a pod with a folder in this agent's root is its own;
- * what cannot be found out is never told as "nobody's".
+ * what cannot be found out is never reported as "nobody's".
  */
 import type { PodOwner } from "../../api/pod-owner.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -20,7 +20,7 @@ interface NeighborsDeps {
   readonly scope: TaskScope;
 }
 
-/** Others hold the lock of a note for moments, when they look whether its agent runs. */
+/** Others hold the lock of a note for moments, when they check whether its agent runs. */
 const LOCK_ATTEMPTS = 20;
 const LOCK_PAUSE_MS = 25;
 
@@ -28,9 +28,9 @@ const LOCK_PAUSE_MS = 25;
 export class Neighbors {
   readonly #root: string;
   readonly #deps: NeighborsDeps;
-  /** Roots whose agents were not running when they were last looked for, since when. */
+  /** Roots whose agents were not running at the last check, since when. */
   readonly #goneSince = new Map<string, MonotonicMs>();
-  /** Whose the pods were that were asked for last: an agent removes a pod's folder before the runtime tells its end. */
+  /** Whose the pods were that were asked for last: an agent removes a pod's folder before the runtime reports its end. */
   #rootOf = new Map<string, string>();
 
   constructor(root: string, deps: NeighborsDeps) {
@@ -39,7 +39,7 @@ export class Neighbors {
   }
 
   /** Whether it can be found out which agents run; not in a simulation. */
-  get canTell(): boolean {
+  get canDetect(): boolean {
     return this.#deps.host.locks !== undefined;
   }
 

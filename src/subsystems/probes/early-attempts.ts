@@ -2,7 +2,7 @@ import type { ProbeRules, WorkerState } from "./verdict.ts";
 
 /**
  * Pauses before the extra attempts of a readiness probe whose first one failed. A container is probed as soon as it runs, when most
- * programs do not listen yet; with a period of 10 s it would be told to be ready that much later than it is. (The Go
+ * programs do not listen yet; with a period of 10 s it would be reported ready that much later than it is. (The Go
  * kubelet makes extra attempts, too: one with each status that it computes of a pod that is not ready.)
  */
 const PAUSES_MS = [250, 1_000] as const;

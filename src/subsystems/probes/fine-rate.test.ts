@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FineRate } from "./fine-rate.ts";
 
-test("FineRate gives what is wanted up to the ceiling, then stretches all alike", () => {
+test("FineRate gives what is requested up to the ceiling, then stretches all alike", () => {
   const rate = new FineRate(20);
   rate.expect(100, 1);
   rate.expect(100, 1);
@@ -22,15 +22,15 @@ test("FineRate never makes a probe slower than its spec, nor one that is slower 
   assert.equal(rate.periodMs(1500, 1000), 1500);
 });
 
-test("FineRate: whatever is wanted, probes with long periods in their specs stay below the ceiling", () => {
+test("FineRate: whatever is requested, probes with long periods in their specs stay below the ceiling", () => {
   const requested = fc.array(fc.integer({ min: 50, max: 5000 }), { minLength: 1, maxLength: 500 });
   fc.assert(
-    fc.property(requested, fc.integer({ min: 1, max: 500 }), (wanted, ceiling) => {
+    fc.property(requested, fc.integer({ min: 1, max: 500 }), (periods, ceiling) => {
       const rate = new FineRate(ceiling);
-      for (const ms of wanted) rate.expect(ms, 1);
-      const perSecond = wanted.reduce((sum, ms) => sum + 1000 / rate.periodMs(ms, 1e9), 0);
+      for (const ms of periods) rate.expect(ms, 1);
+      const perSecond = periods.reduce((sum, ms) => sum + 1000 / rate.periodMs(ms, 1e9), 0);
       assert.ok(perSecond <= ceiling * 1.000_001, `${perSecond} a second`);
-      for (const ms of wanted) rate.expect(ms, -1);
+      for (const ms of periods) rate.expect(ms, -1);
       assert.ok(rate.requestedPerSecond < 0.001);
     }),
   );

@@ -17,7 +17,7 @@ const COLUMNS = 5;
 /** Characters of a probe's output that its history keeps. */
 const MAX_OUTPUT_CHARS = 256;
 
-/** The part of an attempt's record that tells its outcome. */
+/** The part of an attempt's record that describes its outcome. */
 export function recordedOutcome(
   outcome: ProbeOutcome,
 ): Pick<ProbeRecord, "result" | "output" | "killed"> {

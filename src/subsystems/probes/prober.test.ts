@@ -118,7 +118,7 @@ test("Prober takes no turns while only an update can give it something to do, an
   const prober = new Prober("liveness", at({ containerId: undefined, running: false }), shared);
   for (const [why, facts] of waits) {
     prober.update(at(facts));
-    // Its next turn tells what it waits for, and is the last.
+    // Its next turn sets what it waits for, and is the last.
     await clock.advance(1000);
     assert.deepEqual(prober.report().doing, { kind: "wait", why });
     await clock.advance(4000);

@@ -60,8 +60,8 @@ export interface ProberShared {
 }
 
 /**
- * Extra runs of a readiness probe begin no closer together than this, however often the pod is looked
- * at; what comes earlier is put off, not omitted.
+ * Extra runs of a readiness probe begin no closer together than this, however often the pod's status is
+ * derived; what comes earlier is put off, not omitted.
  */
 const TRIGGER_GAP_MS = 100;
 

@@ -31,9 +31,12 @@ test("Spread moves a turn later only, and by no more than a twentieth of its per
       (requested, period) => {
         const spread = new Spread();
         for (const _ of requested) spread.expect(period, 1);
-        for (const wish of requested) {
-          const at = spread.take(wish, period);
-          assert.ok(at >= wish && at <= wish + Math.min(period / 20, 500), `${wish} to ${at}`);
+        for (const requestedAt of requested) {
+          const at = spread.take(requestedAt, period);
+          assert.ok(
+            at >= requestedAt && at <= requestedAt + Math.min(period / 20, 500),
+            `${requestedAt} to ${at}`,
+          );
         }
       },
     ),
@@ -67,9 +70,9 @@ test("Spread drives apart what began at one instant, and then lets it rest", () 
     let moved = 0;
     for (const i of order) {
       if (placed[i] !== undefined) spread.leave(placed[i]);
-      const wanted = (turns[i] ?? 0) + PERIOD;
-      const at = spread.take(wanted, PERIOD);
-      moved += at - wanted;
+      const requestedAt = (turns[i] ?? 0) + PERIOD;
+      const at = spread.take(requestedAt, PERIOD);
+      moved += at - requestedAt;
       turns[i] = at;
       placed[i] = at;
     }

@@ -17,7 +17,7 @@ function slackMsOf(periodMs: number): number {
 
 /**
  * Keeps turns that come again and again from falling together: each asks for a time and gets that or
- * one slightly later, where there is room. What began at one instant drifts apart in a few turns. Times
+ * one slightly later, where fewer turns begin. What began at one instant drifts apart in a few turns. Times
  * fall on whole steps, so that those which do meet come at one instant: one that is further from a step than it may be
  * put off gets there in a few turns. Only a period that is no multiple of the step keeps its own times, where nothing
  * crowds it out.
@@ -38,27 +38,29 @@ export class Spread {
     this.#turnsPerMs = Math.max(0, this.#turnsPerMs + count / periodMs);
   }
 
-  /** The time for a turn that is wanted at `at`; give it back with `leave` when it is over or off. */
+  /** The time for a turn that is requested at `at`; give it back with `leave` when it is over or off. */
   take(at: number, periodMs: number): number {
     const slackMs = slackMsOf(periodMs);
     const last = Math.floor((at + slackMs) / STEP_MS);
     const isOnSteps = periodMs % STEP_MS === 0;
-    const wanted = isOnSteps ? Math.min(Math.ceil(at / STEP_MS), last) : Math.floor(at / STEP_MS);
-    const own = wanted * STEP_MS < at;
-    // The mean, rounded up, and one more: with less room than the mean nothing would ever come to rest,
+    const requested = isOnSteps
+      ? Math.min(Math.ceil(at / STEP_MS), last)
+      : Math.floor(at / STEP_MS);
+    const own = requested * STEP_MS < at;
+    // The mean, rounded up, and one more: with a lower capacity than the mean nothing would ever come to rest,
     // and two probes of a pod may as well come together.
-    const room = Math.floor(this.#turnsPerMs * STEP_MS) + 2;
-    let best = wanted;
-    for (let step = wanted; step <= last; step += 1) {
+    const capacity = Math.floor(this.#turnsPerMs * STEP_MS) + 2;
+    let best = requested;
+    for (let step = requested; step <= last; step += 1) {
       const count = this.#count(step);
-      if (count < room) {
+      if (count < capacity) {
         best = step;
         break;
       }
       if (count < this.#count(best)) best = step;
     }
     this.#taken.set(best, this.#count(best) + 1);
-    if (best !== wanted || !own) return best * STEP_MS;
+    if (best !== requested || !own) return best * STEP_MS;
     return isOnSteps && slackMs < STEP_MS ? at + slackMs : at;
   }
 

@@ -159,7 +159,7 @@ export function needsTrigger(rules: ProbeRules, state: WorkerState, facts: Probe
 
 /**
  * Whether a worker whose last step was `idle` has something to do, by what `consider` finds now: one that has ended may be
- * needed again, and one that waits may wait for something else, which its next turn tells.
+ * needed again, and one that waits may wait for something else, which its next turn finds.
  */
 export function hasMoreToDo(
   idle: Step,

@@ -132,8 +132,8 @@ for (const [searches, kept, fault] of SEARCHES)
   test(`podDns keeps ${kept} of ${searches.length} domains of ${searches.join(" ").length} characters`, () => {
     const cluster = { servers: [], domain: "", host: dns({ searches }) };
     assert.equal(podDns(pod, cluster).searches.length, kept);
-    const told = dnsFaults(pod, cluster);
-    assert.equal(told.length, kept < searches.length ? 1 : 0);
+    const faults = dnsFaults(pod, cluster);
+    assert.equal(faults.length, kept < searches.length ? 1 : 0);
     const found = resolvConfFault("/r", cluster);
     if (fault) assert.match(found ?? "", fault);
     else assert.equal(found, undefined);
@@ -144,7 +144,7 @@ const FILE = { kind: "file", mode: 0o644, groupId: 0 } as const;
 test("Resolver reads the present file at most ten times a second, only once it has changed, and reports a problem once", async () => {
   let text: string | undefined = "nameserver 192.0.2.1";
   let reads = 0;
-  let looks = 0;
+  let checks = 0;
   let now = 0;
   let modifiedMs = -60_000;
   let version = "1";
@@ -153,7 +153,7 @@ test("Resolver reads the present file at most ten times a second, only once it h
   const deps = {
     files: {
       facts: async () => {
-        looks += 1;
+        checks += 1;
         const sizeBytes = text?.length ?? 0;
         return text === undefined ? undefined : { ...FILE, version, sizeBytes, modifiedMs };
       },
@@ -173,19 +173,19 @@ test("Resolver reads the present file at most ten times a second, only once it h
   const atOnce = await Promise.all([resolver.read(), resolver.read(), resolver.read()]);
   for (const { host } of atOnce) assert.deepEqual(host.servers, ["192.0.2.1"]);
   await readLater();
-  assert.deepEqual([looks, reads], [2, 1], "it has not changed");
+  assert.deepEqual([checks, reads], [2, 1], "it has not changed");
   text = "nameserver 192.0.2.2";
   modifiedMs = now;
   now += 99;
   assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.1"]);
-  assert.deepEqual([looks, reads], [2, 1]);
+  assert.deepEqual([checks, reads], [2, 1]);
   now += 1;
   assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.2"]);
   text = "nameserver 192.0.2.3";
   assert.deepEqual(
     (await readLater()).host.servers,
     ["192.0.2.3"],
-    "its time of change does not tell two changes at one moment apart",
+    "its time of change does not distinguish two changes at one moment",
   );
   now += 2_000;
   await readLater();

@@ -11,7 +11,7 @@ export interface ClusterDns {
   readonly host: PodDns;
   /** The node's addresses where it has no resolv.conf configured: pods of its resolver get its loopback. */
   readonly nodeIps?: readonly string[];
-  /** Path of the node's own resolv.conf where a runtime that is told nothing would not use the same one. */
+  /** Path of the node's own resolv.conf where a runtime without a DNS configuration would not use the same one. */
   readonly path?: string;
 }
 
@@ -90,8 +90,8 @@ function usesClusterDns({ spec }: Pod): boolean {
 }
 
 /**
- * Why a pod gets the node's resolver although it wants the cluster's, in the words of the event
- * MissingClusterDNS about the node; `undefined` when it gets what it wants.
+ * Why a pod gets the node's resolver although it asks for the cluster's, in the words of the event
+ * MissingClusterDNS about the node; `undefined` when it gets what it asks for.
  */
 export function missingClusterDns(pod: Pod, { servers }: ClusterDns): string | undefined {
   if (!usesClusterDns(pod) || servers.length > 0) return undefined;

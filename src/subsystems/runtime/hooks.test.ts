@@ -14,7 +14,7 @@ const pod = aPod({
 const AT = { pod, container: "a", containerId: "a-0" };
 const { signal } = new AbortController();
 
-/** Hooks over a net and a runtime that answer as told. */
+/** Hooks over a net and a runtime that answer as the test sets them. */
 function hooksWith(answers: {
   readonly http?: HttpAnswer;
   readonly exec?: { exitCode: number; out?: string; err?: string };

@@ -51,7 +51,7 @@ for (const [what, given, expected] of [
     ],
   ],
   [
-    "a count that began anew in a new sandbox",
+    "a count that began again in a new sandbox",
     [
       ["a", 3, 100, "first"],
       ["a", 0, 200, "second"],

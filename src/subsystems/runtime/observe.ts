@@ -188,17 +188,17 @@ export class Observer {
     const describe = () => podFromLabels(lists.sandboxes, lists.containers);
     try {
       const observed = await this.#observation(uid, lists, signal);
-      if (!this.#mayTell(uid, asOf)) return { kind: "outdated" };
+      if (!this.#mayReport(uid, asOf)) return { kind: "outdated" };
       this.#markReported(uid, lists);
       return { kind: "observed", uid, observed, describe };
     } catch (error) {
       signal.throwIfAborted();
-      if (!this.#mayTell(uid, asOf)) return { kind: "outdated" };
+      if (!this.#mayReport(uid, asOf)) return { kind: "outdated" };
       return { kind: "failed", uid, asOf, describe, problem: messageOf(error) };
     }
   }
 
-  #mayTell(uid: PodUid, asOf: MonotonicMs): boolean {
+  #mayReport(uid: PodUid, asOf: MonotonicMs): boolean {
     const reported = this.#reported.get(uid);
     return reported === undefined || reported.asOf <= asOf;
   }

@@ -12,7 +12,7 @@ import type { ChangedPod, Observer, PodObservation } from "./observe.ts";
 const OBSERVATIONS_AT_ONCE = 8;
 /** An observation that takes longer goes on without being waited for, so that those behind it have their turn. */
 const WAIT_MS = 1_000;
-/** Looks that go on without being waited for; when there are more, the others wait for their turn. */
+/** Observations that go on without being waited for; when there are more, the others wait for their turn. */
 const MAX_LATE = 64;
 /** Failed pods that are tried again at once. */
 const MAX_RETRIES = 8;

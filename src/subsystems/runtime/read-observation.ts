@@ -123,7 +123,7 @@ function userOf({ user }: ContainerStatus): Pick<ObservedContainer, "user"> {
 }
 
 /**
- * A pod whose spec is gone, as far as labels and annotations tell: enough to name it, run its pre-stop
+ * A pod whose spec is gone, restored from labels and annotations: enough to name it, run its pre-stop
  * hooks and give it its grace (kuberuntime restoreSpecsFromContainerLabels).
  */
 export function podFromLabels(

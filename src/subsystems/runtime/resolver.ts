@@ -15,7 +15,7 @@ interface ResolverOptions {
 
 /** Largest resolv.conf that is read. */
 const MAX_BYTES = 10 * 1024 * 1024;
-/** The file that runtimes give to pods for which they are told nothing. */
+/** The file that runtimes give to pods without a DNS configuration. */
 const RUNTIME_FILE = "/etc/resolv.conf";
 /** Validity of a read: one pod asks twice in a row, and many are started at once. */
 const FRESH_MS = 100;
@@ -23,7 +23,7 @@ const FRESH_MS = 100;
 const SETTLED_MS = 2_000;
 
 /**
- * The resolvers that pods can get. The node's file is looked at when a pod needs it, at most ten times a second, and read when it has
+ * The resolvers that pods can get. The node's file is checked when a pod needs it, at most ten times a second, and read when it has
  * changed: networks come and go while the agent runs. What the file holds too much of is reported once for each thing that is wrong.
  */
 export class Resolver {

@@ -176,7 +176,7 @@ export class Runtime {
     return createHooks(deps);
   }
 
-  /** Looks at one pod; throws when the runtime cannot list. */
+  /** Observes one pod; throws when the runtime cannot list. */
   observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
     return this.watch.observe(uid, signal);
   }

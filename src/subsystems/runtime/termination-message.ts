@@ -38,9 +38,9 @@ interface MessageDeps {
 }
 
 /**
- * The runtime's own word on an ended container and what the container left (kuberuntime
+ * The runtime's own message about an ended container and what the container left (kuberuntime
  * getTerminationMessage). The files are the pod's to write: whatever is in their place, the end of the
- * container is told, and what cannot be read is reported with the Go kubelet's text. Rejects with the signal's
+ * container is reported, and what cannot be read is reported with the Go kubelet's text. Rejects with the signal's
  * reason only.
  */
 export async function terminationMessage(

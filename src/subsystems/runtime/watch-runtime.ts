@@ -61,8 +61,8 @@ const LISTING_PAUSE_MS = 1_000;
 /** Time an event of an unknown container waits: mostly it is the notification of our own creation. */
 const UNKNOWN_CONTAINER_MS = 250;
 /** Delays of the observations after an end was announced, doubled each time. */
-const END_FIRST_LOOK_MS = 10;
-const END_LAST_LOOK_MS = 5_000;
+const FIRST_END_CHECK_MS = 10;
+const LAST_END_CHECK_MS = 5_000;
 /** Pause before the event stream is opened again. */
 const REOPEN_EVENTS_MS = 1_000;
 /** A runtime that cannot stream says so well before this. */
@@ -81,7 +81,7 @@ export interface RuntimeWatchDeps {
 }
 
 /**
- * Keeps looking at the runtime: at one pod when an event names it, at all of them as often as the
+ * Keeps observing the runtime: one pod when an event names it, all of them as often as the
  * quality of the event stream demands.
  */
 export class RuntimeWatch {
@@ -147,7 +147,7 @@ export class RuntimeWatch {
   }
 
   /**
-   * Lists everything once, so that the agent has looked before it acts. A pod that cannot be read, or not before the
+   * Lists everything once, so that the agent has observed before it acts. A pod that cannot be read, or not before the
    * listing ends, is among what is found as such; it is reported later. If it throws, call it again: what was
    * observed until then is among what the next call returns.
    */
@@ -247,7 +247,7 @@ export class RuntimeWatch {
     }
   }
 
-  /** Looks at what is due, again and again; run it with policy `restart`. */
+  /** Observes the pods that are due, in a loop; run it with policy `restart`. */
   async followPods(signal: AbortSignal): Promise<void> {
     const report = (found: FoundPod) => this.#report(found);
     while (!signal.aborted) {
@@ -329,16 +329,16 @@ export class RuntimeWatch {
       return;
     }
     this.#markDirty(uid);
-    if (event.kind === "stopped") this.#expectEnd(uid, event.containerId, END_FIRST_LOOK_MS);
+    if (event.kind === "stopped") this.#expectEnd(uid, event.containerId, FIRST_END_CHECK_MS);
   }
 
   /**
    * containerd's own events come before its CRI side has taken note of the end: what is then read still
-   * says running. Looks again, ever later, until the end is seen; also of what was never looked at, since
+   * says running. Observes it again, after ever longer delays, until the end is seen; also a container never observed before, since
    * its pod is still busy starting others.
    */
   #expectEnd(uid: PodUid, containerId: string, delayMs: number): void {
-    if (delayMs > END_LAST_LOOK_MS) return;
+    if (delayMs > LAST_END_CHECK_MS) return;
     this.#deps.clock.alarm(delayMs, () => {
       if (!this.#deps.observer.mayRun(containerId)) return;
       if (!this.#observations.isUnderWay(uid)) this.#markDirty(uid);

@@ -94,7 +94,7 @@ export interface VolumeKind {
   /** API objects that the volume shows. */
   follows?(request: VolumeRequest): readonly Followed[];
   /**
-   * Starts what has to be asked for as long as the volume is wanted; `onChange` makes the volume be made
+   * Starts what has to be requested for as long as the volume is needed; `onChange` makes the volume be made
    * again. The results end it.
    */
   keeps?(request: VolumeRequest, deps: KindDeps, onChange: () => void): readonly (() => void)[];

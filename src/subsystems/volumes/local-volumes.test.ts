@@ -14,7 +14,7 @@ const STEPS = 40;
 
 /**
  * Pods come and go on two volumes, calls fail, agents restart: files are never lost nor beside the disk.
- * Gives how often a pod had all it wants.
+ * Returns how often a pod had all its volumes.
  */
 async function play(seed: number): Promise<number> {
   const random = createSeededRandom(seed);

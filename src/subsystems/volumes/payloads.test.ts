@@ -121,14 +121,14 @@ const SIZES: readonly (readonly [readonly (string | undefined)[], string | undef
   [[undefined], "0", 8],
 ];
 
-for (const [limits, sizeLimit, wanted] of SIZES)
+for (const [limits, sizeLimit, expected] of SIZES)
   test(`memorySize with limits ${limits.join(" ")} and sizeLimit ${sizeLimit}`, () => {
     const containers = limits.map((memory, i) => ({
       name: `c${i}`,
       ...(memory === undefined ? {} : { resources: { limits: { memory } } }),
     }));
     const source = sizeLimit === undefined ? {} : { sizeLimit };
-    assert.equal(memorySize({ spec: { containers } }, source, 8 * GI), wanted * GI);
+    assert.equal(memorySize({ spec: { containers } }, source, 8 * GI), expected * GI);
   });
 
 const MI = 2 ** 20;

@@ -92,7 +92,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
       },
     );
   let volumes = agent();
-  /** Tries for two seconds; tells whether the volume is there. */
+  /** Tries for two seconds; returns whether the volume is there. */
   const mounted = async (pod: IdentifiedPod): Promise<boolean> => {
     await host.files.makeDirectory(`/r/pods/${pod.metadata?.uid}/volumes`, 0o750);
     const stop = new AbortController();
@@ -236,8 +236,8 @@ test("the size of a block volume is reported, and that it can be measured", asyn
   const work = keepFresh(stop.signal).catch(() => {});
   assert.ok(await mounted(podWith("one", MAPPING)));
   await clock.advance(61_000);
-  const told = exposed().matchAll(/^kubelet_volume_stats_(.*)\{.*="pv"\} (.*)$/gm);
-  const values = [...told].map(([, name, value]) => `${name} ${value}`);
+  const samples = exposed().matchAll(/^kubelet_volume_stats_(.*)\{.*="pv"\} (.*)$/gm);
+  const values = [...samples].map(([, name, value]) => `${name} ${value}`);
   assert.deepEqual(values, ["capacity_bytes 1048576", "health_status_abnormal 0"]);
   stop.abort(new Error("enough"));
   await work;

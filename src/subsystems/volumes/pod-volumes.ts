@@ -14,7 +14,7 @@ import { type VolumeStep, VolumeStepError } from "./volume-step.ts";
 
 interface PodVolumesDeps extends KindDeps {
   readonly measures: VolumeMeasures;
-  /** Told what could not be made, in the words of the event, and its reason. */
+  /** Called with the message and the reason of the event when a volume could not be made. */
   readonly recordFailure: (
     pod: IdentifiedPod,
     message: string,
@@ -153,7 +153,7 @@ export class PodVolumes {
       if (entry.kind?.showsPod?.(entry.volume)) this.#refresh(entry);
   }
 
-  /** Looks after what runs out: tokens. */
+  /** Renews what expires: tokens. */
   refreshAging(): void {
     for (const entry of this.#entries.values())
       if (entry.kind?.ages?.(entry.volume) || entry.behind) this.#refresh(entry);

@@ -70,7 +70,7 @@ const CASES: readonly (readonly [
 
 for (const [what, volumes, expected] of CASES)
   test(`selinuxCounts: ${what}`, () => {
-    const told = Object.entries(selinuxCounts(volumes)).flatMap(([name, samples]) =>
+    const counts = Object.entries(selinuxCounts(volumes)).flatMap(([name, samples]) =>
       samples.length === 0
         ? []
         : [
@@ -82,5 +82,5 @@ for (const [what, volumes, expected] of CASES)
             ] as const,
           ],
     );
-    assert.deepEqual(Object.fromEntries(told), expected);
+    assert.deepEqual(Object.fromEntries(counts), expected);
   });

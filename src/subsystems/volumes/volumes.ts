@@ -65,7 +65,7 @@ interface VolumeDeps {
   readonly metrics?: MetricsRegistry;
   /** Labels of the node's object in the API; `undefined` until it is known. */
   readonly nodeLabels?: () => LabelSet | undefined;
-  /** Told what could not be made, in the words of the event, and its reason. */
+  /** Called with the message and the reason of the event when a volume could not be made. */
   readonly recordFailure: (
     pod: IdentifiedPod,
     message: string,

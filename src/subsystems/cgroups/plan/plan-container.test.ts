@@ -167,7 +167,7 @@ test("planContainer under MemoryQoS, by policy and class", () => {
   assert.deepEqual(v1.unified, {});
 });
 
-test("expectContainerFiles tells both generations of runtimes apart", () => {
+test("expectContainerFiles covers both generations of runtimes", () => {
   const plan = resources(GUARANTEED, "a", 2);
   const weight = (weights: "linear" | "quadratic") =>
     expectContainerFiles(settings(2), plan, weights).find(({ file }) => file === "cpu.weight");

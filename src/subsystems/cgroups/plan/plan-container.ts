@@ -158,7 +158,7 @@ export type RuntimeWeights = "linear" | "quadratic";
 
 /**
  * The values that a container's own group shows once an OCI runtime has applied `resources`; only what
- * the runtime sets. For looking at a plan and comparing it with the machine.
+ * the runtime sets. For showing a plan and comparing it with the machine.
  */
 export function expectContainerFiles(
   shape: CgroupShape & Pick<CgroupSettings, "driver" | "cpuPeriodUs">,

@@ -144,7 +144,7 @@ export interface ContainerUpdate {
 
 /**
  * Containers whose values of `resource` change or are not sure, with all values they are to have then; those
- * that get less come first. CPU is taken after memory, so that a container has both when it was told of CPU.
+ * that get less come first. CPU is taken after memory, so that a container has both once CPU is reported to it.
  */
 export function planUpdates(
   settings: CgroupSettings,

@@ -1,6 +1,6 @@
 /**
  * Asks programs for registry credentials (KEP-2133). Owns: the cache of their answers. Invariants: a program is
- * asked once for callers that want the same image at the same time; a program that fails costs its
+ * asked once for callers that need the same image at the same time; a program that fails costs its
  * credentials only; neither answers nor tokens are ever logged.
  */
 
@@ -142,10 +142,14 @@ export class CredentialPrograms {
       if (!account) return undefined;
       const annotations = annotationsFor(tokenAttributes, account.annotations);
       if (!annotations) {
-        log.verbose(4, "a service account lacks what a credential provider requires of it", {
-          provider: name,
-          serviceAccount: `${account.namespace}/${account.name}`,
-        });
+        log.verbose(
+          4,
+          "a service account is without an annotation that a credential provider requires",
+          {
+            provider: name,
+            serviceAccount: `${account.namespace}/${account.name}`,
+          },
+        );
         return undefined;
       }
       const token = await accounts.token(pod, account, tokenAttributes.audience, signal);

@@ -49,7 +49,7 @@ interface CollectorDeps {
   /** Keeps a decision on an image; name and id. */
   readonly recordDecision: (name: string, id: string, decision: Decision) => void;
   readonly collected: Counter;
-  /** Whether a registry answers; asked only when a rule wants to know. */
+  /** Whether a registry answers; asked only when a rule depends on it. */
   readonly reachable: (registry: string, signal: AbortSignal) => Promise<boolean>;
   /** Called with the remaining ids, after a pass whose listing began then. */
   readonly afterPass: (ids: ReadonlySet<string>, beganMs: number) => Promise<void>;
@@ -263,7 +263,7 @@ export class Collector {
       described.push({
         ...record,
         usedBy: snapshot.users.get(id) ?? [],
-        // A rule may want to keep it for its labels: without them it is not removed.
+        // A rule may keep it for its labels: without them it is not removed.
         heldFor: labels === undefined ? [...held, "labels are unreadable"] : held,
         neededBy: needed.get(id) ?? [],
         labels: labels ?? {},
@@ -275,7 +275,7 @@ export class Collector {
   }
 
   /**
-   * An image's labels never change, so each image is asked about once, and only when a rule wants to know;
+   * An image's labels never change, so each image is asked about once, and only when a rule depends on them;
    * `undefined` when the runtime cannot say.
    */
   async #labelsOf(

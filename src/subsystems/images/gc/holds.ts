@@ -49,9 +49,9 @@ export class Holds {
 
   /** Holders of an image with any of these names. */
   holdersOf(keys: readonly string[]): readonly string[] {
-    const wanted = new Set(keys.map(normalImageName));
+    const names = new Set(keys.map(normalImageName));
     const found = new Set<string>();
-    for (const { key, by } of this.#held) if (wanted.has(key)) found.add(by);
+    for (const { key, by } of this.#held) if (names.has(key)) found.add(by);
     return [...found];
   }
 

@@ -42,7 +42,7 @@ export interface ImageDisk {
 export interface GcSnapshot {
   /** Unix milliseconds at which the listing began. */
   readonly atMs: number;
-  /** How long the agent has been looking after images. */
+  /** How long the agent has been managing images. */
   readonly watchedMs: number;
   readonly images: readonly GcImage[];
   /** Absent when it could not be measured. */
@@ -100,7 +100,7 @@ export interface GcPlan {
   readonly freesBytes: number;
 }
 
-/** The age pass waits so long after the start at most: until then pods that are wanted may not be known. */
+/** The age pass waits so long after the start at most: until then desired pods may not be known. */
 const AGE_PASS_AFTER_MS = 10 * 60_000;
 /** Assumed of an image that this node did not pull. */
 const ASSUMED_BYTES_PER_MS = 10_000;

@@ -35,7 +35,7 @@ const BACKOFF_SHOWS_MS = 1_000;
 const BACKOFF_ENTRIES = 4096;
 /** Pause before a permanently failed request is checked again. */
 const HOPELESS_RETRY_MS = 60_000;
-/** Tries when an image was removed between looking and holding it. */
+/** Attempts when an image was removed between its inspection and the hold on it. */
 const TRIES = 3;
 /** Between two updates of what a waiting container shows. */
 const PROGRESS_MS = 30_000;
@@ -288,7 +288,7 @@ export class Ensure {
   }
 }
 
-/** What was found out of an image: with Always nobody looks, and with Never nobody pulls what is absent (EnsureImageExists). */
+/** What was found out of an image: with Always the image is not inspected, and with Never an absent one is not pulled (EnsureImageExists). */
 function askedFor(policy: string, image: Image | undefined, usable: boolean) {
   if (policy === "Always") return { pulls: true };
   if (policy === "Never" && !image) return { present: false };

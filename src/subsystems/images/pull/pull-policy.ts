@@ -14,7 +14,7 @@ export function withDefaultTag(image: string): string | undefined {
 /** Whether to pull, use or refuse an image, given whether the runtime has it (image_manager.go). */
 type PullVerdict = "use" | "pull" | "refuse";
 
-/** `usable`: it is there and the pod may use it; irrelevant for Always, which pulls without looking. */
+/** `usable`: it is there and the pod may use it; irrelevant for Always, which pulls without a check. */
 export function decidePull(policy: string, usable: boolean): PullVerdict {
   switch (policy) {
     case "Always":

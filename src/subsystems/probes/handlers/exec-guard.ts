@@ -108,8 +108,8 @@ export class ExecGuard {
   }
 
   /**
-   * Ends everything that stems from the exec. `cutOff` makes the runtime give the exec up, which it is
-   * told once the first process is known: after that nothing tells it from others.
+   * Ends everything that stems from the exec. `cutOff` makes the runtime give the exec up. It is called
+   * once the first process is known: after that nothing distinguishes it from others.
    */
   async clear(exec: GuardedExec, cutOff: () => void, signal: AbortSignal): Promise<Cleared> {
     const all = await this.#processes.of(exec.podUid, exec.containerId);

@@ -3,7 +3,7 @@
 /** The kernel's clock ticks, which have been this long for every program since there are programs. */
 export const TICKS_PER_SECOND = 100;
 
-/** A process in a container, as far as telling whose it is takes. */
+/** What is known of a process in a container: enough to find the exec that it belongs to. */
 export interface ContainerProcess {
   readonly pid: number;
   readonly parentPid: number;

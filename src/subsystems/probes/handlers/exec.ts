@@ -137,7 +137,7 @@ type Passed = "ran" | "unseen" | "unanswered";
 /**
  * Resolves when the command has had its time, and says whether it was seen running. The time counts from when it runs,
  * as with containerd: what a busy machine takes to start it is not the container's fault. Without a guard the runtime
- * tells, by whole seconds.
+ * measures it, in whole seconds.
  */
 function deadline(ports: BoundPorts, exec: GuardedExec, timeoutMs: number) {
   const { clock, guard } = ports;

@@ -6,7 +6,7 @@ import { TaskScope } from "../../../kit/scope.ts";
 import { RuntimeCalls, TIMEOUT_MS } from "./calls.ts";
 import { LENT_AFTER_MS } from "./paced-slots.ts";
 
-/** One start and two removals at a time, each of which takes so long and tells how it ended. */
+/** One start and two removals at a time, each of which takes so long and returns how it ended. */
 function aRuntime() {
   const clock = new SimClock();
   const scope = new TaskScope("test", { clock, log: silentLog });

@@ -10,7 +10,7 @@ type Started = "sandbox" | "container";
 const containersFirst: SlotOrder = (a, b) =>
   a.name === b.name ? a.oldest < b.oldest : a.name === "container";
 
-/** How long a call that has begun may go on when the agent leaves, or a sandbox when its pod is not wanted any more. */
+/** How long a call that has begun may go on when the agent leaves, or the call for a sandbox when its pod is no longer desired. */
 export const TIMEOUT_MS = 5_000;
 
 /** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
@@ -26,7 +26,7 @@ interface RuntimeCallsDeps {
 
 /**
  * Starts and removals at the runtime: so many at a time (`PacedSlots`), the rest waits for its turn. `over` is the signal for the
- * call itself: what has begun is seen through, whoever loses interest in it, and for a while even when the agent
+ * call itself: what has begun is completed although its caller gives it up, and for a while even when the agent
  * leaves. containerd does not clean up well behind calls that are given up: it kills the network plugin, whose next
  * try leaves the pod's rules where they are since the interface is gone; it forgets shims; and a start counts as a
  * failed one. Only sandboxes, whose network may hang, are given up in the end.
@@ -47,7 +47,7 @@ export class RuntimeCalls {
     });
     this.#removals = new PacedSlots(REMOVALS_PER_CPU * cpuCount, pacing());
     this.#clock = clock;
-    scope.defer("calls to the runtime", () => this.#seeThrough());
+    scope.defer("calls to the runtime", () => this.#complete());
   }
 
   /** Starts that wait for their turn. */
@@ -57,35 +57,35 @@ export class RuntimeCalls {
 
   /** Runs `act` when it is its turn; gives the turn up when the signal comes first. */
   start<T>(what: Started, signal: AbortSignal, act: (over: AbortSignal) => Promise<T>): Promise<T> {
-    const begin = what === "sandbox" ? () => this.#patiently(signal, act) : this.#seenThrough(act);
+    const begin = what === "sandbox" ? () => this.#untilTimeout(signal, act) : this.#completed(act);
     return this.#starts.run(what, signal, begin);
   }
 
   /** As `start`, for what takes something away. */
   remove(signal: AbortSignal, act: (over: AbortSignal) => Promise<void>): Promise<void> {
-    return this.#removals.run("removal", signal, this.#seenThrough(act));
+    return this.#removals.run("removal", signal, this.#completed(act));
   }
 
-  #seenThrough<T>(act: (over: AbortSignal) => Promise<T>): () => Promise<T> {
+  #completed<T>(act: (over: AbortSignal) => Promise<T>): () => Promise<T> {
     return () => act(this.#cutOff.signal);
   }
 
-  async #patiently<T>(signal: AbortSignal, act: (over: AbortSignal) => Promise<T>): Promise<T> {
-    const patience = new AbortController();
-    let calm = () => {};
-    const lose = () => {
-      calm = this.#clock.alarm(TIMEOUT_MS, () => patience.abort(signal.reason));
+  async #untilTimeout<T>(signal: AbortSignal, act: (over: AbortSignal) => Promise<T>): Promise<T> {
+    const timeout = new AbortController();
+    let cancel = () => {};
+    const startTimeout = () => {
+      cancel = this.#clock.alarm(TIMEOUT_MS, () => timeout.abort(signal.reason));
     };
-    signal.addEventListener("abort", lose, { once: true });
+    signal.addEventListener("abort", startTimeout, { once: true });
     try {
-      return await act(patience.signal);
+      return await act(timeout.signal);
     } finally {
-      signal.removeEventListener("abort", lose);
-      calm();
+      signal.removeEventListener("abort", startTimeout);
+      cancel();
     }
   }
 
-  async #seeThrough(): Promise<void> {
+  async #complete(): Promise<void> {
     const timeout = { clock: this.#clock, ms: TIMEOUT_MS };
     await withTimeout(timeout, NEVER_ABORTED, () =>
       Promise.all([this.#starts.untilIdle(), this.#removals.untilIdle()]),

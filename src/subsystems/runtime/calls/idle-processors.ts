@@ -22,7 +22,7 @@ export class IdleProcessors {
     this.#count = count;
   }
 
-  /** Processors that were idle on average since the call before, such as 0.5; 0 at the first, and where the kernel does not tell. */
+  /** Processors that were idle on average since the call before, such as 0.5; 0 at the first, and where the kernel does not report it. */
   idleSinceLast(): number {
     const before = this.#last;
     this.#last = parseTicks(this.#readKernel(STAT_FILE));

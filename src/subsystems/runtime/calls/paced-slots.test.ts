@@ -64,7 +64,7 @@ test("PacedSlots: calls that take long do not count, however busy the machine is
   assert.equal(clock.pending, 0);
 });
 
-test("PacedSlots: nothing is looked at while nothing waits", async () => {
+test("PacedSlots: nothing is measured while nothing waits", async () => {
   const { clock, run } = aMachine({ total: 2, idle: 0 });
   const calls = [run(10_000), run(10_000)];
   await clock.settle();

@@ -217,7 +217,7 @@ test("containerSecurity: capabilities, privileges, masks, groups", () => {
   assert.equal(security.supplementalGroupsPolicy, 1);
 });
 
-test("containerSecurity: paths of the kernel are masked, with what tells of the heat of processors", () => {
+test("containerSecurity: paths of the kernel are masked, temperatures of processors too", () => {
   const masked = (procMount?: string) =>
     containerSecurity(pod(), container(procMount ? { procMount } : {}), PARTS).maskedPaths;
   assert.deepEqual(masked(), masked("Default"));

@@ -62,11 +62,11 @@ const CHECKS: readonly (readonly [string, string | undefined, string | undefined
   ["none", "BlockDevice", "block device"],
 ];
 
-for (const [name, type, wanted] of CHECKS)
-  test(`checkHostPath of ${name} as ${type}: ${wanted ?? "fits"}`, async () => {
-    if (wanted === undefined) await check(name, type);
+for (const [name, type, expected] of CHECKS)
+  test(`checkHostPath of ${name} as ${type}: ${expected ?? "fits"}`, async () => {
+    if (expected === undefined) await check(name, type);
     else {
-      const message = `hostPath type check failed: ${at(name)} is not a ${wanted}`;
+      const message = `hostPath type check failed: ${at(name)} is not a ${expected}`;
       await assert.rejects(check(name, type), { message });
     }
   });

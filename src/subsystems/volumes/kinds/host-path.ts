@@ -20,7 +20,7 @@ const EXPECTED: Readonly<
   BlockDevice: { called: "block device", test: ({ device }) => device === "block" },
 };
 
-/** Looks at a path of the node, and makes it where its type says so (hostpath checkTypeInternal). */
+/** Checks a path of the node, and creates it where its type says so (hostpath checkTypeInternal). */
 export async function checkHostPath(files: PodFiles, source: HostPathVolumeSource): Promise<void> {
   const { path, type = "" } = source;
   if (type === "") return;

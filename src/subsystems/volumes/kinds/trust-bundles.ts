@@ -36,9 +36,9 @@ export async function trustBundles(
   if (!deps.objects)
     throw new OutsideError("precondition", "couldn't get trust bundles: there is no API server");
   // No selector means nothing, an empty one everything.
-  const wanted = labelRequirements(labelSelector);
-  if (wanted.kind === "fault") return wanted.message;
-  const { selector } = wanted;
+  const requirements = labelRequirements(labelSelector);
+  if (requirements.kind === "fault") return requirements.message;
+  const { selector } = requirements;
   const all = await deps.objects.list(TRUST_BUNDLES, signal);
   const found = all.filter(
     ({ metadata, spec }) =>

@@ -13,7 +13,7 @@ export type Answer =
       readonly kind: "issued";
       /** Certificates only, leaf first. */
       readonly chainPem: string;
-      /** When the signer wants the next request, at the earliest. */
+      /** When the signer expects the next request, at the earliest. */
       readonly beginRefreshAt: WallMs;
       readonly notAfter: WallMs;
     };

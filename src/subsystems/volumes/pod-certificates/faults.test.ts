@@ -52,7 +52,7 @@ const TROUBLES = [
 test("whatever the API does: files that belong together, and in the end a fresh certificate", async () => {
   const plan = fc.array(fc.constantFrom(...TROUBLES), { minLength: 5, maxLength: 40 });
   await fc.assert(
-    fc.asyncProperty(fc.nat(), plan, async (seed, troubles) => {
+    fc.asyncProperty(fc.nat(), plan, async (seed, faults) => {
       const given = await world(seed);
       const { server, clock, issue } = given;
       const troubled = (faults: number) =>
@@ -71,17 +71,14 @@ test("whatever the API does: files that belong together, and in the end a fresh 
         calm: () => troubled(0),
       };
       mounting(given, podWith(FILES));
-      for (const trouble of troubles) {
-        act[trouble]();
+      for (const fault of faults) {
+        act[fault]();
         await clock.advance(MINUTE_MS);
         if ((await given.read("key.pem")) !== undefined) await assertPair(given);
       }
       const asked = server.effects.filter((line) => line.startsWith("POST")).length;
       // A request whose answer was lost is made again, within the pauses of what failed.
-      assert.ok(
-        asked <= 2 * troubles.length + 8,
-        `${asked} requests in ${troubles.length} minutes`,
-      );
+      assert.ok(asked <= 2 * faults.length + 8, `${asked} requests in ${faults.length} minutes`);
       server.comeBack();
       troubled(0);
       mounting(given, podWith(FILES));

@@ -1,6 +1,6 @@
 /**
  * Certificates of pods (KEP-4317): for each source of a volume a key, a request to its signer, the answer,
- * and the same again with another key when the signer wants it. Keys are in memory and in the pod's volume
+ * and the same again with another key when the signer asks for it. Keys are in memory and in the pod's volume
  * only, as with the Go kubelet: another agent asks again. Invariants: a source has one request open at most,
  * and makes at most one a minute; a refusal is final for the pod.
  */

@@ -176,8 +176,8 @@ async function answerTo(
   const options = { resource: POD_CERTIFICATE_REQUESTS, namespace, fieldSelector };
   const unseen = new AbortController();
   // A list that does not have it yet may come from a cache that is behind.
-  const patienceMs = UNSEEN_MS + deps.random.next() * UNSEEN_JITTER_MS;
-  const cancel = deps.clock.alarm(patienceMs, () => unseen.abort(new Error("never seen")));
+  const timeoutMs = UNSEEN_MS + deps.random.next() * UNSEEN_JITTER_MS;
+  const cancel = deps.clock.alarm(timeoutMs, () => unseen.abort(new Error("never seen")));
   let seen = false;
   try {
     const either = AbortSignal.any([signal, unseen.signal]);
