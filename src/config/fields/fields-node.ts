@@ -233,7 +233,7 @@ export const NODE_FIELDS = [
   active(
     "kubeletCgroups",
     text(""),
-    "Cgroup that the agent makes and moves itself into, looked at every minute; shown as `kubelet` in /stats/summary.",
+    "Cgroup that the agent makes and moves itself into, checked every minute; shown as `kubelet` in /stats/summary.",
   ),
   active(
     "systemCgroups",
@@ -261,7 +261,7 @@ export const NODE_FIELDS = [
   active(
     "makeIPTablesUtilChains",
     boolean(true),
-    "Keep the chains KUBE-IPTABLES-HINT, which tells others which iptables is in use, and KUBE-FIREWALL.",
+    "Keep the chains KUBE-IPTABLES-HINT, which shows others which iptables is in use, and KUBE-FIREWALL.",
   ),
   inert(
     "iptablesMasqueradeBit",

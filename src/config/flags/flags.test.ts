@@ -187,7 +187,7 @@ test("the help text names every flag, aligned, without colour, within 100 column
   const help = renderFlagHelp("nodelet run");
   assert.match(help, /^Usage: nodelet run \[flags\]\n/);
   for (const { name } of FLAGS) assert.ok(help.includes(`--${name}`), name);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: looking for escape codes
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it matches escape codes
   assert.doesNotMatch(help, /\u001b/);
   for (const line of help.split("\n")) assert.ok(line.length <= 100, line);
   assert.match(help, /^ {2}-v, --v level$/m);

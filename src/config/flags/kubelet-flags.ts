@@ -46,7 +46,7 @@ export interface KubeletFlags {
   readonly keepInitDevices: boolean;
   /** Processes that timed-out exec probes leave in their containers keep running. */
   readonly keepProbeLeftovers: boolean;
-  /** Looks a second of all probes with periods of their own; at least 1. */
+  /** Attempts per second of all probes with periods of their own; at least 1. */
   readonly fineProbeRate: number;
   /** `host:port` of Node's inspector on loopback; empty for none. Only in nodelet. */
   readonly inspect: string;

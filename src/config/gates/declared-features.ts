@@ -2,7 +2,7 @@
 import type { FeatureGates } from "./feature-gates.ts";
 
 /**
- * Features of this agent that other kubelets may lack, by the gates of the same names. Without them an API
+ * Features of this agent that other kubelets may not have, by the gates of the same names. Without them an API
  * server forbids requests that need them, e.g. a resize of an init container (KEP-5328).
  */
 const DECLARED = [

@@ -32,10 +32,10 @@ const MIN_SHUTDOWN_MS = 1_000;
 /** Rules about the enforcement of reservations. Source: apis/config/validation of Kubernetes 1.36. */
 export function validateAllocatable(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const wanted = new Set(config.enforceNodeAllocatable);
+  const enforced = new Set(config.enforceNodeAllocatable);
   for (const { owner } of RESERVED_CGROUPS) {
     const compressible = `${owner}-compressible`;
-    if (!wanted.has(owner) || !wanted.has(compressible)) continue;
+    if (!enforced.has(owner) || !enforced.has(compressible)) continue;
     const why = `both ${quoted(owner)} and ${quoted(compressible)} cannot be specified together`;
     problems.push(forbiddenField(FIELD, why, "keep one of them"));
   }

@@ -212,7 +212,7 @@ test("an error that is no refusal of the API server is not taken for one", async
   await assert.rejects(authenticate(bearer("t"), signal), /a mistake of ours/);
 });
 
-test("reviewAuthorizer tells the API server all that is known of the caller, and believes only a yes", async () => {
+test("reviewAuthorizer sends the API server all attributes of the request, and allows only what it allows", async () => {
   const question = {
     verb: "get",
     resource: "nodes",

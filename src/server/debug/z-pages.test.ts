@@ -27,7 +27,7 @@ for (const [accept, expected] of FORMS)
 const HEADER =
   "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 
-test("statusText and statusObject tell start, uptime, versions and paths", () => {
+test("statusText and statusObject show start, uptime, versions and paths", () => {
   const startedAt = Date.parse("2024-10-06T21:03:43Z") as WallMs;
   const page = {
     startedAt,

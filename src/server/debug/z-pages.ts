@@ -44,7 +44,7 @@ export interface StatusPage {
   /** Of what it is written in, where Go components have `go1.23.2`. */
   readonly engineVersion: string;
   readonly binaryVersion: string;
-  /** Paths of the server that are for looking at the component. */
+  /** Paths of the server for inspecting the component. */
   readonly paths: readonly string[];
 }
 

@@ -17,7 +17,7 @@ import {
 /** Address and files of the page. */
 export interface PageOptions {
   readonly address: { readonly host: string; readonly port: number };
-  /** A file of the page by name, e.g. `index.html`. Rejects when the package lacks it. */
+  /** A file of the page by name, e.g. `index.html`. Rejects when the package has none. */
   readonly readAsset: ReadAsset;
 }
 

@@ -20,7 +20,7 @@ const WAITING_EVENTS = 1_000;
 const OVERVIEW_EVERY_MS = 250;
 const ALIVE_EVERY_MS = 15_000;
 /**
- * Pause between what is sent: a container that ends changes its pod several times within it, and one line tells all of
+ * Pause between what is sent: a container that ends changes its pod several times within it, and one line covers all of
  * that. The first change after a pause is sent at once.
  */
 const SEND_EVERY_MS = 100;

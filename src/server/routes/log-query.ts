@@ -55,7 +55,7 @@ function validate({ tailLines, limitBytes, sinceSeconds, sinceTime, stream }: De
   if (limitBytes !== undefined && limitBytes < 1n) throw INVALID;
   if (sinceSeconds !== undefined && (sinceSeconds < 1n || sinceTime !== undefined)) throw INVALID;
   if (stream !== undefined && !["All", "Stdout", "Stderr"].includes(stream)) throw INVALID;
-  // The Go kubelet cannot tell which lines of the tail went to which stream.
+  // The Go kubelet does not know which lines of the tail went to which stream.
   if (stream !== undefined && stream !== "All" && tailLines !== undefined) throw INVALID;
 }
 

@@ -12,7 +12,7 @@ export interface StreamOptions {
 /**
  * Reads the streams of an exec or attach request: `input`, `output`, `error` and `tty` as the API server
  * asks a kubelet, or the names that clients use towards the API server. A terminal has no stderr of its
- * own. Throws `HttpProblem` when no stream is wanted (remotecommand.NewOptions).
+ * own. Throws `HttpProblem` when no stream is requested (remotecommand.NewOptions).
  */
 export function parseStreamOptions(query: URLSearchParams): StreamOptions {
   const isSet = (...names: readonly string[]) =>
