@@ -1,4 +1,4 @@
-// The collection as a whole: what a look sees, what a pass removes, what is reported about it.
+// The collection as a whole: what a listing shows, what a pass removes, what is reported about it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -100,7 +100,7 @@ test("what frees too little says so at once; a failure is an event from the seco
   assert.equal(world.nodeEvents.at(-1)?.reason, "FreeDiskSpaceFailed", "success restarts");
 });
 
-test("a disk of no size, and one that cannot be measured, are told apart", async () => {
+test("a disk of no size, and one that cannot be measured, are distinguished", async () => {
   const world = await new ImageWorld().open();
   world.host.disk = { ...world.host.disk, capacityBytes: 0, availableBytes: 0 };
   await world.run(world.images.upkeep(true, world.signal));
