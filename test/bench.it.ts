@@ -1,4 +1,4 @@
-// The benchmark works from end to end: a small run on a real node, looked at for sense, not for speed.
+// The benchmark works from end to end: a small run on a real node, checked for plausible figures, not for speed.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -20,7 +20,7 @@ export interface ContainerdPrograms {
   readonly folder: string;
 }
 
-/** Finds the programs; fetches them when another version than the machine's is wanted. */
+/** Finds the programs; fetches them when another version than the machine's is requested. */
 export function containerdPrograms(version: ContainerdVersion): ContainerdPrograms {
   const daemon = version === "machine" ? findProgram("containerd") : fetched(SUITE[version]);
   if (!daemon) throw new Error("containerd is not installed");

@@ -133,7 +133,7 @@ function ownFiles(): TarEntry[] {
     });
 }
 
-/** Bytes that look random, always the same for the same seed. */
+/** Pseudorandom bytes, always the same for the same seed. */
 function noise(seed: string, length: number): Uint8Array {
   const key = createHash("sha256").update(seed).digest();
   return createCipheriv("aes-256-ctr", key, new Uint8Array(16)).update(new Uint8Array(length));

@@ -118,7 +118,7 @@ async function lowered(box: Box, agent: BoxedAgent): Promise<void> {
   const most = { requests: { memory: `${5 * 1024 - 64}Mi` }, limits: {} };
   agent.apply("most.yaml", pod("most", QUIET, most));
   await agent.until("the limit has come down", () => limit() < 5 * GI);
-  // What is in use goes up and down a little between our look and the agent's.
+  // What is in use goes up and down a little between our reading and the agent's.
   assert.ok(limit() >= 98 * MI, `${limit()} is below what is in use`);
   await agent.until("the hog has let go", () => usage() < 50 * MI);
   agent.apply("other.yaml", pod("other", QUIET, undefined));

@@ -63,7 +63,7 @@ const WEIGHTS = {
   quadratic: { "1024": "100", "2": "1" },
 } as const;
 
-/** Every group of the example, value for value; the limits of the classes may be told. */
+/** Every group of the example, value for value; the limits of the classes may be given. */
 export function exampleRows(
   weights: "linear" | "quadratic" = "quadratic",
   limits: readonly [burstable: string, bestEffort: string] = ["7516192768", "5368709120"],

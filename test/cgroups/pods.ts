@@ -13,5 +13,5 @@ export function pod(
   return { metadata: { ...metadata, uid: name }, ...(spec && { spec }) };
 }
 
-/** A command that does nothing, not even look at the clock. */
+/** A command that does nothing, not even read the clock. */
 export const QUIET = ["sleep", "600"] as const;

@@ -11,7 +11,7 @@ export interface ApiUnderTest {
   close(): Promise<void>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers are looked into freely, each test says what it expects.
+// biome-ignore lint/suspicious/noExplicitAny: answers are read freely, each test says what it expects.
 export type Json = any;
 
 export const ROOT = "/api/v1/namespaces/default";

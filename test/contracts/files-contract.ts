@@ -157,7 +157,7 @@ function fileNames(at: Current) {
     await rejectsWith(host.files.factsOfAll([...paths, "relative"]), "invalid");
   });
 
-  test("list tells kinds, sorted by name; a missing folder or a file is undefined", async () => {
+  test("list returns kinds, sorted by name; a missing folder or a file is undefined", async () => {
     const { host, folder, addSocket } = at();
     await host.files.makeDirectory(`${folder}/d`, 0o700);
     await host.files.writeAtomic(`${folder}/f`, "", 0o600);
@@ -173,7 +173,7 @@ function fileNames(at: Current) {
     assert.equal(await host.files.list(`${folder}/f`), undefined);
   });
 
-  test("facts tells of a link or of its target", async () => {
+  test("facts describes a link or its target", async () => {
     const { host, folder } = at();
     await host.files.writeAtomic(`${folder}/f`, "123", 0o600);
     await host.files.link("f", `${folder}/l`);
@@ -313,43 +313,43 @@ function fileTrees(at: Current) {
 }
 
 function fileWatching(at: Current) {
-  test("watchDirectory makes the folder, tells of entries, survives removal, ends with the signal", async () => {
+  test("watchDirectory makes the folder, reports entries, survives removal, ends with the signal", async () => {
     const { host, folder } = at();
     const watched = `${folder}/plugins`;
     const stop = new AbortController();
-    let told = 0;
+    let calls = 0;
     host.files.watchDirectory(
       watched,
       () => {
-        told += 1;
+        calls += 1;
       },
       stop.signal,
     );
-    const tells = async (what: string, change: () => Promise<void>) => {
-      const before = told;
+    const reports = async (what: string, change: () => Promise<void>) => {
+      const before = calls;
       await change();
-      await eventually(`word of ${what}`, () => told > before);
+      await eventually(`a call for ${what}`, () => calls > before);
     };
-    await eventually("word of the beginning", () => told > 0);
+    await eventually("a call at the beginning", () => calls > 0);
     assert.equal((await host.files.facts(watched))?.kind, "directory");
-    await tells("a file", () => host.files.writeAtomic(`${watched}/a`, "", 0o600));
-    await tells("a socket", () => at().addSocket(`${watched}/s`));
-    await tells("a removal", () => host.files.remove(`${watched}/a`));
-    await tells("the end of the folder", () => host.podFiles.removeTree(watched));
+    await reports("a file", () => host.files.writeAtomic(`${watched}/a`, "", 0o600));
+    await reports("a socket", () => at().addSocket(`${watched}/s`));
+    await reports("a removal", () => host.files.remove(`${watched}/a`));
+    await reports("the end of the folder", () => host.podFiles.removeTree(watched));
     await host.files.makeDirectory(watched, 0o700);
     let name = 0;
-    const before = told;
-    for (let tries = 0; tries < 100 && told === before; tries += 1) {
+    const before = calls;
+    for (let tries = 0; tries < 100 && calls === before; tries += 1) {
       name += 1;
       await host.files.writeAtomic(`${watched}/b${name}`, "", 0o600);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    assert.ok(told > before, "no word from the folder that was recreated");
+    assert.ok(calls > before, "no call for the folder that was recreated");
     stop.abort();
     await new Promise((resolve) => setTimeout(resolve, 20));
-    const atEnd = told;
+    const atEnd = calls;
     await host.files.writeAtomic(`${watched}/late`, "", 0o600);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    assert.equal(told, atEnd);
+    assert.equal(calls, atEnd);
   });
 }

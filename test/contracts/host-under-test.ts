@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isOutside, type OutsideCode } from "../../src/kit/errors.ts";
 import type { Host } from "../../src/outside/host/host.ts";
 
-/** A host with room for one test. */
+/** A host with a folder for one test. */
 export interface HostUnderTest {
   readonly host: Host;
   /** An empty folder. */

@@ -7,7 +7,7 @@ import type { Logind, LogindSession } from "../../src/outside/systemd/logind.ts"
 /** A logind, and the machine that it shuts down. */
 export interface LogindUnderTest extends AsyncDisposable {
   readonly logind: Logind;
-  /** Writes `InhibitDelayMaxSec` into a file that logind reads when it is told to. */
+  /** Writes `InhibitDelayMaxSec` into a file that logind reads when it is reloaded. */
   configureDelay(seconds: number): Promise<void>;
   /** What `systemctl reboot` asks for; resolves when logind has accepted it. */
   reboot(): Promise<void>;
@@ -28,16 +28,16 @@ export function examineLogind(name: string, start: () => Promise<LogindUnderTest
   const examine = (
     what: string,
     use: (
-      scene: LogindUnderTest & { readonly heard: boolean[] },
+      scene: LogindUnderTest & { readonly signals: boolean[] },
       session: LogindSession,
     ) => Promise<void>,
   ) =>
     test(`${name}: ${what}`, async () => {
       await using machine = await start();
-      const heard: boolean[] = [];
-      const session = await machine.logind.open((begins) => heard.push(begins), NEVER_ABORTED);
+      const signals: boolean[] = [];
+      const session = await machine.logind.open((begins) => signals.push(begins), NEVER_ABORTED);
       try {
-        await use(Object.assign(Object.create(machine) as LogindUnderTest, { heard }), session);
+        await use(Object.assign(Object.create(machine) as LogindUnderTest, { signals }), session);
       } finally {
         await session.close();
       }
@@ -61,8 +61,8 @@ export function examineLogind(name: string, start: () => Promise<LogindUnderTest
       const lock = await session.inhibit("tester", "to test", NEVER_ABORTED);
       assert.equal(await session.isPreparingForShutdown(), false);
       await machine.reboot();
-      await soon(machine, () => machine.heard.length > 0);
-      assert.deepEqual(machine.heard, [true]);
+      await soon(machine, () => machine.signals.length > 0);
+      assert.deepEqual(machine.signals, [true]);
       assert.equal(await session.isPreparingForShutdown(), true);
       await machine.wait(500);
       assert.equal(machine.isDown(), false);
@@ -83,27 +83,27 @@ export function examineLogind(name: string, start: () => Promise<LogindUnderTest
     lock.release();
   });
 
-  examine("without a lock the machine goes down, and tells so before", async (machine) => {
+  examine("without a lock the machine goes down, and announces it before", async (machine) => {
     await machine.reboot();
     assert.equal(await soon(machine, machine.isDown), true);
-    assert.equal(await soon(machine, () => machine.heard[0] === true), true);
+    assert.equal(await soon(machine, () => machine.signals[0] === true), true);
   });
 
   examine(
-    "a shutdown that comes to nothing is told, and the next one waits again",
+    "a shutdown that is cancelled is announced, and the next one waits again",
     async (machine, session) => {
       const first = await session.inhibit("tester", "to test", NEVER_ABORTED);
       await machine.reboot();
-      await soon(machine, () => machine.heard.length === 1);
+      await soon(machine, () => machine.signals.length === 1);
       first.release();
       await soon(machine, machine.isDown);
       await machine.cancel();
-      await soon(machine, () => machine.heard.length === 2);
-      assert.deepEqual(machine.heard, [true, false]);
+      await soon(machine, () => machine.signals.length === 2);
+      assert.deepEqual(machine.signals, [true, false]);
       assert.equal(await session.isPreparingForShutdown(), false);
       const second = await session.inhibit("tester", "to test", NEVER_ABORTED);
       await machine.reboot();
-      await soon(machine, () => machine.heard.length === 3);
+      await soon(machine, () => machine.signals.length === 3);
       await machine.wait(500);
       assert.equal(machine.isDown(), false);
       second.release();

@@ -23,7 +23,7 @@ export function volumeFilesContract(at: Current): void {
 }
 
 function mounting(at: Current) {
-  test("mountMemory covers a folder, mountsWithin tells of it, unmount takes it away", async () => {
+  test("mountMemory covers a folder, mountsWithin lists it, unmount removes it", async () => {
     const { host, folder } = at();
     await host.files.makeDirectory(`${folder}/a/m`, 0o755);
     await host.files.makeDirectory(`${folder}/ab`, 0o755);
@@ -106,7 +106,7 @@ function mountingDevices(at: Current) {
     await host.volumes.unmount(target);
   });
 
-  test("mountDevice wants a device, and no other one in its place", async (t) => {
+  test("mountDevice requires a device, and refuses one that has replaced it", async (t) => {
     const { host, folder, addDevice } = at();
     const target = `${folder}/m`;
     const mount = (name: string) => {
@@ -180,7 +180,7 @@ function mappingDevices(at: Current) {
     assert.deepEqual(await host.files.list(`${folder}/maps`), []);
   });
 
-  test("mapDevice wants a device and leaves nothing of what it cannot have", async () => {
+  test("mapDevice requires a device and leaves nothing behind when it is refused", async () => {
     const { host, folder } = at();
     await host.files.writeAtomic(`${folder}/file`, "text", 0o600);
     const map = host.volumes.mapDevice(`${folder}/file`, `${folder}/maps/uid`);
@@ -328,7 +328,7 @@ function otherFiles(at: Current) {
     assert.equal(await host.files.readText(`${folder}/other`, ALL), "short");
   });
 
-  test("overwrite makes the folder when it is told to", async () => {
+  test("overwrite makes the folder when asked to", async () => {
     const { host, folder } = at();
     const path = `${folder}/a/b/log`;
     const file = { path, text: "", mode: 0o666 };
@@ -339,7 +339,7 @@ function otherFiles(at: Current) {
     assert.equal((await host.files.facts(`${folder}/a/b`))?.mode, 0o750);
   });
 
-  test("giveToGroup wants a folder that is there", async () => {
+  test("giveToGroup requires an existing folder", async () => {
     const { host, folder } = at();
     const options = { groupId: 1234, readOnly: false };
     await host.volumes.giveToGroup(folder, options);

@@ -1,5 +1,5 @@
-// The whole agent on virtual time, with a machine and a runtime that fail where they are told to, and an API
-// server that keeps the events: what users are told in every story.
+// The whole agent on virtual time, with a machine and a runtime that fail where the test says, and an API
+// server that keeps the events: what users see in every story.
 import { launchAgent, type RunningAgent } from "../../src/agent.ts";
 import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
@@ -27,7 +27,7 @@ export interface AgentWorldOptions {
   readonly facts?: Partial<HostFacts>;
   readonly cgroupVersion?: 1 | 2;
   readonly files?: Readonly<Record<string, string>>;
-  /** Lines of the kernel's log, one batch for each look. */
+  /** Lines of the kernel's log, one batch for each read. */
   readonly kernelLog?: readonly (readonly string[])[];
 }
 
@@ -82,8 +82,8 @@ export class AgentWorld {
     );
   }
 
-  /** Wants a pod of one container `c` of the test image, and lets some seconds pass. */
-  async want(
+  /** Sets a desired pod of one container `c` of the test image, and lets some seconds pass. */
+  async setDesired(
     name: string,
     container: Partial<Container> & { readonly program?: Program } = {},
     spec: Partial<NonNullable<Pod["spec"]>> = {},

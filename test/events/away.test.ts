@@ -157,7 +157,7 @@ test("full queue: a restart does not forget what was lost", async () => {
 const FAILS = { type: "Warning", reason: "FailedMount", message: "no disk" } as const;
 const STARTS = { type: "Normal", reason: "Started", message: "Container started" } as const;
 
-test("what tells of a start is on disk after a second while the server is away", async () => {
+test("the event of a start is on disk after a second while the server is away", async () => {
   const world = await EventWorld.start();
   world.api.answer = () => AWAY;
   world.events.ofPod(pod("a"), STARTS);
@@ -178,7 +178,7 @@ test("what tells of a start is on disk after a second while the server is away",
   await world.stop();
 });
 
-test("what tells of a start is on disk when it was deferred for long enough, whatever the sink does", async () => {
+test("the event of a start is on disk when it was deferred for long enough, whatever the sink does", async () => {
   const world = await EventWorld.start({ rate: { qps: 0.01, burst: 1 } });
   world.events.ofPod(pod("a"), FAILS);
   world.events.ofPod(pod("b"), FAILS);
@@ -260,7 +260,7 @@ test("an event that arrived although the agent ended its request is not counted 
   assert.equal(counts.totals.dropped, 0);
 });
 
-test("bytes are bounded too: long messages make room for less", async () => {
+test("bytes are bounded too: fewer long messages fit", async () => {
   const world = await EventWorld.start({ policy: { waitingBytes: 100_000 } });
   world.api.answer = () => AWAY;
   for (let i = 0; i < 100; i += 1)

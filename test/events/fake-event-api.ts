@@ -82,7 +82,8 @@ export class FakeEventApi implements EventApi {
   ): Promise<CoreEvent> {
     const answer = this.answer(request);
     this.requests.push({ ...request, answer: answer.kind });
-    if (answer.kind === "fault") throw new EventApiError(answer.fault, "told to fail");
+    if (answer.kind === "fault")
+      throw new EventApiError(answer.fault, "fails by request of the test");
     this.#version += 1;
     const made = make();
     const resourceVersion = `${this.#version}`;

@@ -15,7 +15,7 @@ const SECOND = 1_000;
 test("ofPod: container, field path, and containers that the spec does not name", async () => {
   const world = await EventWorld.start();
   world.events.ofPod(pod(), STARTED, "main");
-  world.events.ofPod(pod(), { ...STARTED, message: "not heard" }, "POD");
+  world.events.ofPod(pod(), { ...STARTED, message: "not delivered" }, "POD");
   world.events.ofPod(pod(), { ...STARTED, message: "of the pod" });
   await world.clock.advance(SECOND);
   const paths = world.events.list().map(({ involvedObject }) => involvedObject.fieldPath);

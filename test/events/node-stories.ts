@@ -2,7 +2,7 @@
 import { NODE } from "./agent-world.ts";
 import { EXIT, NO_DNS, type Story } from "./story.ts";
 
-/** What users are told about the node. */
+/** What users see about the node. */
 export const NODE_STORIES: readonly Story[] = [
   {
     name: "a dead container that cannot be removed",
@@ -10,7 +10,7 @@ export const NODE_STORIES: readonly Story[] = [
     live: async (world) => {
       world.faults.set("removeContainer", "busy");
       world.faults.set("removeSandbox", "busy");
-      await world.want("web", { program: EXIT });
+      await world.setDesired("web", { program: EXIT });
       await world.drop("web");
     },
     reported: ["Warning ContainerGCFailed: busy"],
@@ -18,7 +18,7 @@ export const NODE_STORIES: readonly Story[] = [
   {
     name: "a node without a cluster's resolver",
     about: NODE,
-    live: (world) => world.want("web"),
+    live: (world) => world.setDesired("web"),
     reported: [`Warning MissingClusterDNS: ${NO_DNS}`],
   },
   {

@@ -12,12 +12,12 @@ const DEAD: ReturnType<AgentWorld["http"]> = {
   message: 'Get "http://10.1.0.2:80/": connection refused',
 };
 
-/** What users are told about a pod. */
+/** What users see about a pod. */
 export const POD_STORIES: readonly Story[] = [
   {
     name: "a pod that runs and is ended",
     live: async (world) => {
-      await world.want("web");
+      await world.setDesired("web");
       await world.drop("web");
     },
     reported: [PRESENT, CREATED, STARTED, STOPPING],
@@ -25,7 +25,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a crash loop",
     live: async (world) => {
-      await world.want("web", { program: EXIT });
+      await world.setDesired("web", { program: EXIT });
       await world.clock.advance(60_000);
     },
     reported: [
@@ -37,7 +37,7 @@ export const POD_STORIES: readonly Story[] = [
   },
   {
     name: "an image that is pulled",
-    live: (world) => world.want("web", { image: "nodelet.test/other:1" }),
+    live: (world) => world.setDesired("web", { image: "nodelet.test/other:1" }),
     reported: [
       'Normal Pulling {c}: Pulling image "nodelet.test/other:1"',
       'Normal Pulled {c}: Successfully pulled image "nodelet.test/other:1" in 0s (0s including waiting). Image size: 1000 bytes.',
@@ -48,7 +48,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a missing image",
     live: async (world) => {
-      await world.want("web", { image: "registry.test/none:1" });
+      await world.setDesired("web", { image: "registry.test/none:1" });
       await world.clock.advance(30_000);
     },
     reported: [
@@ -61,17 +61,18 @@ export const POD_STORIES: readonly Story[] = [
   },
   {
     name: "an image that must be there and is not",
-    live: (world) => world.want("web", { image: "nodelet.test/other:1", imagePullPolicy: "Never" }),
+    live: (world) =>
+      world.setDesired("web", { image: "nodelet.test/other:1", imagePullPolicy: "Never" }),
     reported: [
       'Warning ErrImageNeverPull {c}: Container image "nodelet.test/other:1" is not present with pull policy of Never',
       "Warning Failed {c}: Error: ErrImageNeverPull",
     ],
   },
   {
-    name: "an image that cannot be looked at",
+    name: "an image that cannot be inspected",
     live: async (world) => {
       world.faults.set("imageStatus", "disk is gone");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: [
       `Warning InspectFailed {c}: Failed to inspect image "${IMAGE}": disk is gone`,
@@ -82,7 +83,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "a container that cannot be created",
     live: async (world) => {
       world.faults.set("createContainer", "no such device");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: [PRESENT, "Warning Failed {c}: Error: no such device"],
   },
@@ -90,14 +91,14 @@ export const POD_STORIES: readonly Story[] = [
     name: "a container that cannot be started",
     live: async (world) => {
       world.faults.set("startContainer", "exec format error");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: [PRESENT, CREATED, "Warning Failed {c}: Error: exec format error"],
   },
   {
     name: "a post-start hook that fails",
     live: (world) =>
-      world.want("web", { lifecycle: { postStart: { exec: { command: FAILING_HOOK } } } }),
+      world.setDesired("web", { lifecycle: { postStart: { exec: { command: FAILING_HOOK } } } }),
     reported: [
       STARTED,
       "Warning FailedPostStartHook {c}: PostStartHook failed",
@@ -107,7 +108,9 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a pre-stop hook that fails",
     live: async (world) => {
-      await world.want("web", { lifecycle: { preStop: { exec: { command: FAILING_HOOK } } } });
+      await world.setDesired("web", {
+        lifecycle: { preStop: { exec: { command: FAILING_HOOK } } },
+      });
       await world.drop("web");
     },
     reported: [STARTED, STOPPING, "Warning FailedPreStopHook {c}: PreStopHook failed"],
@@ -123,7 +126,7 @@ export const POD_STORIES: readonly Story[] = [
             }
           : response(200);
       const httpGet = { scheme: "HTTPS", host: "hook.test", port: 8443, path: "/" };
-      await world.want("web", { lifecycle: { postStart: { httpGet } } });
+      await world.setDesired("web", { lifecycle: { postStart: { httpGet } } });
     },
     reported: [
       STARTED,
@@ -133,7 +136,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a liveness probe that fails",
     live: async (world) => {
-      await world.want("web", {
+      await world.setDesired("web", {
         livenessProbe: { httpGet: { port: 80 }, periodSeconds: 1, failureThreshold: 2 },
       });
       world.http = () => response(500, "broken");
@@ -149,7 +152,9 @@ export const POD_STORIES: readonly Story[] = [
     name: "a readiness probe that gets no answer",
     live: async (world) => {
       world.http = () => DEAD;
-      await world.want("web", { readinessProbe: { httpGet: { port: 80 }, periodSeconds: 1 } });
+      await world.setDesired("web", {
+        readinessProbe: { httpGet: { port: 80 }, periodSeconds: 1 },
+      });
     },
     reported: [
       STARTED,
@@ -160,7 +165,9 @@ export const POD_STORIES: readonly Story[] = [
     name: "a probe that is sent elsewhere",
     live: async (world) => {
       world.http = () => ({ kind: "response", status: 302, body: "moved", redirectedAway: true });
-      await world.want("web", { readinessProbe: { httpGet: { port: 80 }, periodSeconds: 1 } });
+      await world.setDesired("web", {
+        readinessProbe: { httpGet: { port: 80 }, periodSeconds: 1 },
+      });
     },
     reported: [
       STARTED,
@@ -171,7 +178,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "a sandbox that cannot be made",
     live: async (world) => {
       world.faults.set("runSandbox", "network is broken");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: ["Warning FailedCreatePodSandBox: Failed to create pod sandbox: network is broken"],
   },
@@ -179,7 +186,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "a sandbox whose status cannot be had",
     live: async (world) => {
       world.faults.set("sandboxStatus", "it does not answer");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: [
       "Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: it does not answer",
@@ -188,7 +195,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a sandbox that dies",
     live: async (world) => {
-      await world.want("web");
+      await world.setDesired("web");
       for (const id of world.runtime.sandboxes.keys()) world.runtime.killSandbox(id);
       await world.clock.advance(30_000);
     },
@@ -200,7 +207,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a container that does not end",
     live: async (world) => {
-      await world.want("web");
+      await world.setDesired("web");
       world.faults.set("stopContainer", "shim is stuck");
       await world.drop("web");
     },
@@ -212,7 +219,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a sandbox that does not end",
     live: async (world) => {
-      await world.want("web");
+      await world.setDesired("web");
       world.faults.set("stopSandbox", "network stays");
       await world.drop("web");
     },
@@ -225,7 +232,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "a runtime that cannot say what it has",
     live: async (world) => {
       world.faults.set("sandboxStatus", "broken store");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: ["Warning FailedSync: error determining status: sandbox sandbox-1: broken store"],
   },
@@ -233,7 +240,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "a cgroup that cannot be made",
     live: async (world) => {
       world.faults.set("cgroup.create", "no space left on device");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: [
       "Warning FailedCreatePodContainer: unable to ensure pod container exists: no space left on device",
@@ -243,7 +250,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "folders that cannot be made",
     live: async (world) => {
       world.faults.set("makeDirectory", "read-only file system");
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: ["Warning Failed: error making pod data directories: read-only file system"],
   },
@@ -251,7 +258,7 @@ export const POD_STORIES: readonly Story[] = [
     name: "a bad mount",
     world: { files: { "/srv/file": "" } },
     live: (world) =>
-      world.want(
+      world.setDesired(
         "web",
         { volumeMounts: [{ name: "data", mountPath: "/data" }] },
         { volumes: [{ name: "data", hostPath: { path: "/srv/file", type: "Directory" } }] },
@@ -265,7 +272,7 @@ export const POD_STORIES: readonly Story[] = [
     live: async (world) => {
       world.runtime.options.networkReady = false;
       await world.clock.advance(10_000);
-      await world.want("web");
+      await world.setDesired("web");
     },
     reported: [
       "Warning NetworkNotReady: network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no network",
@@ -273,7 +280,7 @@ export const POD_STORIES: readonly Story[] = [
   },
   {
     name: "a pod that is too large",
-    live: (world) => world.want("web", { resources: { requests: { cpu: "100" } } }),
+    live: (world) => world.setDesired("web", { resources: { requests: { cpu: "100" } } }),
     reported: [
       "Warning OutOfcpu: Node didn't have enough resource: cpu, requested: 100000, used: 0, capacity: 3000",
     ],
@@ -281,7 +288,7 @@ export const POD_STORIES: readonly Story[] = [
   {
     name: "a pod that is active for too long",
     live: async (world) => {
-      await world.want("web", {}, { activeDeadlineSeconds: 10 });
+      await world.setDesired("web", {}, { activeDeadlineSeconds: 10 });
       await world.clock.advance(30_000);
     },
     reported: [
@@ -292,12 +299,12 @@ export const POD_STORIES: readonly Story[] = [
   },
   {
     name: "a pod whose resolver is the node's",
-    live: (world) => world.want("web"),
+    live: (world) => world.setDesired("web"),
     reported: [`Warning MissingClusterDNS: pod: "web_default(uid-web)". ${NO_DNS}`],
   },
   {
     name: "a pod with too many name servers",
-    live: (world) => world.want("web", {}, { dnsPolicy: "Default" }),
+    live: (world) => world.setDesired("web", {}, { dnsPolicy: "Default" }),
     world: {
       files: {
         "/etc/resolv.conf": [1, 2, 3, 4].map((i) => `nameserver 192.0.2.${i}`).join("\n"),

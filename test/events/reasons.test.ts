@@ -121,12 +121,12 @@ test("every reason has an emitter, or belongs to a feature that does not exist y
   for (const [reason, { types }] of Object.entries(EVENT_REASONS)) {
     const emitter = EMITTERS[reason as EventReason];
     if (emitter === "story") {
-      const told = STORY_LINES.flatMap((line) => {
+      const emitted = STORY_LINES.flatMap((line) => {
         const [, type, of] = /^(\w+) (\w+)/.exec(line) ?? [];
         return of === reason ? [type] : [];
       });
-      assert.ok(told.length > 0, `no story tells of ${reason}`);
-      for (const type of told)
+      assert.ok(emitted.length > 0, `no story shows ${reason}`);
+      for (const type of emitted)
         assert.ok((types as readonly string[]).includes(type ?? ""), `${reason} as ${type}`);
     } else if ("file" in emitter) {
       const text = readFileSync(join(SOURCES, emitter.file), "utf8");

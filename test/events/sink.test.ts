@@ -1,4 +1,4 @@
-// The sink against a server that does what it is told, on virtual time.
+// The sink against a server that the test scripts, on virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Answer, AWAY, refusal } from "./fake-event-api.ts";
@@ -251,52 +251,52 @@ test("Protected: steps of life overtake noise about other objects, never about t
 /** Seconds at which the server was asked to write an event about each pod. */
 async function writeTimes(
   world: EventWorld,
-  tell: (told: (name: string, text: typeof STARTED | typeof MOUNT) => void) => Promise<void>,
+  emit: (record: (name: string, text: typeof STARTED | typeof MOUNT) => void) => Promise<void>,
 ): Promise<Record<string, number>> {
   const at: Record<string, number> = {};
   world.api.answer = ({ event }) => {
     at[`${event?.involvedObject.name}`] ??= world.clock.monotonic() / 1_000;
     return OK;
   };
-  await tell((name, text) => world.events.ofPod(pod(name), text));
+  await emit((name, text) => world.events.ofPod(pod(name), text));
   await world.clock.advance(30_000);
   await world.stop();
   return at;
 }
 
-/** As many pods as are told of at once so that their starts are not sent after 200 ms. */
+/** So many pods that their starts, recorded at once, are not sent after 200 ms. */
 const MANY = ["a", "b", "c", "d", "e", "f", "g"];
 
-test("Protected: what tells of many starts is written when no other pod has started for a second", async () => {
+test("Protected: the events of many starts are written when no other pod has started for a second", async () => {
   const world = await EventWorld.start();
-  const at = await writeTimes(world, async (told) => {
-    for (const name of MANY) told(name, STARTED);
+  const at = await writeTimes(world, async (record) => {
+    for (const name of MANY) record(name, STARTED);
     await world.clock.advance(600);
-    told("later", STARTED);
+    record("later", STARTED);
     await world.clock.advance(600);
-    told("other", MOUNT);
+    record("other", MOUNT);
   });
   const starts = [...MANY, "later"].map((name) => [name, 1.6]);
   assert.deepEqual(at, { ...Object.fromEntries(starts), other: 1.2 });
 });
 
-test("Protected: what tells of the start of a pod or two is written after 200 ms", async () => {
+test("Protected: the event of the start of a pod or two is written after 200 ms", async () => {
   const world = await EventWorld.start();
-  const at = await writeTimes(world, async (told) => {
-    told("a", STARTED);
+  const at = await writeTimes(world, async (record) => {
+    record("a", STARTED);
     await world.clock.advance(100);
-    told("b", STARTED);
+    record("b", STARTED);
     await world.clock.advance(600);
-    told("c", STARTED);
+    record("c", STARTED);
   });
   assert.deepEqual(at, { a: 0.3, b: 0.3, c: 0.9 });
 });
 
 test("Protected: starts that never cease defer it for ten seconds", async () => {
   const world = await EventWorld.start();
-  const at = await writeTimes(world, async (told) => {
+  const at = await writeTimes(world, async (record) => {
     for (let i = 0; i < 200; i += 1) {
-      told(`p${i}`, STARTED);
+      record(`p${i}`, STARTED);
       await world.clock.advance(100);
     }
   });
@@ -310,11 +310,11 @@ test("Protected: starts that never cease defer it for ten seconds", async () => 
 
 test("Protected: a failure of the pod takes its start along", async () => {
   const world = await EventWorld.start();
-  const at = await writeTimes(world, async (told) => {
-    for (const name of MANY) told(name, STARTED);
-    told("failing", STARTED);
+  const at = await writeTimes(world, async (record) => {
+    for (const name of MANY) record(name, STARTED);
+    record("failing", STARTED);
     await world.clock.advance(500);
-    told("failing", MOUNT);
+    record("failing", MOUNT);
   });
   const starts = MANY.map((name) => [name, 1]);
   assert.deepEqual(at, { ...Object.fromEntries(starts), failing: 0.5 });

@@ -1,4 +1,4 @@
-// What users are told in every story of a pod and of a node: type, reason, text and the container it is about.
+// What users see in every story of a pod and of a node: type, reason, text and the container it is about.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AgentWorld } from "./agent-world.ts";

@@ -1,6 +1,6 @@
 import type { AgentWorld, AgentWorldOptions } from "./agent-world.ts";
 
-/** Something that happens to a pod or to the node, and what users must be told of it. */
+/** Something that happens to a pod or to the node, and what users must see of it. */
 export interface Story {
   readonly name: string;
   readonly world?: AgentWorldOptions;

@@ -1,4 +1,4 @@
-// The events module on virtual time, with files in memory and an API server that does what it is told.
+// The events module on virtual time, with files in memory and an API server that the test scripts.
 import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
 import type { OutsideError } from "../../src/kit/errors.ts";
 import type { RateLimit } from "../../src/kit/limits/token-bucket.ts";

@@ -1,11 +1,11 @@
 // Which characters of the source files a target is about were run, by V8's own counts.
 import { type Profiler, Session } from "node:inspector";
 
-/** Room for the characters of one file. Generated code has more than a million; what lies beyond is not counted. */
-const FILE_ROOM = 2 ** 21;
+/** Capacity for the characters of one file. Generated code has more than a million; what lies beyond is not counted. */
+const FILE_CAPACITY = 2 ** 21;
 
 /**
- * The code that was run since the start. V8 tells it by ranges, which it divides differently whenever their counts differ;
+ * The code that was run since the start. V8 reports it by ranges, which it divides differently whenever their counts differ;
  * characters say the same each time. To ask takes milliseconds, and counting makes code some times slower.
  */
 export class CodeCoverage implements Disposable {
@@ -24,7 +24,7 @@ export class CodeCoverage implements Disposable {
   /** Counts only files in whose paths one of `files` occurs, and nothing of them as run yet. */
   begin(files: readonly string[]): void {
     this.#files = files;
-    this.#seen = new Uint8Array(files.length * FILE_ROOM);
+    this.#seen = new Uint8Array(files.length * FILE_CAPACITY);
     this.#size = 0;
     this.takeNew();
   }
@@ -60,9 +60,12 @@ export class CodeCoverage implements Disposable {
   #keep({ url, functions }: Profiler.ScriptCoverage, added: number[]): void {
     const file = this.#files.findIndex((end) => url.includes(end));
     if (file < 0) return;
-    const base = file * FILE_ROOM;
+    const base = file * FILE_CAPACITY;
     const ran = new Uint8Array(
-      Math.min(FILE_ROOM, Math.max(...functions.map(({ ranges }) => ranges[0]?.endOffset ?? 0))),
+      Math.min(
+        FILE_CAPACITY,
+        Math.max(...functions.map(({ ranges }) => ranges[0]?.endOffset ?? 0)),
+      ),
     );
     // Ranges stand within those before them, and say it more exactly.
     for (const { ranges } of functions)

@@ -34,7 +34,7 @@ export interface FuzzOptions {
   readonly seed: number;
   /** With it, inputs that cover new code are kept and changed further. */
   readonly coverage?: CodeCoverage;
-  /** Told each input before it is decoded. */
+  /** Called with each input before it is decoded. */
   readonly onInput?: (input: string) => void;
 }
 

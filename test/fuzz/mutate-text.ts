@@ -74,9 +74,9 @@ const CHANGES: readonly Change[] = [
   (random, text) => {
     const [from, to] = slice(random, text);
     const times = random.next() < 0.02 ? upTo(random, 5_000) : 1 + upTo(random, 4);
-    const room = Math.max(0, MAX_INPUT - text.length);
+    const space = Math.max(0, MAX_INPUT - text.length);
     const part = text.slice(from, to);
-    const fitting = part.length === 0 ? 0 : Math.min(times, Math.floor(room / part.length));
+    const fitting = part.length === 0 ? 0 : Math.min(times, Math.floor(space / part.length));
     return text.slice(0, to) + part.repeat(fitting) + text.slice(to);
   },
   (random, text, _, words) => {

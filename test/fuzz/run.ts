@@ -18,7 +18,7 @@ export interface TargetResult extends FuzzReport {
 }
 
 /**
- * Runs the targets one after the other, and tells each as it is done. A target that hangs or kills the thread is a
+ * Runs the targets one after the other, and reports each as it is done. A target that hangs or kills the thread is a
  * find, and the others are still run.
  */
 export async function runTargets(

@@ -54,9 +54,9 @@ async function work({ targets, shared, inputs, seed, guided, extra }: FuzzJob): 
   for (const target of TARGETS) {
     if (!targets.includes(target.name)) continue;
     say({ kind: "begins", target: target.name });
-    const wanted = Math.ceil(inputs * (target.share ?? 1));
+    const total = Math.ceil(inputs * (target.share ?? 1));
     const corpus = [...corpusOf(target.name), ...(extra?.[target.name] ?? [])];
-    const run = { inputs: wanted, seed, onInput, ...(coverage ? { coverage } : {}) };
+    const run = { inputs: total, seed, onInput, ...(coverage ? { coverage } : {}) };
     const report = fuzz(target, corpus, run);
     gc();
     say({ kind: "done", report, heapBytes: process.memoryUsage().heapUsed });

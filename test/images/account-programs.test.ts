@@ -1,4 +1,4 @@
-// Credential programs that are told of service accounts: real processes, tokens of a real API in this process.
+// Credential programs that receive service accounts: real processes, tokens of a real API in this process.
 import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -119,7 +119,7 @@ test("a program gets a token of the pod's account, and the annotations it asks f
       optionalServiceAccountAnnotationKeys: ["example.test/none"],
     }),
   );
-  const pod = await podOf("told", "builder");
+  const pod = await podOf("with-account", "builder");
   const [part] = await programs.credentialsFor("registry.example/app", pod, signal);
   const account = await api.must<ServiceAccount>("GET", `${DEFAULT}/serviceaccounts/builder`);
   assert.deepEqual(part?.config, { "registry.example": { username: "user", password: "secret" } });
@@ -153,12 +153,12 @@ test("answers are alike for an account, or for one token only", async () => {
   assert.equal(await askAll(await load(attributes({ cacheType: "Token" }))), 3);
 });
 
-test("who lacks an account or an annotation that is required is not asked for", async () => {
+test("a pod without an account or a required annotation gets no request", async () => {
   const alone = identifyPod({ metadata: { name: "static" }, spec: { containers: [] } });
   const strict = await load(
     attributes({ requiredServiceAccountAnnotationKeys: ["example.test/absent"] }),
   );
-  const pod = await podOf("lacks", "builder");
+  const pod = await podOf("without-annotation", "builder");
   for (const each of [alone, pod])
     assert.deepEqual(await strict.credentialsFor("registry.example/app", each, signal), []);
   assert.deepEqual(requests(), []);

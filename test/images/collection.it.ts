@@ -113,7 +113,7 @@ test("a fresh image is protected, an old one goes for its age, high=100 leaves d
   await empty();
 });
 
-test("the containerd of the box keeps the sandbox image, and tells labels and file systems", async () => {
+test("the containerd of the box keeps the sandbox image, and reports labels and file systems", async () => {
   await node.open({
     config: NO_AGE,
     policy: { keep: { labels: [[{ key: "team", operator: "in", values: ["infra"] }]] } },

@@ -78,7 +78,7 @@ const POD = identifyPod({ spec: { containers: [] } });
 const ask = (programs: CredentialPrograms, repository: string) =>
   programs.credentialsFor(repository, POD, new AbortController().signal);
 
-test("a program is asked in its protocol, once for all who want the same", async () => {
+test("a program is asked in its protocol, once for all callers that need the same image", async () => {
   program("plain", `echo '${answer("Image", "0s")}'`);
   const { programs, times } = await load(["plain"]);
   const [part] = await ask(programs, "registry.example/app");

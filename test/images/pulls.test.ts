@@ -262,7 +262,7 @@ const secret = (name: string, password: string): PullSecret => ({
   content: JSON.stringify({ auths: { "nodelet.test": { username: name, password } } }),
 });
 
-/** A registry that wants one of these passwords. */
+/** A registry that accepts one of these passwords. */
 function guarded(world: ImageWorld, ...passwords: readonly string[]): (string | undefined)[] {
   const tried: (string | undefined)[] = [];
   world.runtime.store.onPull = ({ auth }: PullRequest) => {
@@ -279,7 +279,7 @@ const podWith = (uid: string, ...names: readonly string[]): IdentifiedPod =>
 
 const VERIFIED = { imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages" } as const;
 
-test("the pod's secrets are tried first, then the node's own; all errors are told", async () => {
+test("the pod's secrets are tried first, then the node's own; all errors are reported", async () => {
   const secrets = [secret("one", "wrong"), secret("two", "also wrong")];
   const world = await new ImageWorld({
     config: VERIFIED,
@@ -314,9 +314,11 @@ test("an image that a secret has pulled is only for pods that have the secret", 
   }).open();
   const tried = guarded(world, "right");
   present(await world.ensure(IMAGE, { pod: podWith("owner", "key") }));
-  const otherPod = refused(await world.ensure(IMAGE, { pod: podWith("stranger") }));
+  const otherPod = refused(await world.ensure(IMAGE, { pod: podWith("other-account") }));
   assert.deepEqual([otherPod.reason, otherPod.message], ["ErrImagePull", "401 Unauthorized"]);
-  const never = refused(await world.ensure(IMAGE, { pod: podWith("stranger"), policy: "Never" }));
+  const never = refused(
+    await world.ensure(IMAGE, { pod: podWith("other-account"), policy: "Never" }),
+  );
   assert.deepEqual(
     [never.reason, never.message],
     ["ErrImageNeverPull", `Container image "${IMAGE}" is not present with pull policy of Never`],
@@ -329,7 +331,7 @@ test("an image that a secret has pulled is only for pods that have the secret", 
   present(await world.ensure(IMAGE, { pod: podWith("copy", "key") }));
   assert.equal(tried.length, before, "both were believed without asking the registry");
   assert.equal(
-    refused(await world.ensure(IMAGE, { pod: podWith("stranger") })).reason,
+    refused(await world.ensure(IMAGE, { pod: podWith("other-account") })).reason,
     "ErrImagePull",
   );
 });

@@ -69,21 +69,21 @@ async function play(seed: number): Promise<number> {
   const work: Promise<string>[] = [];
   let removed = 0;
   for (let step = 0; step < STEPS; step += 1) {
-    const deed = random.next();
-    if (deed < 0.5) {
+    const choice = random.next();
+    if (choice < 0.5) {
       const image = pick(random, NAMES);
       const pod = podOf(image, {}, `pod-${step}`);
       // Half of the pods are known to the agent, the others only ask.
       if (random.next() < 0.5) world.pods = [...world.pods, pod];
       work.push(start(world, pod, image, pick(random, POLICIES)));
-    } else if (deed < 0.75) {
+    } else if (choice < 0.75) {
       const pass = world.images.deleteUnused(world.signal).then((result) => {
         removed += result.removed.length;
         assert.deepEqual(result.errors, []);
         return "";
       });
       work.push(pass);
-    } else if (deed < 0.9) {
+    } else if (choice < 0.9) {
       const all = [...world.runtime.containers.values()].flatMap(({ id, state }) =>
         state === "running" ? [id] : [],
       );

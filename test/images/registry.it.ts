@@ -1,4 +1,4 @@
-// Pulls by real containerd from a registry on loopback that answers, wants credentials, stalls and fails.
+// Pulls by real containerd from a registry on loopback that answers, asks for credentials, stalls and fails.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
@@ -88,10 +88,10 @@ test("credentials open what is guarded, for the pod that has them and for nobody
   const image = imageOf("auth/private");
   const owner = await node.ensure(image, "IfNotPresent", withSecret(image, "owner"));
   assert.equal(owner.kind, "present", JSON.stringify(owner));
-  const otherPod = await node.ensure(image, "IfNotPresent", podOf(image, {}, "stranger"));
+  const otherPod = await node.ensure(image, "IfNotPresent", podOf(image, {}, "other-pod"));
   assert.equal(otherPod.kind, "refused");
   assert.equal(otherPod.kind === "refused" && otherPod.reason, "ErrImagePull");
-  const never = await node.ensure(image, "Never", podOf(image, {}, "stranger-2"));
+  const never = await node.ensure(image, "Never", podOf(image, {}, "other-pod-2"));
   assert.equal(never.kind === "refused" && never.reason, "ErrImageNeverPull");
   const other = await node.ensure(image, "IfNotPresent", withSecret(image, "other"));
   assert.equal(other.kind, "present");

@@ -52,7 +52,7 @@ test("bootstrap token, request, certificate, Ready within 15 s", { skip }, () =>
       // A second start needs no token any more.
       const askedAt = performance.now();
       await node.agent.stop();
-      assert.ok(performance.now() - askedAt < 20_000, "the agent leaves when it is told to");
+      assert.ok(performance.now() - askedAt < 20_000, "the agent exits on a signal");
       await node.agent.start();
       await node.untilNodeReady();
     },

@@ -135,7 +135,7 @@ export async function storedEvents(
   return items.toSorted((a, b) => madeAt(a) - madeAt(b));
 }
 
-/** Names are made of the time at which an event was first heard of, in hex nanoseconds. */
+/** Names are made of the time at which an event was first recorded, in hex nanoseconds. */
 function madeAt({ metadata: { name = "" } }: CoreEvent): number {
   return Number.parseInt(name.slice(name.lastIndexOf(".") + 1), 16);
 }

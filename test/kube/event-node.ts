@@ -14,7 +14,7 @@ import {
 import { connectKube } from "../../src/outside/kube/connect-kube.ts";
 import type { Identity } from "./pki.ts";
 
-/** What the program is told. */
+/** Options of the program. */
 export interface EventNode {
   readonly nodeName: string;
   readonly server: string;

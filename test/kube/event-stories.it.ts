@@ -1,4 +1,4 @@
-// Four stories on a real node of a real API server, as `kubectl describe pod` and `kubectl get events` tell
+// Four stories on a real node of a real API server, as `kubectl describe pod` and `kubectl get events` show
 // them: a crash loop, a failing probe, a missing image, a bad mount.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -112,7 +112,7 @@ function podOf(name: string, { container, volumes = [] }: Story): Pod {
 }
 
 for (const mode of ["Protected", "Reference"] as const)
-  test(`${mode}: four stories as kubectl tells them`, { skip }, () =>
+  test(`${mode}: four stories as kubectl shows them`, { skip }, () =>
     withBox({}, async (box) => {
       await using server = await startApiServer({ box });
       const log = await startNode(box, server, mode);
@@ -138,7 +138,7 @@ for (const mode of ["Protected", "Reference"] as const)
 /** The agent in the box; resolves with a way to its log once it runs. */
 async function startNode(box: Box, server: ApiServer, mode: EventMode): Promise<() => string> {
   const user = { name: `system:node:${NODE}`, groups: ["system:nodes"] };
-  const told: EventNode = {
+  const options: EventNode = {
     nodeName: NODE,
     server: server.url,
     authoritiesPem: server.caPem,
@@ -146,7 +146,7 @@ async function startNode(box: Box, server: ApiServer, mode: EventMode): Promise<
     events: { mode },
   };
   const file = join(server.folder, "event-node.json");
-  writeFileSync(file, JSON.stringify(told), { mode: 0o600 });
+  writeFileSync(file, JSON.stringify(options), { mode: 0o600 });
   const running = box.spawnLogged("event-node", [process.execPath, PROGRAM, file]);
   const log = () => readFileSync(join(box.folder, "event-node.log"), "utf8");
   const deadline = performance.now() + TIMEOUT_MS;

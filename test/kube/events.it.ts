@@ -72,7 +72,7 @@ const VECTORS: readonly Vector[] = [
     ],
   },
   {
-    name: "V3: a message that was heard is counted where it is",
+    name: "V3: a repeated message is counted in its first event",
     modes: BOTH,
     live: (record) => {
       for (const message of [...messages(9), "m1"]) record(message);

@@ -24,9 +24,9 @@ test("a pod of the API runs, is exec'd into, is deleted, and leaves nothing", { 
     const logs = await node.server.kubectl(["logs", "web"]);
     assert.equal(typeof logs, "string");
     const events = "/api/v1/namespaces/default/events";
-    await node.agent.until("the start is told", async () => {
-      const told = await node.get<{ items: readonly CoreEvent[] }>(events);
-      return told?.items.some(({ reason }) => reason === "Started") === true;
+    await node.agent.until("the start has an event", async () => {
+      const list = await node.get<{ items: readonly CoreEvent[] }>(events);
+      return list?.items.some(({ reason }) => reason === "Started") === true;
     });
     await node.server.kubectl(["delete", "pod", "web", "--wait=false"]);
     const goneMs = await node.agent.until(

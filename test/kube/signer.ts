@@ -26,7 +26,7 @@ export interface SignerDeps {
   readonly request: (request: AdminRequest) => Promise<AdminReply>;
 }
 
-/** Looks for requests and answers them until it is stopped. */
+/** Polls for requests and answers them until it is stopped. */
 export class Signer implements AsyncDisposable {
   /** Requests that were signed, oldest first. */
   readonly signed: CertificateSigningRequest[] = [];

@@ -1,4 +1,4 @@
-// Running pods that kubectl looks into and changes: debug, set image, patch, delete; one machine for all.
+// Running pods that kubectl inspects and changes: debug, set image, patch, delete; one machine for all.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -149,7 +149,7 @@ describe("kubectl debug", { skip }, () => {
     return [statusOf(pod, "first"), statusOf(pod, "second")];
   }
 
-  test("what cannot be looked into is told", async () => {
+  test("a container that debug cannot target is reported", async () => {
     await k(...debug("late", "gone", "ps"));
     const pod = await until(
       "seen",

@@ -167,7 +167,7 @@ test("what this API does not have is explained", { skip }, async () => {
   }
 });
 
-test("a missing resolver of a cluster is told once, and describe is as kubectl's", {
+test("a missing resolver of a cluster is reported once, and describe is as kubectl's", {
   skip,
 }, async () => {
   const events = await k("get", "events", "-A");

@@ -34,7 +34,7 @@ export interface CrashSubject {
 export interface CrashFigures {
   readonly kills: number;
   readonly acknowledgedWrites: number;
-  /** How often an acknowledged value was looked for after a start, and found. */
+  /** How often an acknowledged value was read after a start, and found. */
   readonly valuesChecked: number;
   /** Writes that had no answer at the kill, and were there nevertheless: allowed, and a sign that kills hit writes. */
   readonly writtenUnanswered: number;

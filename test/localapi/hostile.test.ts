@@ -93,7 +93,7 @@ describe("the local API and unauthenticated clients", () => {
     await server.must("DELETE", `${pods}/p?gracePeriodSeconds=0`);
   });
 
-  test("an account's token says who it is, and lets it look at itself only", async () => {
+  test("an account's token says who it is, and lets it read itself only", async () => {
     const made = await server.must<{ status: { token: string } }>(
       "POST",
       "/api/v1/namespaces/default/serviceaccounts/default/token",

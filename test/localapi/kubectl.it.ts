@@ -114,7 +114,7 @@ async function nodePages(kubectl: Kubectl): Promise<void> {
   assert.match(await page("flagz"), /\nport=\d+\n/);
 }
 
-/** Nothing is given to a node that is cordoned, and why is told; then it is. */
+/** Nothing is given to a node that is cordoned, and the reason is shown; after uncordon it is. */
 async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
   await kubectl.run(["cordon", name]);
@@ -127,7 +127,7 @@ async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   assert.equal((await node.nodelet(["get", "pods"])).code, 0);
 }
 
-/** A container beside those of the pod, made and looked into. */
+/** A container beside those of the pod, made and inspected. */
 async function debugged(kubectl: Kubectl): Promise<void> {
   const image = ["--image=localhost/nodelet/hello:1", "--image-pull-policy=Never"];
   await kubectl.run([

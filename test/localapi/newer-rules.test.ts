@@ -1,5 +1,5 @@
 // Rules that the oldest real server at hand does not have: its test runs without the plugin for service
-// accounts, and its containers to look around are an alpha of another shape.
+// accounts, and its ephemeral containers are an alpha of another shape.
 import assert from "node:assert/strict";
 import { Examination, type Json, PODS, ROOT, STRATEGIC } from "../contracts/api-examination.ts";
 import { LOCAL_API } from "./local-api.ts";
@@ -36,30 +36,27 @@ on.examine("an evicted pod says so while it ends", async () => {
   );
 });
 
-on.examine(
-  "containers to look around are added to pods, not to mirrors of static ones",
-  async () => {
-    const ephemeralContainers = [{ name: "looker", image: "x", targetContainerName: "main" }];
-    const add = ({ metadata }: Json, containers: object[] = ephemeralContainers) =>
-      on.send({
-        method: "PATCH",
-        path: `${PODS}/${metadata.name}/ephemeralcontainers`,
-        contentType: STRATEGIC,
-        body: { spec: { ephemeralContainers: containers } },
-      });
-    const pod = await on.makePod({ nodeName: "n1" });
-    assert.equal((await add(pod)).status, 200);
-    const astray = await add(pod, [{ name: "other", image: "x", targetContainerName: "none" }]);
-    assert.match(astray.body.message, /\.targetContainerName: Not found: "none"/);
-    const annotations = { "kubernetes.io/config.mirror": "hash" };
-    const refused = await add(await on.makePod({ nodeName: "n1" }, { annotations }));
-    assert.equal(refused.status, 422);
-    assert.match(
-      refused.body.message,
-      /\[\]: Forbidden: static pods do not support ephemeral containers$/,
-    );
-  },
-);
+on.examine("ephemeral containers are added to pods, not to mirrors of static ones", async () => {
+  const ephemeralContainers = [{ name: "looker", image: "x", targetContainerName: "main" }];
+  const add = ({ metadata }: Json, containers: object[] = ephemeralContainers) =>
+    on.send({
+      method: "PATCH",
+      path: `${PODS}/${metadata.name}/ephemeralcontainers`,
+      contentType: STRATEGIC,
+      body: { spec: { ephemeralContainers: containers } },
+    });
+  const pod = await on.makePod({ nodeName: "n1" });
+  assert.equal((await add(pod)).status, 200);
+  const astray = await add(pod, [{ name: "other", image: "x", targetContainerName: "none" }]);
+  assert.match(astray.body.message, /\.targetContainerName: Not found: "none"/);
+  const annotations = { "kubernetes.io/config.mirror": "hash" };
+  const refused = await add(await on.makePod({ nodeName: "n1" }, { annotations }));
+  assert.equal(refused.status, 422);
+  assert.match(
+    refused.body.message,
+    /\[\]: Forbidden: static pods do not support ephemeral containers$/,
+  );
+});
 
 on.examine("a pod that is rarely what was meant is taken with a warning", async () => {
   const name = on.fresh("warned");

@@ -86,7 +86,7 @@ test("a node gets certificates of its own, and no others", async () => {
   ];
   const waiting: string[] = [];
   for (const each of refused) waiting.push(await ask(each));
-  // Those come last: when they are issued, the others were looked at.
+  // Those come last: when they are issued, the others were reviewed.
   const own = parseCertificate(await issued(await ask({})));
   assert.deepEqual(own.subject, { commonName: NODE, organizations: NODES });
   const serving = parseCertificate(await issued(await ask({ signerName: SERVING, names: dns })));

@@ -15,7 +15,6 @@ const WAIT_MS = 60_000;
 const POLICIES = ["Always", "OnFailure", "Never"] as const;
 const CASES = ["image", "liveness", "startup", "untouched"] as const;
 
-/** Ends with code 0 when it is told to: what ended well is not restarted by OnFailure itself. */
 /** Counts its starts where they outlive the container. */
 const COUNT = "echo x >>/kept/starts";
 

@@ -144,7 +144,7 @@ after(() => node?.[Symbol.asyncDispose]());
 
 const patterns = () => wanted.flatMap((each) => ["-e", each]);
 
-/** Whose purpose it is to hold them: objects, keys, what is mounted into containers, what the runtime was told. */
+/** Whose purpose it is to hold them: objects, keys, what is mounted into containers, what the runtime received. */
 const KEEPERS =
   /\/(var\/lib|run)\/nodelet\/containerd\/|\/api\/objects\.db|\/api\/pki\/|\/etc\/nodelet\/(kubeconfig|config\.yaml)|node\.kubeconfig|\/kubelet\/pods\/[^/]+\/(volumes|volume-subpaths)\/|\/var\/log\/pods\/default_uses_/;
 

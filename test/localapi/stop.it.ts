@@ -12,7 +12,7 @@ const skip = program === undefined ? "needs a kubectl from Debian" : false;
 const PODS = Number(process.env["STOP_PODS"] ?? "8");
 const SETTINGS = ["vm/overcommit_memory", "kernel/panic", "net/ipv4/ip_forward"];
 
-/** Writes something once, tells it at each start, and says how it was ended. */
+/** Writes something once, prints it at each start, and says how it was ended. */
 const SCRIPT =
   "[ -s /data/x ] || head -c 9 /dev/urandom | base64 >/data/x; echo has $(cat /data/x); " +
   `trap 'echo ended well >>/data/end; exit 0' TERM; ${WAIT_FOREVER}`;
@@ -76,10 +76,10 @@ test("pods that nodelet stop has stopped come back with their data", { skip }, a
   assert.match(stopped, new RegExp(`^Stopped, ${PODS + 1} pods\\.`, "m"));
   for (const name of ["containerd", "containerd-shim", "httpd", "nodelet"])
     assert.deepEqual(await node.pids(name), [], `${name} has ended`);
-  const told = await node.run("why", "--node");
-  assert.match(told, /stopped +Agent stopped, containers kept running: received SIGTERM\./);
+  const shown = await node.run("why", "--node");
+  assert.match(shown, /stopped +Agent stopped, containers kept running: received SIGTERM\./);
   assert.match(
-    told.replaceAll(/\s+/g, " "),
+    shown.replaceAll(/\s+/g, " "),
     new RegExp(`nodelet stop: stopped ${PODS + 1} pods, agent`),
   );
   assert.match(await node.run("stop"), /^Stopped, 0 pods/m);
@@ -134,7 +134,7 @@ const HOLD_FOLDER = `exec 3<${AGENT_ROOT}; while pgrep -x containerd >/dev/null;
 
 const BOTH_STOPPING = /(?=[\s\S]*stubborn-\S+: stopping)(?=[\s\S]*hello-\S+: gone)/;
 
-test("who interrupts stop and down is told what is left, and nothing else goes", async () => {
+test("an interrupted stop and down say what is left, and remove nothing else", async () => {
   await using node = await bareMachine({ storeMib: 0 });
   const before = await node.picture();
   await node.run("up", "--demo", "--detach", "--until-ready");

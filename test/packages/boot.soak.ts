@@ -93,7 +93,7 @@ test(`after the boot the node is Ready with its ${PODS.length} pods, without a h
     "install -m 755 /usr/local/lib/guest-api /usr/local/lib/write-objects /usr/local/bin",
   );
   const status = "systemctl status nodelet --no-pager --lines=0";
-  // The agent tells it twice within the watchdog's time.
+  // The agent notifies systemd twice within the watchdog's time.
   const all = new RegExp(`Status: "node guest: running, ${PODS.length} pods"`);
   console.log(await machine.until(status, all, SETTLE_MS));
   const state = await machine.run(

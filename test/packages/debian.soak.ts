@@ -72,11 +72,11 @@ for (const suite of ["bookworm", "trixie"])
         stdio: ["ignore", "pipe", "inherit"],
       });
     for (const name of [debian, executable]) copyFileSync(join(out, name), join(root, "tmp", name));
-    const told = new RegExp(`^nodelet ${version},`);
-    assert.match(run(`/tmp/${executable}`, "version"), told);
+    const expected = new RegExp(`^nodelet ${version},`);
+    assert.match(run(`/tmp/${executable}`, "version"), expected);
     const before = files(root);
     run("dpkg", "--install", `/tmp/${debian}`);
-    assert.match(run("nodelet", "version"), told);
+    assert.match(run("nodelet", "version"), expected);
     run("test", "-L", "/etc/systemd/system/multi-user.target.wants/nodelet.service");
     run("dpkg", "--purge", "nodelet");
     assert.deepEqual(files(root), before);

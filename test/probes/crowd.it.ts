@@ -66,21 +66,21 @@ for (const [kind, handler] of Object.entries(KINDS)) {
     const restarted = statuses
       .filter(({ restartCount }) => restartCount !== 0)
       .map(({ name, restartCount, lastState }) => ({ name, restartCount, lastState }));
-    const told = troubles(restarted.map(({ name }) => name));
-    assert.ok(restarted.length === 0, `${JSON.stringify(restarted)}\n${told}`);
+    const reported = reportOf(restarted.map(({ name }) => name));
+    assert.ok(restarted.length === 0, `${JSON.stringify(restarted)}\n${reported}`);
     assert.equal(probes.length, CONTAINERS);
     node.agent.remove("crowd.yaml");
-    // The shim of containerd 1.6 tells one end a second when over 32 come at once while it starts a command.
+    // The shim of containerd 1.6 reports one end a second when over 32 come at once while it starts a command.
     await node.agent.until("it is gone", () => node.agent.statuses().size === 0, 240_000);
   });
 }
 
 /** What the agent reported of containers that did not go on. */
-function troubles(names: readonly string[]): string {
-  const isTold = (line: string) =>
+function reportOf(names: readonly string[]): string {
+  const isRelevant = (line: string) =>
     /Unhealthy|Killing|BackOff|Failed|runtime/.test(line) &&
     names.some((name) => line.includes(`{${name}}`));
-  const lines = node.agent.log().split("\n").filter(isTold);
+  const lines = node.agent.log().split("\n").filter(isRelevant);
   return `restarted: ${names.join(" ")}\n${lines.join("\n")}`;
 }
 

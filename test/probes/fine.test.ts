@@ -26,7 +26,7 @@ test("failures are counted at the fine period too", async () => {
   );
   world.probes.watch(pod({ annotations: fine("app/readiness=100ms") }), [app]);
   await world.clock.advance(5000);
-  assert.deepEqual(world.told(), [
+  assert.deepEqual(world.news(), [
     "readiness failure 0",
     "readiness success 0",
     "readiness failure 2.1",
@@ -87,7 +87,7 @@ test("a timeout below one second cuts an exec probe off by itself", async () => 
   const annotations = { "nodelet.dev/probe-timeouts": "app/liveness=150ms" };
   world.probes.watch(pod({ annotations }), [app]);
   await world.clock.advance(900);
-  assert.deepEqual(world.told(), ["liveness success 0", "liveness failure 0.15"]);
+  assert.deepEqual(world.news(), ["liveness success 0", "liveness failure 0.15"]);
   assert.equal(
     world.events[0]?.message,
     'Liveness probe failed: command timed out: "check" timed out after 150ms',

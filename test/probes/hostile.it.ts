@@ -110,7 +110,7 @@ test("whatever is at the other end: a verdict in time, and bounded memory", asyn
   });
   node.agent.apply("pod.yaml", manifest("pod", { hostNetwork: true, containers }));
   await node.agent.until(
-    "all were looked at five times",
+    "all were probed five times",
     async () => {
       const probes = await node.probes().catch(() => []);
       const least = probes.map(({ container: name, counts }) =>
@@ -155,7 +155,7 @@ test("HTTP to a server that says nothing fails at the timeout", async () => {
   ];
   node.agent.apply("pod.yaml", manifest("pod", { containers }));
   const seconds = { one: 1, two: 2 };
-  await node.agent.until("five looks of each", async () => {
+  await node.agent.until("five attempts of each", async () => {
     const probes = await node.probes();
     return probes.length === 2 && probes.every(({ history }) => history.length >= 5);
   });
@@ -180,9 +180,9 @@ test("an exec probe that hangs for ever: no more processes, and the others keep 
     }),
   ];
   node.agent.apply("pod.yaml", manifest("pod", { containers }));
-  const looked = async (count: number) =>
+  const untilAttempts = async (count: number) =>
     node.agent.until(
-      `${count} looks of each`,
+      `${count} attempts of each`,
       async () => {
         const probes = await node.probes();
         return (
@@ -196,7 +196,7 @@ test("an exec probe that hangs for ever: no more processes, and the others keep 
     (await node.box.run(["sh", "-c", "pgrep -af 'sleep 100[0-9]' || true"]))
       .split("\n")
       .filter((line) => line !== "" && !line.includes("pgrep"));
-  await looked(3);
+  await untilAttempts(3);
   const zombies = async () =>
     Number(
       await node.box.run([
@@ -206,7 +206,7 @@ test("an exec probe that hangs for ever: no more processes, and the others keep 
       ]),
     );
   const early = await zombies();
-  await looked(12);
+  await untilAttempts(12);
   const most = await Promise.all(
     Array.from({ length: 10 }, async (_, i) => {
       await sleep(i * 333);
@@ -248,13 +248,13 @@ test("periods below a second; a main process that collects nothing is warned abo
   };
   const pod = manifest("pod", { containers });
   node.agent.apply("pod.yaml", { ...pod, metadata: { ...pod.metadata, annotations } });
-  await node.agent.until("both are looked at", async () => (await node.probes()).length === 2);
+  await node.agent.until("both are probed", async () => (await node.probes()).length === 2);
   await sleep(2000);
   const before = (await node.probe("fine", "readiness")).counts.successful;
   await sleep(5000);
   const attempts = (await node.probe("fine", "readiness")).counts.successful - before;
-  console.log(`${attempts} looks in 5 s with a period of 100 ms`);
-  assert.ok(attempts > 25 && attempts <= 55, `${attempts} looks in 5 s`);
+  console.log(`${attempts} attempts in 5 s with a period of 100 ms`);
+  assert.ok(attempts > 25 && attempts <= 55, `${attempts} attempts in 5 s`);
   await node.agent.until("there is a warning", async () =>
     (await node.events()).some(
       ({ reason, message }) =>

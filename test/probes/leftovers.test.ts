@@ -121,7 +121,7 @@ test("a probe whose processes cannot be ended fails without being started again,
   assert.deepEqual(world.attempts(), [0, 15]);
 });
 
-test("a pod that wants them kept keeps them, and the runtime says when the time is over", async () => {
+test("a pod with the annotation keeps them, and the runtime says when the time is over", async () => {
   const keep = { "nodelet.dev/probe-leftovers": "keep" };
   const { world, processes } = await hanging(() => {}, keep);
   world.exec = async (_, signal, seconds) => {
@@ -172,7 +172,7 @@ for (const [what, startMs, runMs, failsAtMs] of SLOW_STARTS)
     assert.equal(failures(), 1);
   });
 
-test("nothing is looked for as long as commands end by themselves", async () => {
+test("no process is searched as long as commands end by themselves", async () => {
   const processes = new FakeProcesses();
   const world = await World.create({ processes });
   processes.clock = world.clock;

@@ -1,6 +1,6 @@
 /**
  * Real probes against real sockets, to see what they cost: `node test/probes/load.ts [seconds] [pods]
- * [kinds]`, kinds among http, https, tcp, grpc, exec, each as often as it is wanted. Every pod has one probe of each kind a second. What
+ * [kinds]`, kinds among http, https, tcp, grpc, exec, each as often as it is named. Every pod has one probe of each kind a second. What
  * is probed runs in a process of its own; exec goes through gRPC to a runtime that takes 20 ms. Prints
  * figures and judges none: machines differ.
  */

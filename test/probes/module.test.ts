@@ -17,7 +17,7 @@ test("an error is tried three times, makes one event and no verdict", async () =
   world.probes.watch(pod(), [app]);
   await world.clock.advance(1000);
   assert.equal(calls, 3);
-  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.deepEqual(world.news(), ["liveness success 0"]);
   assert.deepEqual(world.events, [
     {
       podUid: "uid-1",
@@ -39,7 +39,7 @@ test("an error is tried three times, makes one event and no verdict", async () =
   await world.clock.advance(10_000);
   assert.equal(calls, 3);
   assert.equal(world.events[1]?.message, "Liveness probe failed: outerr");
-  assert.equal(world.told().at(-1), "liveness failure 10");
+  assert.equal(world.news().at(-1), "liveness failure 10");
 });
 
 test("exec probes share their slots fairly between pods, also when those of one pod hang", async () => {
@@ -179,9 +179,9 @@ test("closing the scope cuts off what is under way and waits for its end", async
   const app = target({ liveness: {} }, { startedAtMs: world.clock.wall() });
   world.probes.watch(pod(), [app]);
   await world.clock.advance(100);
-  assert.equal(world.lookingNow, 1);
+  assert.equal(world.runningNow, 1);
   await world.scope[Symbol.asyncDispose]();
-  assert.equal(world.lookingNow, 0);
+  assert.equal(world.runningNow, 0);
   world.probes.watch(pod(), [app]);
   await world.clock.advance(60_000);
   assert.equal(world.seen.length, 1);
@@ -224,12 +224,12 @@ test("whatever happens to pods: one attempt at a time per probe, verdicts only o
       const world = await World.create({ random, execInFlight: 2, execInFlightPerPod: 1 });
       const current = new Map<string, string>();
       const verdicts = new Map<string, string>();
-      const looking = new Set<string>();
-      let told = 0;
+      const running = new Set<string>();
+      let checked = 0;
       const slow = async (name: string, signal: AbortSignal) => {
-        assert.ok(!looking.has(name), "one at a time");
-        looking.add(name);
-        await world.clock.sleep(random.next() * 2500, signal).finally(() => looking.delete(name));
+        assert.ok(!running.has(name), "one at a time");
+        running.add(name);
+        await world.clock.sleep(random.next() * 2500, signal).finally(() => running.delete(name));
       };
       world.answer = async (host, signal) => {
         await slow(host, signal);
@@ -241,13 +241,13 @@ test("whatever happens to pods: one attempt at a time per probe, verdicts only o
         return exited(random.next() < 0.5 ? 0 : 1);
       };
       const check = () => {
-        for (const { uid, containerId, probe, result } of world.verdicts.slice(told)) {
+        for (const { uid, containerId, probe, result } of world.verdicts.slice(checked)) {
           assert.equal(containerId, current.get(uid), "of the container that is there");
           const key = `${containerId} ${probe}`;
           assert.notEqual(verdicts.get(key), result, "a change");
           verdicts.set(key, result);
         }
-        told = world.verdicts.length;
+        checked = world.verdicts.length;
       };
       const attempts = [0, 0, 0];
       for (const step of steps) {
@@ -258,7 +258,7 @@ test("whatever happens to pods: one attempt at a time per probe, verdicts only o
         if (step.kind === "forget") {
           world.probes.forget(uid);
           current.delete(uid);
-          // What starts over tells again.
+          // What starts over reports again.
           attempts[step.pod] = (attempts[step.pod] ?? 0) + 1;
           continue;
         }
@@ -282,7 +282,7 @@ test("whatever happens to pods: one attempt at a time per probe, verdicts only o
       await world.clock.advance(5000);
       check();
       await world.scope[Symbol.asyncDispose]();
-      assert.deepEqual([looking.size, world.clock.pending], [0, 0]);
+      assert.deepEqual([running.size, world.clock.pending], [0, 0]);
     }),
     { numRuns: 100 },
   );

@@ -15,10 +15,10 @@ test("period 10, delay 15, threshold 3: attempts at 20, 30 and 40, killed at 40"
   world.probes.watch(pod(), [app]);
   await world.clock.advance(100_000);
   assert.deepEqual(world.attempts(), [20, 30, 40]);
-  assert.deepEqual(world.told(), ["liveness success 0", "liveness failure 40"]);
+  assert.deepEqual(world.news(), ["liveness success 0", "liveness failure 40"]);
 });
 
-test("the delay counts whole seconds: a container one millisecond younger is looked at a period later", async () => {
+test("the delay counts whole seconds: a container one millisecond younger is probed a period later", async () => {
   for (const [youngerMs, attempts] of [
     [0, [10, 20]],
     [1, [20]],
@@ -46,7 +46,7 @@ test("startup has about 300 s with period 10 and threshold 30, and then the cont
   world.probes.watch(pod(), [app]);
   await world.clock.advance(400_000);
   assert.equal(world.attempts().length, 30);
-  assert.deepEqual(world.told(), [
+  assert.deepEqual(world.news(), [
     "startup unknown 0",
     "liveness success 0",
     "startup failure 290",
@@ -62,11 +62,11 @@ test("after startup has succeeded it rests, and liveness begins with its next tu
     liveness: { periodSeconds: 7 },
   };
   world.probes.watch(pod(), [target(probes, { startedAtMs, started: false })]);
-  await world.clock.runUntil(() => world.told().includes("startup success 20"), 60_000);
+  await world.clock.runUntil(() => world.news().includes("startup success 20"), 60_000);
   world.probes.watch(pod(), [target(probes, { startedAtMs })]);
   await world.clock.advance(20_000);
   assert.deepEqual(world.attempts(), [0, 10, 20, 21, 28, 35]);
-  assert.deepEqual(world.told(), ["startup unknown 0", "liveness success 0", "startup success 20"]);
+  assert.deepEqual(world.news(), ["startup unknown 0", "liveness success 0", "startup success 20"]);
 });
 
 test("F F S F F F with threshold 3 fails at the sixth attempt", async () => {
@@ -77,7 +77,7 @@ test("F F S F F F with threshold 3 fails at the sixth attempt", async () => {
     target({ liveness: { periodSeconds: 1 } }, { startedAtMs: world.clock.wall() }),
   ]);
   await world.clock.advance(60_000);
-  assert.deepEqual(world.told(), ["liveness success 0", "liveness failure 5"]);
+  assert.deepEqual(world.news(), ["liveness success 0", "liveness failure 5"]);
   assert.equal(world.seen.length, 6);
 });
 
@@ -104,7 +104,7 @@ test("after a liveness failure nothing is probed until there is a new container"
 test("an attempt that outlasts its period is followed at once by one more, never by two at a time", async () => {
   const world = await World.create();
   world.answer = async (_, signal) => {
-    assert.equal(world.lookingNow, 1);
+    assert.equal(world.runningNow, 1);
     await world.clock.sleep(3300, signal);
     return CONNECTED;
   };
@@ -131,7 +131,7 @@ test("watching a pod that is not ready probes at once and counts the period from
   assert.deepEqual(world.attempts(), [0, 0.25, 1.25, 3]);
   isUp = true;
   await world.clock.advance(3000);
-  assert.deepEqual(world.told(), ["readiness failure 0", "readiness success 13"]);
+  assert.deepEqual(world.news(), ["readiness failure 0", "readiness success 13"]);
   world.probes.watch(pod(), [app]);
   await world.clock.advance(1000);
   assert.deepEqual(world.attempts(), [0, 0.25, 1.25, 3, 13], "not when it is ready");
@@ -187,7 +187,7 @@ test("a container that was ready before the agent restarted gets no extra attemp
   world.probes.watch(pod(), [app]);
   await world.clock.advance(30_000);
   assert.deepEqual(world.attempts(), [0, 10, 20, 30]);
-  assert.deepEqual(world.told(), ["readiness failure 20"]);
+  assert.deepEqual(world.news(), ["readiness failure 20"]);
 });
 
 test("extra attempts are made for readiness only", async () => {
@@ -277,7 +277,7 @@ test("when a pod is being ended liveness and startup stop, and go on with readin
   );
 });
 
-test("a verdict that was under way when the pod began to end is not told, nor its event", async () => {
+test("a verdict that was under way when the pod began to end is not published, nor its event", async () => {
   const world = await World.create();
   world.answer = async (_, signal) => {
     await world.clock.sleep(500, signal);
@@ -291,7 +291,7 @@ test("a verdict that was under way when the pod began to end is not told, nor it
   await world.clock.advance(100);
   world.probes.watch(pod({ ending: true }), [app]);
   await world.clock.advance(60_000);
-  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.deepEqual(world.news(), ["liveness success 0"]);
   assert.deepEqual(world.events, []);
 });
 
@@ -307,7 +307,7 @@ test("a verdict on a container that was replaced during the attempt is not publi
   await world.clock.advance(100);
   world.probes.watch(pod(), [target(probes, { startedAtMs, containerId: "c2", running: false })]);
   await world.clock.advance(5000);
-  assert.deepEqual(world.told(), ["readiness failure 0"]);
+  assert.deepEqual(world.news(), ["readiness failure 0"]);
 });
 
 test("a pod that is no longer watched is left alone at once, and attempts under way are cut off", async () => {
@@ -325,17 +325,17 @@ test("a pod that is no longer watched is left alone at once, and attempts under 
   const app = target({ liveness, readiness }, { startedAtMs: world.clock.wall() });
   world.probes.watch(pod(), [app]);
   await world.clock.advance(100);
-  const told = world.told().length;
+  const count = world.news().length;
   world.probes.watch(pod(), []);
   assert.equal(isCut, true);
   await world.clock.advance(60_000);
   assert.equal(world.seen.length, 2);
-  assert.equal(world.told().length, told);
+  assert.equal(world.news().length, count);
   assert.deepEqual(world.events, []);
   assert.deepEqual(world.probes.history(), []);
 });
 
-test("an answer that comes after the pod was let go is not told", async () => {
+test("an answer that comes after the pod was dropped is not published", async () => {
   const world = await World.create();
   world.answer = async () => {
     await world.clock.sleep(500, new AbortController().signal);
@@ -346,7 +346,7 @@ test("an answer that comes after the pod was let go is not told", async () => {
   await world.clock.advance(100);
   world.probes.forget("uid-1");
   await world.clock.advance(60_000);
-  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.deepEqual(world.news(), ["liveness success 0"]);
   assert.deepEqual(world.events, []);
   assert.ok(!world.metrics.expose().includes('pod="web"'));
 });
@@ -365,7 +365,7 @@ test("only what differs is begun and ended, and a probe keeps its run meanwhile"
     [["liveness", { result: "failure", length: 3 }]],
   );
   await world.clock.advance(2000);
-  assert.deepEqual(world.told().at(-1), "liveness failure 4");
+  assert.deepEqual(world.news().at(-1), "liveness failure 4");
 });
 
 test("a probe that will never be needed again stops, and starts over when the container comes back", async () => {
@@ -392,7 +392,7 @@ test("a node without descriptors for a connection fails no container's probes", 
   const liveness = { periodSeconds: 10, failureThreshold: 1 };
   world.probes.watch(pod(), [target({ liveness }, { startedAtMs: world.clock.wall() })]);
   await world.clock.advance(60_000);
-  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.deepEqual(world.news(), ["liveness success 0"]);
   assert.equal(
     world.events[0]?.message,
     `Liveness probe errored and resulted in unknown state: ${text}`,

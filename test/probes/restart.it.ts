@@ -56,10 +56,10 @@ test(`two restarts of the agent under ${PODS} Ready pods: no condition flips, no
     if (round === "kill -9") await agent.kill();
     else await agent.stop();
     await agent.start();
-    await agent.until("every probe has looked", async () => {
+    await agent.until("every probe has run", async () => {
       const probes = await node.probes().catch(() => []);
-      const looking = probes.filter(({ kind }) => kind !== "startup");
-      return looking.length === 2 * PODS && looking.every(({ counts }) => counts.successful >= 2);
+      const running = probes.filter(({ kind }) => kind !== "startup");
+      return running.length === 2 * PODS && running.every(({ counts }) => counts.successful >= 2);
     });
     // Times of transitions are part of it: a flip there and back shows too.
     assert.deepEqual(essence(), before, round);

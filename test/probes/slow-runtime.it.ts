@@ -26,8 +26,8 @@ test("a container that is long to start has failed no probe meanwhile", async ()
     agent.apply(`${kind}.yaml`, manifest(kind, { containers: [main] }));
   }
   await agent.until("both are made", () => agent.log().split('reason="Created"').length === 3);
-  // Somebody else's container: the agent looks at everything there is, also at what is yet to start.
-  await box.ctr("run", "--rm", TEST_IMAGE, "stranger", "true");
+  // Somebody else's container: the agent observes everything there is, also what is yet to start.
+  await box.ctr("run", "--rm", TEST_IMAGE, "foreign", "true");
   const mains = () =>
     [...agent.statuses().values()].map(({ containerStatuses: [main] = [] }) => main);
   await agent.until("both run", () => mains().filter((main) => main?.started).length === 2);
@@ -65,7 +65,7 @@ test("a command that is long to start has its second from then on, and no more",
   await node.agent.untilReady(2);
   const counts = async (name: string) => (await node.probe(name, "liveness")).counts;
   await node.agent.until(
-    "both were looked at",
+    "both were probed",
     async () => (await counts("quick")).successful >= 4 && (await counts("hangs")).failed >= 3,
   );
   await sleep(500);

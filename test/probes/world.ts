@@ -49,7 +49,7 @@ export class World {
   readonly verdicts: Verdict[] = [];
   readonly events: ProbeEvent[] = [];
   readonly seen: Seen[] = [];
-  lookingNow = 0;
+  runningNow = 0;
   /** What a TCP probe of `host` gets; may wait on the clock. */
   answer: (host: string, signal: AbortSignal) => ConnectAnswer | Promise<ConnectAnswer> = () => ({
     kind: "connected",
@@ -79,17 +79,17 @@ export class World {
         metrics: this.metrics,
         runtime: {
           execSync: (id, _command, seconds, signal) =>
-            this.#looked(id, async () => await this.exec(id, signal, seconds)),
+            this.#counted(id, async () => await this.exec(id, signal, seconds)),
           version: async () => await this.version(),
         },
         net: {
           http: () => Promise.reject(new Error("not in this world")),
           grpcHealth: () => Promise.reject(new Error("not in this world")),
           tcpConnect: (host, _port, _timeoutMs, signal) =>
-            this.#looked(host, async () => await this.answer(host, signal)),
+            this.#counted(host, async () => await this.answer(host, signal)),
         },
         ...(options.processes ? { processes: options.processes } : {}),
-        news: { publish: (news) => this.#heard(news) },
+        news: { publish: (news) => this.#received(news) },
         recordEvent: (event) => this.events.push(event),
       },
       { ...DEFAULT_PROBES_OPTIONS, ...options },
@@ -117,25 +117,25 @@ export class World {
   }
 
   /** Verdicts as `kind result at` with seconds, cut to hundredths: probes are put off a little to spread them. */
-  told(): readonly string[] {
+  news(): readonly string[] {
     const zeroWall = this.clock.wall() - (this.clock.monotonic() - this.zero);
     return this.verdicts.map(
       ({ probe, result, atMs }) => `${probe} ${result} ${Math.floor((atMs - zeroWall) / 10) / 100}`,
     );
   }
 
-  #heard(news: PodNews): void {
+  #received(news: PodNews): void {
     assert.equal(news.kind, "probed");
     if (news.kind === "probed") this.verdicts.push({ ...news, atMs: this.clock.wall() });
   }
 
-  async #looked<T>(target: string, look: () => Promise<T>): Promise<T> {
+  async #counted<T>(target: string, attempt: () => Promise<T>): Promise<T> {
     this.seen.push({ at: this.seconds, target });
-    this.lookingNow += 1;
+    this.runningNow += 1;
     try {
-      return await look();
+      return await attempt();
     } finally {
-      this.lookingNow -= 1;
+      this.runningNow -= 1;
     }
   }
 }

@@ -70,7 +70,7 @@ describe("rights", () => {
       for (const method of methods) {
         const path = pathOf(pattern);
         assert.equal((await world.secure(path, { method })).status, 401, `${method} ${path}`);
-        assert.equal((await world.secure(path, bearer("stranger", method))).status, 401, path);
+        assert.equal((await world.secure(path, bearer("unknown", method))).status, 401, path);
       }
     assert.equal((await world.secure("/nowhere")).status, 401);
   });
@@ -195,7 +195,7 @@ describe("harm", () => {
     assert.equal((await world.secure("/healthz", bearer("user-all"))).status, 200);
   });
 
-  test("callers who are slow to say what they want hold up nobody", async () => {
+  test("callers who are slow to send their request delay nobody", async () => {
     const { secure } = world.agent.served?.addresses ?? {};
     const port = secure?.kind === "tcp" ? secure.port : 0;
     const slow = Array.from({ length: 50 }, () => {

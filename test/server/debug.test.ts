@@ -1,4 +1,4 @@
-// What operators look at when something is wrong: logs of the node, profiles, flags, versions, verbosity.
+// What operators inspect when something is wrong: logs of the node, profiles, flags, versions, verbosity.
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";

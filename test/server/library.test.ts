@@ -19,9 +19,9 @@ test("an embedder sees statuses, events, decisions and the end of the agent, and
   // @ts-expect-error modules are no part of it
   assert.equal(agent.pipeline, undefined);
 
-  const told: string[] = [];
+  const reasons: string[] = [];
   const phases: (string | undefined)[] = [];
-  agent.events.addWatcher("test", ({ reason }) => void told.push(reason ?? ""));
+  agent.events.addWatcher("test", ({ reason }) => void reasons.push(reason ?? ""));
   const end = agent.statuses.subscribe((_, now) => void phases.push(now?.status.phase));
   await world.run("web", { kind: "polite" });
   const uid = "uid-web" as PodUid;
@@ -32,7 +32,7 @@ test("an embedder sees statuses, events, decisions and the end of the agent, and
     agent.statuses.list().map((each) => each.uid),
     [uid],
   );
-  await world.until(() => told.includes("Started"), "a watcher is told of the start");
+  await world.until(() => reasons.includes("Started"), "a watcher receives the start");
   assert.ok(agent.events.list().some(({ reason }) => reason === "Started"));
   const decisions = await agent.decisions.read({ uid });
   assert.ok(

@@ -105,7 +105,7 @@ describe("listenHttp with TLS", () => {
       true,
     );
 
-  test("tells verified clients from others", async () => {
+  test("distinguishes verified clients from others", async () => {
     await using server = await start(whoIs, tls());
     assert.equal((await secure(server)).body, "none");
     assert.equal((await secure(server, pem.client)).body, "verified");

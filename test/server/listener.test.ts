@@ -118,7 +118,7 @@ describe("listenHttp", () => {
     assert.match(answer, /^HTTP\/1\.1 408/);
   });
 
-  test("cuts a peer that takes nothing of a stream, and tells the writer", async () => {
+  test("disconnects a peer that reads nothing of a stream, and the write fails", async () => {
     let failed: unknown;
     let sent = 0;
     await using server = await start(

@@ -64,7 +64,7 @@ test("nothing else has a stability, and nothing is served twice", () => {
   assert.deepEqual(odd, []);
 });
 
-test("the release, the feature gates and the health checks are told", async () => {
+test("the release, the feature gates and the health checks are exposed", async () => {
   const samples = parseSamples((await world.local("/metrics")).body);
   const one = (name: string) => samples.find((sample) => sample.name === name);
   const { git_version, major, minor, compiler } = one("kubernetes_build_info")?.labels ?? {};

@@ -20,7 +20,7 @@ const MANIFESTS = "/etc/nodelet/manifests";
 const SOCKET = "/run/nodelet/agent.sock";
 const NODE = "node-1";
 const WAIT_MS = 60_000;
-/** What the agent is told to be the runtime's cgroup: one whose usage is known. */
+/** What the agent takes for the runtime's cgroup: one whose usage is known. */
 export const RUNTIME_GROUP = "/kubepods/burstable";
 
 /** Certificate and key of a client. */

@@ -144,47 +144,47 @@ describe("/nodelet/v1", () => {
     assert.ok(forPod.length > 0 && forPod.length < all.length);
   });
 
-  test("changes tell what is, then what becomes", async () => {
+  test("changes send the present state, then what changes", async () => {
     const stream = await openChanges();
     const first = await stream.until("synced");
     assert.equal(first[0]?.kind, "overview");
     assert.ok(first.some(({ kind, pod }) => kind === "pod" && pod?.metadata?.name === "web"));
     assert.ok(first.some(({ kind }) => kind === "event"));
-    // What a pod is for a moment only is not told: this one takes its second to end.
+    // A state of a pod that lasts a moment only is not sent: this one takes its second to end.
     await world.run("later", { kind: "stubborn" });
     const running = (change: Change) =>
       change.pod?.metadata?.name === "later" && change.pod.status?.phase === "Running";
-    await stream.untilTold(running);
-    await stream.untilTold(
+    await stream.untilSent(running);
+    await stream.untilSent(
       ({ kind, event }) => kind === "event" && event?.involvedObject.name === "later",
     );
-    await stream.untilTold(
+    await stream.untilSent(
       ({ kind, overview }) => kind === "overview" && overview?.pods.byPhase["Running"] === 2,
     );
     world.drop("uid-later");
-    await stream.untilTold(
+    await stream.untilSent(
       ({ pod }) => pod?.metadata?.name === "later" && pod.metadata.deletionTimestamp !== undefined,
     );
-    const gone = await stream.untilTold(({ kind }) => kind === "podGone");
+    const gone = await stream.untilSent(({ kind }) => kind === "podGone");
     assert.deepEqual([gone.uid, gone.namespace, gone.name], ["uid-later", "default", "later"]);
     await world.clockForward(16_000);
-    await stream.untilTold(({ kind }) => kind === "alive");
+    await stream.untilSent(({ kind }) => kind === "alive");
     stream.close();
   });
 
-  test("changes tell a pod as the list has it, and only when something in it is another", async () => {
+  test("changes send a pod as the list has it, and only when something in it differs", async () => {
     const stream = await openChanges();
     await world.run("loop", { kind: "exit", code: 1, afterMs: 100 }, { restartPolicy: "Always" });
     const isLoop = ({ kind, pod }: Change) => kind === "pod" && pod?.metadata?.name === "loop";
     const restarts = ({ pod }: Change) => pod?.status?.containerStatuses?.[0]?.restartCount ?? 0;
-    await stream.untilTold((change) => isLoop(change) && restarts(change) === 1);
-    const told = stream
-      .told()
+    await stream.untilSent((change) => isLoop(change) && restarts(change) === 1);
+    const sent = stream
+      .sent()
       .filter(isLoop)
       .map(({ pod }) => pod);
-    for (const [i, pod] of told.entries()) assert.notDeepEqual(pod, told[i - 1]);
+    for (const [i, pod] of sent.entries()) assert.notDeepEqual(pod, sent[i - 1]);
     const { items } = await json<{ items: Pod[] }>("/nodelet/v1/pods");
-    const web = stream.told().findLast(({ pod }) => pod?.metadata?.name === "web");
+    const web = stream.sent().findLast(({ pod }) => pod?.metadata?.name === "web");
     assert.deepEqual(
       web?.pod,
       items.find(({ metadata }) => metadata?.name === "web"),
@@ -218,17 +218,17 @@ describe("/nodelet/v1", () => {
       assert.equal(done, false, "the stream ended");
       return JSON.parse(String(value)) as Change;
     };
-    const told: Change[] = [];
-    const untilTold = async (test: (change: Change) => boolean): Promise<Change> => {
+    const sent: Change[] = [];
+    const untilSent = async (test: (change: Change) => boolean): Promise<Change> => {
       for (;;) {
-        const found = told.find(test);
+        const found = sent.find(test);
         if (found) return found;
-        told.push(await next());
+        sent.push(await next());
       }
     };
     return {
-      untilTold,
-      told: (): readonly Change[] => told,
+      untilSent,
+      sent: (): readonly Change[] => sent,
       until: async (kind: string) => {
         const seen: Change[] = [];
         do seen.push(await next());

@@ -133,7 +133,7 @@ describe("headers", () => {
 });
 
 describe("idle sessions of HTTP/2", () => {
-  test("are told to end and closed; one in use is left alone", async () => {
+  test("are asked to end and closed; one in use is left alone", async () => {
     await using server = await serve({ idleMs: 200 });
     const held = await session(server.port, certificate());
     const stream = held.request({ ":path": "/hold" });

@@ -84,7 +84,7 @@ class Crowd implements AsyncDisposable {
   /** Waits until nothing changes any more, and gives the most memory that the agent had meanwhile. */
   async settle(): Promise<number> {
     let most = 0;
-    for (let looks = 0; looks < 100 && !this.#isStill(); looks += 1) {
+    for (let checks = 0; checks < 100 && !this.#isStill(); checks += 1) {
       most = Math.max(most, await residentMib());
       await sleep(200);
     }

@@ -183,7 +183,7 @@ test("parseStreamOptions reads what the API server and what clients write", () =
     );
 });
 
-test("parsePorts wants ports of a WebSocket only", () => {
+test("parsePorts requires ports of a WebSocket only", () => {
   const table: readonly [string, boolean, unknown][] = [
     ["", false, []],
     ["port=1", false, []],

@@ -107,7 +107,7 @@ describe("ports", () => {
     assert.match(reported, /TLSv1\.3/);
   });
 
-  test("overview tells of the real runtime", async () => {
+  test("overview describes the real runtime", async () => {
     const { body } = await node.local("/nodelet/v1/overview");
     const overview = JSON.parse(body) as {
       runtime: string;
@@ -192,7 +192,7 @@ describe("logs", () => {
     assert.deepEqual([previous.status, previous.body], [200, "before\n"]);
   });
 
-  test("a following reader is told of the end", async () => {
+  test("a following reader gets the end", async () => {
     node.run("ends", "echo one; sleep 1; echo two");
     await node.untilPod(
       "ends",

@@ -78,7 +78,7 @@ describe("the HTTPS port", () => {
   after(() => world[Symbol.asyncDispose]());
   const master = () => clients.options("admin", ["system:masters"]);
 
-  test("lets in who proves to be a master, and tells others what they lack", async () => {
+  test("admits system:masters, and answers others with the permission that is missing", async () => {
     const table: readonly [string, string, object, number, string | RegExp][] = [
       ["GET", "/healthz", {}, 401, "Unauthorized"],
       ["GET", "/nowhere", {}, 401, "Unauthorized"],

@@ -9,7 +9,7 @@ export interface Opening {
 }
 
 /**
- * Opens a WebSocket as Go's clients do: `ws` wants subprotocols to be tokens, and that of Kubernetes' tunnel is none.
+ * Opens a WebSocket as Go's clients do: `ws` requires subprotocols to be tokens, and that of Kubernetes' tunnel is none.
  * So it believes that none was offered.
  */
 export function openWebSocket(url: string, protocol: string, options: ClientOptions = {}): Opening {

@@ -1,4 +1,4 @@
-// Commands and tunnels over WebSockets, before a streaming server of SPDY that does as it is told.
+// Commands and tunnels over WebSockets, before a scripted streaming server of SPDY.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -189,7 +189,7 @@ describe("proxyCommand", () => {
     ],
   ];
   for (const [name, end, expected] of ends)
-    test(`the status tells of ${name}`, async () => {
+    test(`the status describes ${name}`, async () => {
       const server = farServer(({ socket }) => {
         accept(socket, () => {});
         end(socket);
@@ -200,7 +200,7 @@ describe("proxyCommand", () => {
       assert.match(channels.get(3)?.toString() ?? "", expected);
     });
 
-  test("the status tells of a streaming server that does not switch", async () => {
+  test("the status describes a streaming server that does not switch", async () => {
     const server = createServer((socket) => {
       socket.once("data", () =>
         socket.end("HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone"),
@@ -240,7 +240,7 @@ describe("proxyCommand", () => {
     await letGo;
   });
 
-  test("what is no wish for a WebSocket is answered with the reason", async () => {
+  test("a request that is no upgrade to a WebSocket is answered with the reason", async () => {
     await using listener = await command(farServer(() => {}));
     const answer = await rawAnswer(
       listener.port,

@@ -81,7 +81,7 @@ describe("v5.channel.k8s.io", () => {
       assert.equal(end.code, 1000);
     });
 
-  test("exec tells the exit code, and keeps the outputs apart", async () => {
+  test("exec returns the exit code, and keeps the outputs apart", async () => {
     const path = `${exec("sh", "-c", "echo out; echo err >&2; exit 3")}&output=1&error=1`;
     const end = await gathered(open(path).webSocket);
     assert.equal(end.channels.get(1)?.toString(), "out\n");
@@ -91,7 +91,7 @@ describe("v5.channel.k8s.io", () => {
     assert.deepEqual(status["details"], { causes: [{ reason: "ExitCode", message: "3" }] });
   });
 
-  test("exec of what is not there tells what the runtime says", async () => {
+  test("exec of a missing program returns the runtime's message", async () => {
     const end = await gathered(open(`${exec("/no/such/command")}&output=1`).webSocket);
     assert.equal(statusOf(end)["status"], "Failure");
     assert.match(String(statusOf(end)["message"]), /no such command|no such file/i);

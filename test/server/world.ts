@@ -134,7 +134,7 @@ export class ServedWorld implements AsyncDisposable {
     return this;
   }
 
-  /** Wants a pod with one container `c`, and waits until `phase` holds. */
+  /** Sets a desired pod with one container `c`, and waits until `phase` holds. */
   async run(name: string, program: Program, more: Partial<Pod["spec"]> = {}): Promise<Pod> {
     const pod = defaultPod({
       apiVersion: "v1",

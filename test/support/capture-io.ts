@@ -1,4 +1,4 @@
-// What a command reads and writes, kept for looking at.
+// What a command reads and writes, kept for assertions.
 import { Readable, Writable } from "node:stream";
 import type { Io } from "../../src/cli/io.ts";
 import { plainPaint } from "../../src/present/text.ts";

@@ -1,4 +1,4 @@
-// Certificates of pods on virtual time: volumes, an API server, a signer, and files to look at.
+// Certificates of pods on virtual time: volumes, an API server, a signer, and files to inspect.
 import assert from "node:assert/strict";
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
 import type {
@@ -98,7 +98,7 @@ export async function world(seed = 1) {
     const place = { ...AT, name: request.metadata?.name ?? "" };
     server.objects.patch(place, true, { body: { status }, strategic: false });
   };
-  /** Grants what is open and tells how many that were. */
+  /** Grants what is open and returns how many that were. */
   const issue = (refreshInMs = 12 * HOUR_MS, lifeMs = 24 * HOUR_MS): number => {
     const open = requests().filter(({ status }) => status === undefined);
     for (const one of open)
@@ -124,7 +124,7 @@ export async function world(seed = 1) {
 
 export type World = Awaited<ReturnType<typeof world>>;
 
-/** Starts mounting; tells when it is done. */
+/** Starts mounting; returns whether it is done. */
 export function mounting({ volumes }: Pick<World, "volumes">, pod: IdentifiedPod) {
   const state = { done: false, failed: "" };
   volumes.mount(pod, signal).then(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Box } from "../box/box.ts";
 import { cgroupRoots } from "../box/prerequisites.ts";
 
-/** Makes the box's kernel tell other figures of the machine than it has. */
+/** Makes the box's kernel report other figures of the machine than it has. */
 export async function disguise(
   box: Box,
   machine: { readonly cpus: number; readonly memoryBytes: number },

@@ -69,7 +69,7 @@ export class TestPlugin {
     return this.#devices.get();
   }
 
-  /** Tells everybody who watches of a new list. */
+  /** Sends a new list to everybody who watches. */
   set devices(devices: readonly TestDevice[]) {
     this.#devices.set(devices);
   }

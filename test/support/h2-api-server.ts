@@ -95,7 +95,7 @@ export class ApiWorld implements Disposable {
     return await listen(server);
   }
 
-  /** A server that says what the test wants; `onPeer` gets each connection. */
+  /** A server that sends what the test sets; `onPeer` gets each connection. */
   async script(onPeer: (peer: ScriptedPeer) => void, options: TlsOptions = {}): Promise<number> {
     const tls = { ...TEST_CERTIFICATE, ALPNProtocols: ["h2"], ...options };
     const server = createServer(tls, (socket) => {

@@ -1,4 +1,4 @@
-/** A server that says what a test wants, against the client's side of an HTTP/2 connection without a socket. */
+/** A server that sends what a test sets, against the client's side of an HTTP/2 connection without a socket. */
 
 import { Http2Connection } from "../../src/outside/http2/connection.ts";
 import { frame, Http2FrameReader, PREFACE } from "../../src/outside/http2/frames.ts";
@@ -57,11 +57,11 @@ export const DONE = { "grpc-status": "0" };
 
 const LARGEST_FRAME = 2 ** 24 - 1;
 
-/** The connection under test, with what it said and what it told. */
+/** The connection under test, with what it sent and the notices it gave. */
 export class Http2Peer {
   readonly connection: Http2Connection;
   /** `ready`, `leaving`, `idle`, `pong`, in order. */
-  readonly told: string[] = [];
+  readonly notices: string[] = [];
   /** Whether what the client writes is read. */
   isReading = true;
   readonly #decoder = new HpackDecoder({ tableBytes: 4096, listBytes: 65_536 });
@@ -72,10 +72,10 @@ export class Http2Peer {
       {
         write: (bytes) => void this.#written.push(Buffer.from(bytes)),
         isDrained: () => this.isReading,
-        ready: () => void this.told.push("ready"),
-        leaving: () => void this.told.push("leaving"),
-        idle: () => void this.told.push("idle"),
-        pong: () => void this.told.push("pong"),
+        ready: () => void this.notices.push("ready"),
+        leaving: () => void this.notices.push("leaving"),
+        idle: () => void this.notices.push("idle"),
+        pong: () => void this.notices.push("pong"),
       },
       { ...HTTP2_LIMITS, ...limits },
     );

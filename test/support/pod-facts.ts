@@ -1,4 +1,4 @@
-// What modules may know of pods, as tests want them to know it.
+// What modules may know of pods, as tests set it.
 import type { PodFact, PodFacts } from "../../src/api/pod-facts.ts";
 import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import type { MonotonicMs } from "../../src/kit/clock.ts";

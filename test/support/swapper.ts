@@ -12,7 +12,7 @@ export function swapObstacle(): string | false {
   return findProgram("perl") === undefined && "needs perl (package perl-base)";
 }
 
-/** A program that exchanges until it is told to stop. */
+/** A program that exchanges until it gets SIGTERM. */
 export interface Swapper {
   /** Ends it after at least 10,000 exchanges; gives how many there were. */
   stop(): Promise<number>;

@@ -48,7 +48,7 @@ examineLogind("simulated logind", async () => {
   };
 });
 
-test("connectLogind: without a bus it says where it has looked", async () => {
+test("connectLogind: without a bus it says which paths it tried", async () => {
   const logind = connectLogind({ address: "unix:path=/nowhere/bus" });
   await assert.rejects(
     logind.open(() => {}, NEVER_ABORTED),

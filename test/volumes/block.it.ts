@@ -163,7 +163,7 @@ test(
         "hello-block",
       );
       await remove(node, "writer");
-      // The reader's end comes while nobody looks.
+      // The reader's end comes while nobody reads.
       await node.agent.kill();
       await remove(node, "reader");
       await node.agent.start();

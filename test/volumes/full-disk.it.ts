@@ -1,4 +1,4 @@
-// A node whose disk is full: nothing is torn, everybody is told, all goes on when there is space.
+// A node whose disk is full: nothing is torn, an event says so, all goes on when there is space.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CoreEvent } from "../../src/api/generated/types.ts";
@@ -28,7 +28,7 @@ test(
           metadata: { name: "big" },
           data: { a: text.repeat(SIZE), b: text.repeat(SIZE) },
         });
-        const isTold = async (pod: string) => {
+        const hasEvent = async (pod: string) => {
           const events = await node.get<{ items: readonly CoreEvent[] }>(`${DEFAULT}/events`);
           return (events?.items ?? []).some(
             ({ involvedObject, reason, message }) =>
@@ -38,7 +38,7 @@ test(
         await server.must("POST", `${DEFAULT}/configmaps`, body("o"));
         await server.must("POST", PODS, podOf("old", withConfig));
         await node.untilReady("old");
-        // What the agent keeps for its own statuses would make room for the pod for a moment.
+        // What the agent keeps for its own statuses would free enough space for the pod for a moment.
         await box.run(["rm", "-f", "/var/lib/kubelet/nodelet/reserve"]);
         await box.run([
           "sh",
@@ -46,13 +46,13 @@ test(
           "dd if=/dev/zero of=/var/lib/kubelet/filler bs=4k 2>/dev/null || true",
         ]);
         await server.must("PUT", `${DEFAULT}/configmaps/big`, body("n"));
-        await agent.until("it is told that the change cannot be written", () => isTold("old"));
+        await agent.until("an event says that the change cannot be written", () => hasEvent("old"));
         const whole = `tr -d o </c/a | wc -c; tr -d o </c/b | wc -c; cat /c/a /c/b | wc -c; ls -a /c`;
         const [a, b, both, ...names] = (await inside(whole)).trim().split("\n");
         assert.deepEqual([a, b, both], ["0", "0", `${2 * SIZE}`]);
         assert.equal(names.filter((name) => name.startsWith("..2")).length, 1);
         await server.must("POST", PODS, podOf("late", withConfig));
-        await agent.until("the new pod says why it waits", () => isTold("late"));
+        await agent.until("the new pod says why it waits", () => hasEvent("late"));
         await box.run(["rm", "/var/lib/kubelet/filler"]);
         await node.untilReady("late");
         await agent.until(

@@ -173,7 +173,7 @@ test("key and certificate in one step: first, at their time, and after a restart
     assert.ok(request);
     assert.deepEqual(more, []);
     assert.deepEqual(request.spec.unverifiedUserAnnotations, annotations.userAnnotations);
-    /** Grants what is open; certificates want to be renewed at once. */
+    /** Grants what is open; certificates are due for renewal at once. */
     const sign = async (): Promise<void> => {
       const open = (await api.requestsOf("pod")).filter(
         ({ status }) => !status?.conditions?.length,
@@ -227,7 +227,7 @@ test("key and certificate in one step: first, at their time, and after a restart
     });
   }));
 
-test("a denial is told by events, and not asked again", () =>
+test("a denial is reported by events, and not asked again", () =>
   withApi(async (api, agent) => {
     await api.must("POST", PODS, podWith("pod", { keyType: "RSA3072" }));
     await agent.until("it asks", async () => (await api.requestsOf("pod")).length === 1, 60_000);

@@ -1,4 +1,4 @@
-// A box with an agent, and looking into its containers.
+// A box with an agent, and access to its containers.
 import type { Container, PodSpec, PodStatus } from "../../src/api/generated/types.ts";
 import { type Box, type BoxOptions, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";

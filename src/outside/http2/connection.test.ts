@@ -24,12 +24,12 @@ test("a connection begins with the preface, SETTINGS and a larger window", () =>
   assert.equal(others.length, 0);
   assert.equal(settings?.payload.toString("hex"), "000200000000" + "000400100000" + "000600010000");
   assert.equal(window?.payload.readUInt32BE(), 4 * 1024 * 1024 - 65_535);
-  assert.deepEqual(peer.told, []);
+  assert.deepEqual(peer.notices, []);
 });
 
 test("a request is HEADERS and DATA, and its answer is told", () => {
   const peer = Http2Peer.ready();
-  assert.deepEqual(peer.told, ["ready"]);
+  assert.deepEqual(peer.notices, ["ready"]);
   const { events } = peer.open(Buffer.from("body"), blockOf({ ":path": "/x" }));
   const [head, body] = peer.said();
   assert.deepEqual([head?.type, head?.flags, head?.streamId], [1, 4, 1]);
@@ -45,7 +45,7 @@ test("a request is HEADERS and DATA, and its answer is told", () => {
     "data onetwo",
     'end 200 {"content-type":"application/grpc","grpc-status":"0"}',
   ]);
-  assert.deepEqual(peer.told, ["ready", "idle"]);
+  assert.deepEqual(peer.notices, ["ready", "idle"]);
   assert.deepEqual(peer.said(), []);
 });
 
@@ -258,7 +258,7 @@ test("what comes for streams that are over is ignored, but its headers are decod
   assert.deepEqual(third.events, [
     "reset 7 stream terminated by RST_STREAM with error code: REFUSED_STREAM",
   ]);
-  assert.deepEqual(peer.told, ["ready", "idle"]);
+  assert.deepEqual(peer.notices, ["ready", "idle"]);
 });
 
 test("after GOAWAY streams up to the last one go on, later ones may be tried again", () => {
@@ -268,29 +268,29 @@ test("after GOAWAY streams up to the last one go on, later ones may be tried aga
   assert.deepEqual(first.events, []);
   assert.match(second.events.join(), /^reset 7 /);
   assert.match(third.events.join(), /^reset 7 /, "was never opened");
-  assert.deepEqual(peer.told, ["ready", "leaving"]);
+  assert.deepEqual(peer.notices, ["ready", "leaving"]);
   peer.send(peer.headers(1, { ...OK, ...DONE }, true));
   assert.match(first.events.join(), /^end 200/);
-  assert.deepEqual(peer.told, ["ready", "leaving", "idle"]);
+  assert.deepEqual(peer.notices, ["ready", "leaving", "idle"]);
 });
 
 test("GOAWAY on a quiet connection lets it end", () => {
   const peer = Http2Peer.ready();
   peer.send(goAway(0));
-  assert.deepEqual(peer.told, ["ready", "leaving", "idle"]);
+  assert.deepEqual(peer.notices, ["ready", "leaving", "idle"]);
 });
 
 test("a connection whose identifiers run out takes its last stream and no more", () => {
   const peer = Http2Peer.ready({}, { firstStreamId: 2 ** 31 - 3 });
   const last = peer.open();
-  assert.deepEqual(peer.told, ["ready"]);
+  assert.deepEqual(peer.notices, ["ready"]);
   const beyond = peer.open();
-  assert.deepEqual(peer.told, ["ready", "leaving"]);
+  assert.deepEqual(peer.notices, ["ready", "leaving"]);
   assert.equal(beyond.stream.id, 2 ** 31 - 1);
   peer.send(peer.headers(2 ** 31 - 1, { ...OK, ...DONE }, true));
   peer.send(peer.headers(2 ** 31 - 3, { ...OK, ...DONE }, true));
   assert.match(`${last.events}${beyond.events}`, /^end 200 .*end 200/);
-  assert.deepEqual(peer.told, ["ready", "leaving", "idle"]);
+  assert.deepEqual(peer.notices, ["ready", "leaving", "idle"]);
 });
 
 /** A conversation with everything in it: headers in parts, a table that is used, padding, pings, two streams. */
@@ -324,7 +324,7 @@ test("a conversation means the same however its bytes are cut", () => {
       at += cut;
     }
     peer.send(bytes.subarray(at));
-    return [streams.map(({ events }) => events), peer.told, peer.saidBriefly()];
+    return [streams.map(({ events }) => events), peer.notices, peer.saidBriefly()];
   };
   const whole = hold([]);
   assert.deepEqual(whole[1], ["ready", "idle", "leaving", "idle"]);

@@ -92,7 +92,7 @@ test("streams wait until the server allows more of them, and may be cancelled un
   peer.send(peer.headers(3, { ...OK, ...DONE }, true), peer.headers(5, { ...OK, ...DONE }, true));
   assert.match(`${third.events}${fourth.events}`, /^end 200 .*end 200/);
   assert.deepEqual(second.events, []);
-  assert.deepEqual(peer.told, ["ready", "idle"]);
+  assert.deepEqual(peer.notices, ["ready", "idle"]);
 });
 
 test("a server that answers before it has the whole request gets no more of it", () => {
@@ -200,5 +200,5 @@ test("a connection that is abandoned says nothing more, and hears nothing", () =
   peer.connection.resume(second.stream);
   peer.send(peer.headers(1, { ...OK, ...DONE }, true), settingsOf({}));
   assert.deepEqual([peer.said(), first.events, second.events], [[], [], []]);
-  assert.deepEqual(peer.told, ["ready"]);
+  assert.deepEqual(peer.notices, ["ready"]);
 });

@@ -74,7 +74,7 @@ test("a receiver may cancel its stream while it is told of headers or data", () 
       reset: () => told.push("reset"),
     });
     peer.send(peer.headers(1, OK, last), ...(last ? [] : [peer.data(1, "x", true)]));
-    assert.deepEqual([told, peer.told], [[], ["ready", "idle"]]);
+    assert.deepEqual([told, peer.notices], [[], ["ready", "idle"]]);
     assert.equal(peer.said().at(-1)?.type, 3);
   }
 });
@@ -85,9 +85,9 @@ test("only the answer to our PING is told", () => {
   const [ping, ...others] = peer.said();
   assert.deepEqual([ping?.type, ping?.flags, ping?.streamId, others.length], [6, 0, 0, 0]);
   peer.send(frame(6, 1, 0, Buffer.alloc(8)), frame(6, 0, 0, ping?.payload));
-  assert.deepEqual(peer.told, ["ready"]);
+  assert.deepEqual(peer.notices, ["ready"]);
   peer.send(frame(6, 1, 0, ping?.payload));
-  assert.deepEqual(peer.told, ["ready", "pong"]);
+  assert.deepEqual(peer.notices, ["ready", "pong"]);
 });
 
 test("announceEnd sends GOAWAY without an error, and nothing once the connection is over", () => {

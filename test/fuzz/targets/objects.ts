@@ -309,11 +309,16 @@ export const OBJECT_TARGETS = [
         ...decodeObject("Pod", input.value).value,
       } as unknown as ApiObject;
       const { value: decoded } = decodeObject("Pod", input.patch);
-      const wanted = { metadata: {}, ...decoded } as unknown as typeof input.patch;
-      const applied = applyConfiguration(live, wanted, { writer: WRITER, force: false }, POD_SHAPE);
+      const configuration = { metadata: {}, ...decoded } as unknown as typeof input.patch;
+      const applied = applyConfiguration(
+        live,
+        configuration,
+        { writer: WRITER, force: false },
+        POD_SHAPE,
+      );
       if (applied.kind === "conflicts") for (const { path } of applied.conflicts) shownPath(path);
       else decodeObject("Pod", applied.object);
-      afterUpdate(live, wanted as unknown as ApiObject, WRITER, POD_SHAPE);
+      afterUpdate(live, configuration as unknown as ApiObject, WRITER, POD_SHAPE);
     },
   }),
   textTarget({

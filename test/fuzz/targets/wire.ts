@@ -87,7 +87,7 @@ function repaired(pieces: readonly Uint8Array[]): unknown {
   return result === "refused" ? result : result.value;
 }
 
-/** What a client with three requests under way says and tells when a server sends this. */
+/** What a client with three requests under way sends and reports when a server sends this. */
 function answered(pieces: readonly Uint8Array[]): unknown {
   const peer = new Http2Peer({ connectionWindowBytes: 65_535, streamWindowBytes: 200 });
   const streams = [peer.open(), peer.open(Buffer.alloc(20_000)), peer.open(Buffer.alloc(0))];
@@ -102,7 +102,7 @@ function answered(pieces: readonly Uint8Array[]): unknown {
   const held = streams.reduce((sum, { bytes }) => sum + bytes(), 0);
   if (events.some((list) => list.filter((event) => /^(?:end|reset)/.test(event)).length > 1))
     throw new Error("a stream ended twice");
-  return [result === "refused", events, held, peer.told, peer.saidBriefly()];
+  return [result === "refused", events, held, peer.notices, peer.saidBriefly()];
 }
 
 /** Every decoder of what comes over a connection. */

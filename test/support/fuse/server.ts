@@ -1,5 +1,5 @@
 /**
- * A file system in user space that can be told not to answer: `node server.ts MOUNT_POINT`, then one word a
+ * A file system in user space that does not answer when asked not to: `node server.ts MOUNT_POINT`, then one word a
  * line on standard input: `answer`, `hang` or `fail` (EIO). Says `ready` when mounted. When the process ends,
  * the kernel fails all that wait. Shows a folder with one file (include/uapi/linux/fuse.h).
  */
@@ -146,7 +146,7 @@ function nameOf(body: Buffer): string {
   return body.toString("utf8", 0, body.indexOf(0));
 }
 
-/** Nothing is kept by the kernel: every look asks again. */
+/** Nothing is kept by the kernel: every access asks again. */
 function entryOf(node: bigint): Buffer {
   const entry = Buffer.alloc(40);
   entry.writeBigUInt64LE(node, 0);

@@ -20,7 +20,7 @@ export function fuseObstacle(): string | undefined {
   return existsSync("/dev/fuse") ? undefined : "the kernel has no /dev/fuse";
 }
 
-/** A FUSE file system with one `file` in it (`hello\n`) that can be told not to answer. */
+/** A FUSE file system with one `file` in it (`hello\n`) that does not answer when asked not to. */
 export class TestFilesystem {
   readonly #process: ServerProcess;
   readonly #end: () => void;
