@@ -135,7 +135,6 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   "src/server/routes/container-logs.ts": "looks up a pod",
   "src/server/routes/shown-pods.ts": "looks up a pod",
   "src/subsystems/devices/ledger/checkpoint.ts": "an allocation that no pod claims is dropped",
-  "src/subsystems/devices/pod-resources.ts": "looks up a pod",
   "src/subsystems/probes/prober.ts": "of a pod that was checked",
   "src/subsystems/runtime/read-observation.ts": "empty where the check refuses",
 };
