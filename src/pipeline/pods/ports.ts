@@ -54,7 +54,7 @@ interface PodRuntimePort {
    * Makes the container and resolves with its id. A configuration that cannot be made throws
    * `ContainerConfigError`.
    */
-  createContainer(options: CreateContainerOptions, signal: AbortSignal): Promise<string>;
+  createAttempt(options: CreateContainerOptions, signal: AbortSignal): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;

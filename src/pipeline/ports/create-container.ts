@@ -53,7 +53,7 @@ interface Attempt {
 }
 
 /** Makes the container and resolves with its id; what the spec is at fault for is a `ContainerConfigError`. */
-export async function createContainer(
+export async function createAttempt(
   options: CreateContainerOptions,
   deps: ContainerDeps,
   signal: AbortSignal,
@@ -76,7 +76,7 @@ export async function createContainer(
   const uid = pod.metadata.uid;
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
   const id = await countingImageVolumes(mounts, deps, () =>
-    deps.runtime.createContainer(
+    deps.runtime.createConfigured(
       {
         pod,
         container,

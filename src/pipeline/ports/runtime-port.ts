@@ -1,7 +1,7 @@
 /** Port of the pods module to the runtime; other subsystems are notified as sandboxes and containers start and stop. */
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
-import { type ContainerDeps, createContainer } from "./create-container.ts";
+import { type ContainerDeps, createAttempt } from "./create-container.ts";
 import {
   collecting,
   type EventDeps,
@@ -27,7 +27,7 @@ export function runtimePort(
       if (isMissing && missingDns === "nodeOnce") notice = "reported";
       return await runtime.createSandbox(pod, attempt, signal);
     },
-    createContainer: (options, signal) => createContainer(options, deps, signal),
+    createAttempt: (options, signal) => createAttempt(options, deps, signal),
     startContainer: async (id, signal) => {
       await runtime.startContainer(id, signal);
       await logs.links.started(id);

@@ -200,8 +200,8 @@ export class Runtime {
     return { faults: dnsFaults(pod, dns), missing: missingClusterDns(pod, dns) };
   }
 
-  /** Makes a container in the pod's sandbox and resolves with its id. */
-  async createContainer(request: StartRequest, signal: AbortSignal): Promise<string> {
+  /** Makes a container in the pod's sandbox, with the CRI configuration of the request, and resolves with its id. */
+  async createConfigured(request: StartRequest, signal: AbortSignal): Promise<string> {
     const { pod, container } = request;
     const userNamespace = await this.#idsOf(pod, undefined, signal);
     const parts: ContainerParts = {

@@ -41,18 +41,17 @@ function aRun(
       release: () => {},
     }),
   };
-  const runtime: Pick<PodPorts["runtime"], "createContainer" | "startContainer" | "stopContainer"> =
-    {
-      createContainer: async (options) => {
-        if (faults.create) throw faults.create;
-        made.push(options);
-        return "a-0";
-      },
-      startContainer: async () => {
-        if (faults.start) throw faults.start;
-      },
-      stopContainer: async (id, seconds) => void did.push(`stop ${id}(${seconds})`),
-    };
+  const runtime: Pick<PodPorts["runtime"], "createAttempt" | "startContainer" | "stopContainer"> = {
+    createAttempt: async (options) => {
+      if (faults.create) throw faults.create;
+      made.push(options);
+      return "a-0";
+    },
+    startContainer: async () => {
+      if (faults.start) throw faults.start;
+    },
+    stopContainer: async (id, seconds) => void did.push(`stop ${id}(${seconds})`),
+  };
   const hooks: PodPorts["hooks"] = {
     postStart,
     preStop: async (_, { name }) => {

@@ -1,6 +1,5 @@
 import type { ImageOutcome } from "../../../api/image-outcome.ts";
 import { findContainer, graceSecondsOf } from "../../../api/pod/pod.ts";
-import type { PresentImage } from "../../../api/present-image.ts";
 import { isOutside, messageOf, plainMessageOf } from "../../../kit/errors.ts";
 import type { PodAction } from "../plan/actions.ts";
 import { ContainerConfigError } from "../ports.ts";
@@ -17,8 +16,15 @@ const NOT_STARTED_MS = 10_000;
 type StartAction = Extract<PodAction, { kind: "startContainer" }>;
 
 /**
- * Image, container, start, hook: the way of one attempt of a container. A failure stays with this
- * container; the others of the pod go on (kuberuntime startContainer).
+ * Starts one attempt of a container. A failure stays with this container; the others of the pod go on (kuberuntime
+ * startContainer). The steps, each of which adds something to what it hands to the next:
+ *
+ * 1. `images.ensure`: the image is present, pulled by its policy, and held.
+ * 2. `createFromImage` (this file): the place in the pod – sandbox, round, addresses, target container.
+ * 3. `createAttempt` (`pipeline/ports/create-container.ts`): variables, mounts and devices, of all subsystems.
+ * 4. `createConfigured` (`subsystems/runtime/runtime.ts`): the CRI configuration – security, user namespace, resources.
+ * 5. `createContainer` (`outside/cri/runtime-client.ts`): the call itself; the container's id comes back.
+ * 6. `startCreated` (this file): start, then the post-start hook.
  */
 export async function startContainer(
   action: StartAction,
@@ -44,7 +50,7 @@ export async function startContainer(
     events.record(pod, { type: "Warning", reason: "Failed", message, container: action.name });
     return failure(run, { step: action.name, ...image });
   }
-  const created = await createHeld(action, run, { sandboxId, image });
+  const created = await createFromImage(action, run, { sandboxId, image });
   if (typeof created !== "string") return created;
   events.record(pod, {
     type: "Normal",
@@ -56,46 +62,29 @@ export async function startContainer(
   return startCreated(action, run, { id: created, sandboxId, hasHook });
 }
 
-/** The image is held until the container is there: from then on the container keeps it. */
-async function createHeld(
+/** Adds the container's place in its pod; the image is held until the container is there, which keeps it from then on. */
+async function createFromImage(
   action: StartAction,
   run: Run,
-  at: {
-    readonly sandboxId: string;
-    readonly image: Extract<ImageOutcome, { kind: "present" }>;
-  },
+  at: { readonly sandboxId: string; readonly image: Extract<ImageOutcome, { kind: "present" }> },
 ): Promise<string | StepResult> {
+  const { pod, observed } = run.record;
+  const { runtime, events, resizes } = run.deps.ports;
   try {
     run.signal.throwIfAborted();
-    return await createContainer(action, run, { sandboxId: at.sandboxId, image: at.image.image });
-  } finally {
-    at.image.release();
-  }
-}
-
-async function createContainer(
-  action: StartAction,
-  run: Run,
-  at: { readonly sandboxId: string; readonly image: PresentImage },
-): Promise<string | StepResult> {
-  const { pod } = run.record;
-  const { runtime, events } = run.deps.ports;
-  try {
-    await run.deps.ports.resizes.starting(pod, action.name);
-    return await runtime.createContainer(
-      {
-        pod,
-        sandboxId: at.sandboxId,
-        container: action.name,
-        containerKind: action.containerKind,
-        restartCount: action.restartCount,
-        round: currentRound(pod, run.record.observed),
-        podIps: addressesIn(run, at.sandboxId),
-        targetId: targetOf(action, run, at.sandboxId),
-        image: at.image,
-      },
-      run.signal,
-    );
+    await resizes.starting(pod, action.name);
+    const options = {
+      pod,
+      sandboxId: at.sandboxId,
+      container: action.name,
+      containerKind: action.containerKind,
+      restartCount: action.restartCount,
+      round: currentRound(pod, observed),
+      podIps: addressesIn(run, at.sandboxId),
+      targetId: targetOf(action, run, at.sandboxId),
+      image: at.image.image,
+    };
+    return await runtime.createAttempt(options, run.signal);
   } catch (error) {
     // Given up, not failed.
     run.signal.throwIfAborted();
@@ -109,6 +98,8 @@ async function createContainer(
     });
     const retryInMs = error instanceof ContainerConfigError ? error.retryInMs : undefined;
     return failure(run, { step: action.name, reason, message, retryInMs });
+  } finally {
+    at.image.release();
   }
 }
 
