@@ -11,6 +11,7 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import { type Io, writeLines } from "../io.ts";
+import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import { restoreKernel } from "../up/kernel-values.ts";
 import {
   EMPTY_HOST_LEDGER,
@@ -23,7 +24,6 @@ import { removeBridge, removeChains } from "../up/network-traces.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE } from "../up/runtime/pod-network.ts";
-import { queryRuntime, withRuntime } from "../up/runtime/query-runtime.ts";
 import { isRunning } from "../up/supervise/processes.ts";
 import { refuseWhileStopping } from "../up/supervise/supervisor-note.ts";
 import { drainPods } from "./drain.ts";

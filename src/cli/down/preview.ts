@@ -8,9 +8,9 @@ import { counted } from "../../present/text.ts";
 import { exportedText, listUserObjects } from "../export/list-objects.ts";
 import { isUsers } from "../export/portable.ts";
 import { type Io, writeLines } from "../io.ts";
+import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import type { HostLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { queryRuntime, withRuntime } from "../up/runtime/query-runtime.ts";
 import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
 
 /** Subject of the request. */

@@ -12,7 +12,7 @@ import { EXIT_NOT_FOUND } from "../../present/exit-codes.ts";
 import { lastLine } from "../../present/text.ts";
 import { findProgram } from "../../process/programs.ts";
 import type { Progress } from "../progress.ts";
-import { type RuntimeConnection, withRuntime } from "../up/runtime/query-runtime.ts";
+import { type RuntimeConnection, withRuntime } from "../runtime/query-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
 
 /** The runtime, and the progress callback. */

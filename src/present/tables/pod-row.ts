@@ -3,8 +3,8 @@ import type { Pod } from "../../api/generated/types.ts";
 import { type PodSummary, summarizePod } from "../../api/pod/pod-summary.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
+import { problemText } from "../problem/pod-problem.ts";
 import type { Style } from "../text.ts";
-import { problemText } from "../why/pod-problem.ts";
 
 /** A pod in one line, in the words of `kubectl get pods`. */
 export interface PodRow {

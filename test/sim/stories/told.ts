@@ -3,7 +3,7 @@ import type { PodHistory } from "../../../src/client/pod-history.ts";
 import { plainPaint } from "../../../src/present/text.ts";
 import { renderHistory } from "../../../src/present/why/history.ts";
 import { stepsOf } from "../../../src/present/why/off-node.ts";
-import { problemText } from "../../../src/present/why/pod-problem.ts";
+import { problemText } from "../../../src/present/problem/pod-problem.ts";
 
 const COLUMNS = 10_000;
 

@@ -5,6 +5,7 @@ import type { AgentClient } from "../../../client/agent-client.ts";
 import { requestSignals } from "../../../client/eviction-signals.ts";
 import { nodeObject } from "../../../present/describe/node-object.ts";
 import { renderSignals } from "../../../present/eviction-report.ts";
+import { problemText } from "../../../present/problem/pod-problem.ts";
 import type {
   NodeChange,
   Overview,
@@ -20,7 +21,6 @@ import { podColumns } from "../../../present/tables/pod-table.ts";
 import { PROBE_COLUMNS } from "../../../present/tables/probe-table.ts";
 import { type Column, renderTable, type TableOptions } from "../../../present/tables/table.ts";
 import { plainPaint } from "../../../present/text.ts";
-import { problemText } from "../../../present/why/pod-problem.ts";
 
 /** One thing in a list. */
 export interface ResourceRow {

@@ -5,9 +5,9 @@ import { CliError } from "../../../present/cli-error.ts";
 import type { ImageSpec } from "../../local-images/image-archive.ts";
 import { archiveOf, PAUSE_IMAGE, pauseImage } from "../../local-images/local-images.ts";
 import { importImages } from "../../local-images/transfer.ts";
+import { queryRuntime, withRuntime } from "../../runtime/query-runtime.ts";
+import { runtimeSettings } from "../../runtime/runtime-facts.ts";
 import type { OpenLedger } from "../ledger.ts";
-import { queryRuntime, withRuntime } from "./query-runtime.ts";
-import { runtimeSettings } from "./runtime-facts.ts";
 
 /** A pull that has not ended by then is given up: no registry can be reached. */
 const PULL_MS = 20_000;

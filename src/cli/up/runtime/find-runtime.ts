@@ -1,8 +1,8 @@
+import { queryRuntime } from "../../runtime/query-runtime.ts";
+import { runtimeObstacle } from "../../runtime/runtime-facts.ts";
 import type { RuntimePlan } from "../checks.ts";
 import type { RuntimeNote } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
-import { queryRuntime } from "./query-runtime.ts";
-import { runtimeObstacle } from "./runtime-facts.ts";
 
 /** Usual socket of the machine's containerd. */
 export const USUAL_SOCKET = "/run/containerd/containerd.sock";

@@ -22,6 +22,7 @@ import {
   searchPath,
 } from "../../../process/programs.ts";
 import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
+import { queryRuntime } from "../../runtime/query-runtime.ts";
 import { OpenLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import { endOfLog, logTail } from "../supervise/log-tail.ts";
@@ -41,7 +42,6 @@ import {
   podNetworkConfig,
   subnetOf,
 } from "./pod-network.ts";
-import { queryRuntime } from "./query-runtime.ts";
 
 interface OwnContainerdOptions {
   readonly paths: UpPaths;

@@ -1,10 +1,10 @@
 /** Short conversations with a container runtime on a socket. */
 import { lstatSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isOutside, messageOf } from "../../../kit/errors.ts";
-import { silentLog } from "../../../kit/log.ts";
-import { NEVER_ABORTED } from "../../../kit/within.ts";
-import { type ConnectedOutside, connectOutside } from "../../../outside/connect.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
+import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
 import type { RuntimeFacts } from "./runtime-facts.ts";
 
 /** Deadline of one call. */

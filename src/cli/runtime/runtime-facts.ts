@@ -1,5 +1,5 @@
 // pure
-import { isTree } from "../../../kit/json.ts";
+import { isTree } from "../../kit/json.ts";
 /** Facts of a container runtime from its status, and whether `up` can use it. */
 
 /** Facts about a runtime that answers on its socket. */
