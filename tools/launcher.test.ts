@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { AGENT_MALLOC, agentNodeFlags, NODE_FLAGS } from "../src/process/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags, NODE_FLAGS } from "../src/outside/memory/memory.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../bin/nodelet");
 const folders: string[] = [];

@@ -31,6 +31,7 @@ import {
 } from "../outside/connect.ts";
 import type { Files } from "../outside/host/host.ts";
 import { createLog, type LogOptions } from "../outside/log/log.ts";
+import { setV8Flags } from "../outside/memory/memory.ts";
 import { isTracing, openTracer } from "../outside/tracing/tracing.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../present/exit-codes.ts";
 import { openCluster } from "./cluster-access.ts";
@@ -40,7 +41,6 @@ import { tightenNodeFiles } from "./node-files.ts";
 import { startOwnApi } from "./own-api.ts";
 import { readPackageFile } from "./package-root.ts";
 import { warnOfVulnerabilities } from "./runtime-versions/program-version.ts";
-import { setAgentV8Flags } from "./v8-flags.ts";
 import {
   KUBERNETES_VERSION,
   kubeletVersion,
@@ -59,7 +59,7 @@ export async function runAgent(argv: readonly string[], command: string): Promis
   if (help) return print(renderFlagHelp(command));
   if (version === "true") return print(`Kubernetes ${kubeletVersion()}\n`);
   if (version === "raw") return print(`${rawKubeletVersion()}\n`);
-  setAgentV8Flags();
+  setV8Flags("agent");
   // It starts on another processor while this one reads the configuration.
   const fileWorker = startFileWorker();
   const { host } = connectMachine(silentLog);

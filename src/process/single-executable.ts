@@ -5,7 +5,7 @@
 import { createRequire } from "node:module";
 import { getAsset } from "node:sea";
 import { compileFunction } from "node:vm";
-import { AGENT_MALLOC } from "./node-flags.ts";
+import { AGENT_MALLOC } from "../outside/memory/memory.ts";
 
 /** The first argument by which an agent starts its file workers (outside/host/worker/worker-process.ts). */
 const FILE_WORKER_COMMAND = "__file-worker";

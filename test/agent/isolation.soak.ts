@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AGENT_MALLOC, agentNodeFlags } from "../../src/process/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/outside/memory/memory.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { answerOf } from "../server/http.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { availableParallelism, loadavg } from "node:os";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { agentNodeFlags } from "../../src/process/node-flags.ts";
+import { agentNodeFlags } from "../../src/outside/memory/memory.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodSpec } from "../../src/api/generated/types.ts";
-import { agentNodeFlags } from "../../src/process/node-flags.ts";
+import { agentNodeFlags } from "../../src/outside/memory/memory.ts";
 import { processFigures } from "../../tools/bench/process-figures.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { EvictionNode, MI, nameOf } from "./node.ts";

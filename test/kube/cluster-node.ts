@@ -1,7 +1,7 @@
 // A node of a real control plane, both in one box.
 import { fileURLToPath } from "node:url";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../src/process/node-flags.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../src/outside/memory/memory.ts";
 import { type Box, type BoxOptions, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, STAY } from "../support/agent.ts";

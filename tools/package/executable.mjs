@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { agentNodeFlags } from "../../src/process/node-flags.ts";
+import { agentNodeFlags } from "../../src/outside/memory/memory.ts";
 import { buildSingleProgram } from "../build.mjs";
 import { nodeBinary } from "../setup/npm-step.mjs";
 

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../api/text/duration.ts";
-import { NODE_FLAGS } from "../../process/node-flags.ts";
+import { NODE_FLAGS } from "../../outside/memory/memory.ts";
 import { selfCommand } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
 import type { UpContext } from "../up/request.ts";

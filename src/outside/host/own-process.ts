@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
-import { createProgramPageRelease } from "./program-pages.ts";
-import { createHeapCompaction, createMallocTrim, letGarbageGather } from "./unused-memory.ts";
+import {
+  createHeapCompaction,
+  createMallocTrim,
+  createProgramPageRelease,
+  letGarbageGather,
+} from "../memory/memory.ts";
 
 /** Resource usage of this process, as in Prometheus' process metrics. */
 export interface ProcessUsage {

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CliError } from "../../../src/present/cli-error.ts";
 import { readImageArchive } from "../../../src/cli/local-images/read-archive.ts";
 import { writeTar } from "../../../src/cli/local-images/tar.ts";
 import { parseRules } from "../../../src/cli/up/network-traces.ts";
@@ -15,6 +14,7 @@ import {
   parseAllocations,
 } from "../../../src/pipeline/admission/allocation-checkpoint.ts";
 import { decodeFlight } from "../../../src/pipeline/pods/flight/flight-text.ts";
+import { CliError } from "../../../src/present/cli-error.ts";
 import { decodeCheckpoint } from "../../../src/subsystems/devices/ledger/checkpoint.ts";
 import { readNote } from "../../../src/subsystems/devices/ledger/container-parts.ts";
 import { parseHistoryLine } from "../../../src/subsystems/events/history-lines.ts";

@@ -14,10 +14,10 @@ import { SOCKET_VARIABLE } from "../../../client/socket.ts";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import { lastExitLine, lastExitPath } from "../../../node/last-exit.ts";
+import { AGENT_MALLOC, agentNodeFlags } from "../../../outside/memory/memory.ts";
 import { spokenDuration } from "../../../present/amounts.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../../present/exit-codes.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../../process/node-flags.ts";
 import {
   API_FOLDER_VARIABLE,
   API_KUBECONFIG_VARIABLE,

@@ -4,14 +4,12 @@
  * deadline: the caller has one.
  */
 import { readSync, writeSync } from "node:fs";
-import { setFlagsFromString } from "node:v8";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { silentLog } from "../../../kit/log.ts";
+import { createMallocTrim, createProgramPageRelease, setV8Flags } from "../../memory/memory.ts";
 import { createVolumeFiles } from "../files/create-volume-files.ts";
 import { createFiles } from "../files/files.ts";
 import { openFolderBeneath } from "../files/open-folder.ts";
-import { createProgramPageRelease } from "../program-pages.ts";
-import { createMallocTrim } from "../unused-memory.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { describeFailure, type WorkerMessage, type WorkerRequest } from "./protocol.ts";
 import { createQuickFiles, readDiskUsage } from "./quick-files.ts";
@@ -23,12 +21,6 @@ const [INPUT, OUTPUT] = [0, 1];
 
 /** Progress is reported at most this often. */
 const PROGRESS_EVERY_MS = 200;
-
-/**
- * No optimizing compilers, and memory before speed. On the command line these flags would make V8 refuse the compiled
- * code that Node brings for its own modules, which costs a third of the start.
- */
-const V8_FLAGS = ["--no-opt", "--no-maglev", "--no-sparkplug", "--optimize-for-size"];
 
 function main(): void {
   /** Requests with progress come one at a time. */
@@ -64,7 +56,7 @@ function main(): void {
       send({ kind: "failed", id, failure: describeFailure(thrown) });
     }
   };
-  for (const flag of V8_FLAGS) setFlagsFromString(flag);
+  setV8Flags("worker");
   send({ kind: "ready" });
   if (process.argv.includes("--side-by-side")) serveSideBySide(serve);
   else void serveInTurn(serve);

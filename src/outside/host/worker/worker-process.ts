@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isSea } from "node:sea";
 import { OutsideError } from "../../../kit/errors.ts";
+import { WORKER_MALLOC, WORKER_NODE_FLAGS, WORKER_NODE_OPTIONS } from "../../memory/memory.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { restoreFailure, type WorkerMessage, type WorkerRequest } from "./protocol.ts";
 
@@ -14,25 +15,10 @@ const PROGRAM = import.meta.filename.endsWith(".ts")
 /** The first argument by which a single executable becomes a file worker. */
 export const FILE_WORKER_COMMAND = "__file-worker";
 
-/**
- * Light rather than fast, for what a worker does is system calls: a small heap, one thread that collects. No debugger on
- * SIGUSR1. What else it does without it sets itself.
- */
-const NODE_FLAGS = [
-  "--disable-sigusr1",
-  "--max-semi-space-size=1",
-  "--max-old-space-size=128",
-  "--v8-pool-size=1",
-  "--single-threaded-gc",
-];
-
-/** Those of the flags that Node takes from the environment. */
-const SEA_FLAGS = ["--disable-sigusr1", "--max-semi-space-size=1", "--max-old-space-size=128"];
-
 /** The administrator's programs, and little that Node reads. */
 const ENVIRONMENT = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  MALLOC_ARENA_MAX: "1",
+  ...WORKER_MALLOC,
 };
 
 interface Pending {
@@ -54,12 +40,12 @@ export class WorkerProcess {
   /** Starts it, to serve one request after the other, or all that come. A failure to start is reported by the requests sent to it. */
   constructor(serves: "in turn" | "side by side") {
     // A session of its own: Ctrl-C is for the agent, which still needs it to put things in order.
-    const program = isSea() ? [FILE_WORKER_COMMAND] : [...NODE_FLAGS, PROGRAM];
+    const program = isSea() ? [FILE_WORKER_COMMAND] : [...WORKER_NODE_FLAGS, PROGRAM];
     const mode = serves === "in turn" ? [] : ["--side-by-side"];
     this.#child = spawn(process.execPath, [...program, ...mode], {
       stdio: ["pipe", "pipe", "inherit"],
       // A single executable takes flags for Node only from the environment.
-      env: isSea() ? { ...ENVIRONMENT, NODE_OPTIONS: SEA_FLAGS.join(" ") } : ENVIRONMENT,
+      env: isSea() ? { ...ENVIRONMENT, NODE_OPTIONS: WORKER_NODE_OPTIONS } : ENVIRONMENT,
       cwd: "/",
       detached: true,
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compiledModules } from "../../test/support/compiled-modules.ts";
-import { agentNodeFlags } from "./node-flags.ts";
+import { compiledModules } from "../../../test/support/compiled-modules.ts";
+import { agentNodeFlags } from "./memory.ts";
 
 test("agentNodeFlags: none makes V8 compile Node's own modules again", () => {
   assert.deepEqual(compiledModules(agentNodeFlags(undefined)), []);
