@@ -6,7 +6,7 @@ import { appendAll } from "../kit/limits/lists.ts";
 import { silentLog } from "../kit/log.ts";
 import { StateFiles } from "../kit/state/state-files.ts";
 import { connectMachine } from "../outside/connect.ts";
-import type { Decisions } from "../present/shapes.ts";
+import type { DecisionList } from "../present/shapes.ts";
 import { Journal } from "../subsystems/journal/journal.ts";
 import type { AgentClient } from "./agent-client.ts";
 import type { PodReference } from "./pick-pod.ts";
@@ -23,7 +23,7 @@ export async function requestDecisions(
   limit: number,
 ): Promise<readonly DecisionRecord[]> {
   const query = new URLSearchParams({ pod: `${namespace}/${name}`, limit: String(limit) });
-  const { items } = await client.json<Decisions>(`/nodelet/v1/decisions?${query}`);
+  const { items } = await client.json<DecisionList>(`/nodelet/v1/decisions?${query}`);
   return items;
 }
 

@@ -1,7 +1,6 @@
 /** Connects eviction to what it measures and acts through. */
 import type { MachineFigures, PodFigures, PodStorage } from "../api/figures/figures.ts";
 import type { PodUid } from "../api/observation.ts";
-import { podDisplayName } from "../api/pod/pod.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Cell } from "../kit/cell.ts";
@@ -76,7 +75,10 @@ export function startEviction(options: EvictionLoopOptions, deps: EvictionLoopDe
   const { pressure, metrics } = deps;
   const { clock, log } = deps.outside;
   const eviction = new Eviction(evictionSettings(options.config), {
+    nodeName: options.nodeName,
     ports: evictionPorts(options, deps),
+    events: deps.events,
+    decisions: deps.journal,
     clock,
     log: log.child("eviction"),
     metrics,
@@ -113,7 +115,7 @@ export function nodePressure(conditions: readonly PressureCondition[]): NodePres
 }
 
 function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): EvictionPorts {
-  const { pipeline, events, journal, news, stats, outside } = deps;
+  const { pipeline, news, stats, outside } = deps;
   const { pods } = pipeline;
   const measureNode = nodeMeasurer(options, deps);
   const startedAt = outside.clock.monotonic();
@@ -153,15 +155,6 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
         .map(({ uid }) => uid),
     untilCleanedUp: (uids, signal) =>
       untilChanged(pods, signal, () => uids.every((uid) => isCleanedUp(pods.get(uid as PodUid)))),
-    recordPodEvent: (pod, event) => events.ofPod(pod, event),
-    recordNodeEvent: (event) => events.ofNode(event),
-    recordDecision: (about, decision) =>
-      journal.record(
-        about === "node"
-          ? { kind: "node", name: options.nodeName }
-          : { kind: "pod", name: podDisplayName(about.pod), uid: about.uid },
-        decision,
-      ),
   };
 }
 

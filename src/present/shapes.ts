@@ -10,7 +10,7 @@ import type { ProbeReport } from "../subsystems/probes/probes.ts";
 export type { ApiPodReply, DeviceReport, Overview, ProbeReport, StateProblem };
 
 /** `decisions`. */
-export interface Decisions {
+export interface DecisionList {
   readonly items: readonly DecisionRecord[];
   readonly lost: number;
 }

@@ -145,7 +145,7 @@ export class DeviceWorld {
         ofNode: (event) => this.nodeEvents.push(event),
         ofPod: (_, event) => this.podEvents.push(event),
       },
-      recordDecision: (_, decision) => this.decisions.push(decision),
+      decisions: { record: (_, decision) => this.decisions.push(decision) },
       news: {
         publish: (news) => news.kind === "devices" && this.changed.push(`${news.uid} ${news.what}`),
       },

@@ -17,7 +17,6 @@ import {
   type ImagePolicy,
   Images,
   imageSettings,
-  type NodeEvent,
   type PullSecretPort,
   podAccountsFrom,
 } from "../../src/subsystems/images/images.ts";
@@ -52,7 +51,7 @@ export class ImageNode implements AsyncDisposable {
   readonly box: Box;
   readonly cri: ConnectedRuntime;
   readonly events: (EventText & { readonly pod: string })[] = [];
-  readonly nodeEvents: NodeEvent[] = [];
+  readonly nodeEvents: EventText[] = [];
   readonly decisions: { readonly name: string; readonly decision: Decision }[] = [];
   readonly progress: string[] = [];
   readonly #leave = new AbortController();
@@ -104,9 +103,13 @@ export class ImageNode implements AsyncDisposable {
         pods: factsOf(() => this.pods),
         accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (async () => ({ secrets: [], missing: [] })),
-        recordEvent: (pod, _, event) => this.events.push({ ...event, pod: pod.metadata.name }),
-        recordNodeEvent: (event) => this.nodeEvents.push(event),
-        recordDecision: (name, _, decision) => this.decisions.push({ name, decision }),
+        events: {
+          ofPod: (pod, event) => this.events.push({ ...event, pod: pod.metadata.name }),
+          ofNode: (event) => this.nodeEvents.push(event),
+        },
+        decisions: {
+          record: ({ name }, decision) => this.decisions.push({ name, decision }),
+        },
         news: {
           publish: (news) => {
             if (news.kind === "progress" && news.message !== undefined)

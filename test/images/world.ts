@@ -14,7 +14,6 @@ import {
   type ImagePolicy,
   Images,
   imageSettings,
-  type NodeEvent,
   type PodAccountPort,
   type PullSecretPort,
   podAccountsFrom,
@@ -48,7 +47,7 @@ export class ImageWorld {
   readonly runtime: FakeRuntime;
   readonly host: FakeHost;
   readonly events: (EventText & { readonly container: string })[] = [];
-  readonly nodeEvents: NodeEvent[] = [];
+  readonly nodeEvents: EventText[] = [];
   readonly decisions: { readonly name: string; readonly decision: Decision }[] = [];
   readonly progress: (string | undefined)[] = [];
   readonly warnings: string[] = [];
@@ -101,9 +100,13 @@ export class ImageWorld {
         pods: factsOf(() => this.pods),
         accounts: accounts ?? podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (() => Promise.resolve({ secrets: [], missing: [] })),
-        recordEvent: (_, container, event) => this.events.push({ ...event, container }),
-        recordNodeEvent: (event) => this.nodeEvents.push(event),
-        recordDecision: (name, _, decision) => this.decisions.push({ name, decision }),
+        events: {
+          ofPod: (_, event, container = "") => this.events.push({ ...event, container }),
+          ofNode: (event) => this.nodeEvents.push(event),
+        },
+        decisions: {
+          record: ({ name }, decision) => this.decisions.push({ name, decision }),
+        },
         news: {
           publish: (news) => news.kind === "progress" && this.progress.push(news.message),
         },

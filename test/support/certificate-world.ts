@@ -84,7 +84,9 @@ export async function world(seed = 1) {
       nodeName: "n",
       newKey,
       log: silentLog,
-      recordEvent: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
+      events: {
+        ofPod: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
+      },
     });
     const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };
     const volumes = new Volumes(OPTIONS, {

@@ -81,11 +81,14 @@ export class EvictionNode {
         leavingPods: () =>
           this.leaving.filter((name) => this.names.includes(name)).map((name) => `uid-${name}`),
         untilCleanedUp: (uids, signal) => this.#untilGone(uids, signal),
-        recordPodEvent: ({ metadata }, { reason, message }) =>
-          this.events.push(`${metadata?.name} ${reason}: ${message}`),
-        recordNodeEvent: ({ reason, message }) => this.events.push(`node ${reason}: ${message}`),
-        recordDecision: (_, decision) => this.decisions.push(decision),
       },
+      nodeName: "node",
+      events: {
+        ofPod: ({ metadata }, { reason, message }) =>
+          this.events.push(`${metadata.name} ${reason}: ${message}`),
+        ofNode: ({ reason, message }) => this.events.push(`node ${reason}: ${message}`),
+      },
+      decisions: { record: (_, decision) => this.decisions.push(decision) },
       clock: this.clock,
       log: silentLog,
       metrics: this.metrics,

@@ -82,7 +82,7 @@ async function openDevices(
       files,
       state: new StateFiles({ files, clock, log: silentLog }),
       events: { ofNode: () => {}, ofPod: () => {} },
-      recordDecision: () => {},
+      decisions: { record: () => 0 },
       news: { publish: () => {} },
       pods: { get: () => undefined },
     },

@@ -148,9 +148,8 @@ async function main(): Promise<void> {
         pods: { values: () => facts },
         accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: async () => ({ secrets: [], missing: [] }),
-        recordEvent: () => {},
-        recordNodeEvent: () => {},
-        recordDecision: () => {},
+        events: { ofNode: () => {}, ofPod: () => {} },
+        decisions: { record: () => 0 },
         news: { publish: () => {} },
       },
     );

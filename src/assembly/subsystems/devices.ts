@@ -1,4 +1,3 @@
-import { podDisplayName } from "../../api/pod/pod.ts";
 import { deriveRootLayout } from "../../config/derive.ts";
 import { Devices, NUMA_NODES_FILE, topologyOf } from "../../subsystems/devices/devices.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -41,14 +40,8 @@ export async function assembleDevices(
       files: host.files,
       log,
       advertised: (resource) => node.get()?.status?.capacity?.[resource],
-      events: {
-        ofNode: (event) => events.ofNode(event),
-        ofPod: (pod, event) => events.ofPod(pod, event),
-      },
-      recordDecision: (pod, decision) => {
-        const uid = pod.metadata.uid;
-        journal.record({ kind: "pod", name: podDisplayName(pod), uid }, decision);
-      },
+      events,
+      decisions: journal,
     },
   );
   await devices.start();

@@ -50,10 +50,8 @@ export async function assembleImages(
       pods: podFacts,
       pullSecrets: pullSecretsFrom(objects, log),
       accounts: podAccountsFrom(objects, tokens),
-      recordEvent: (pod, container, event) => events.ofPod(pod, event, container),
-      recordNodeEvent: (event) => events.ofNode(event),
-      recordDecision: (name, uid, decision) =>
-        journal.record({ kind: "image", name, uid }, decision),
+      events,
+      decisions: journal,
     },
   );
   scope.defer("images", () => images.flush());

@@ -25,7 +25,7 @@ export function assembleVolumes(
       nodeName,
       newKey: generateKeyOfType,
       log: outside.log.child("podcertificate"),
-      recordEvent: (pod, event) => events.ofPod(pod, event),
+      events,
     });
   const roots = { root: rootFolder, logs: config.podLogsDir };
   const { allocatable } = capacity;

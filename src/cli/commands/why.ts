@@ -7,7 +7,7 @@ import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { encode } from "../../present/output.ts";
-import type { Decisions, Overview, StateProblems } from "../../present/shapes.ts";
+import type { DecisionList, Overview, StateProblems } from "../../present/shapes.ts";
 import { renderHistory } from "../../present/why/history.ts";
 import {
   agentSteps,
@@ -118,7 +118,7 @@ async function agentDecisions(
     const client = clientOf(context, options);
     const { node } = await client.json<Overview>("/nodelet/v1/overview");
     const query = new URLSearchParams({ name: node, limit: String(LIMIT) });
-    return (await client.json<Decisions>(`/nodelet/v1/decisions?${query}`)).items;
+    return (await client.json<DecisionList>(`/nodelet/v1/decisions?${query}`)).items;
   } catch (thrown) {
     if (!isNoAgent(thrown)) throw thrown;
     context.io.stderr.write(FROM_JOURNAL);
@@ -135,7 +135,7 @@ async function whyRunningNode(options: WhyOptions, context: CliContext): Promise
   const overview = await client.json<Overview>("/nodelet/v1/overview");
   const { items } = await client.json<StateProblems>("/nodelet/v1/state-files");
   const query = new URLSearchParams({ name: overview.node, limit: String(LIMIT) });
-  const decisions = await client.json<Decisions>(`/nodelet/v1/decisions?${query}`);
+  const decisions = await client.json<DecisionList>(`/nodelet/v1/decisions?${query}`);
   const history = nodeSteps(decisions.items);
   if (options.output !== undefined) {
     const { node, ready, why: reason, conditions } = overview;

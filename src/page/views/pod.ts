@@ -2,7 +2,7 @@
 import { type ComponentChild, h } from "preact";
 import { isChosen, parseEventChoice } from "../../api/event-choice.ts";
 import type { ContainerStatus, CoreEvent, Pod } from "../../api/generated/types.ts";
-import type { Decisions, ProbesReply } from "../../present/shapes.ts";
+import type { DecisionList, ProbesReply } from "../../present/shapes.ts";
 import { eventTime } from "../../present/tables/event-row.ts";
 import { type PodRow, podRow } from "../../present/tables/pod-row.ts";
 import { storyOf } from "../../present/why/why.ts";
@@ -33,7 +33,7 @@ export function PodTab({
   const query = new URLSearchParams({ pod: name, limit: String(MAX_DECISIONS) });
   // Every decision changes the pod's status or records an event.
   const version = `${events.length} ${JSON.stringify(pod?.status)}`;
-  const decisions = useData<Decisions>(`decisions?${query}`, DECISIONS_MS, version);
+  const decisions = useData<DecisionList>(`decisions?${query}`, DECISIONS_MS, version);
   const probes = useData<ProbesReply>(`probes?pod=${encodeURIComponent(name)}`, PROBES_MS);
   const reports = probes.kind === "loaded" ? probes.value.items : [];
   const entries = [
@@ -123,7 +123,7 @@ function stateOf(state: ContainerStatus["state"]): string {
   return `terminated${reason === "" ? "" : `: ${reason}`}, exit code ${exitCode}`;
 }
 
-function decisionEntries({ items }: Decisions): readonly TimelineEntry[] {
+function decisionEntries({ items }: DecisionList): readonly TimelineEntry[] {
   return storyOf(items).map(({ atMs, title, text, times, hasOutcome }) => ({
     atMs,
     lane: hasOutcome ? "outcome" : "decision",

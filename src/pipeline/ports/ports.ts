@@ -3,7 +3,7 @@
  * nothing.
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
-import { podDisplayName } from "../../api/pod/pod.ts";
+import { podSubject } from "../../api/ports/decisions.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
 import type { DecisionPort, PodDevicePort, PodMeasurePort, PodPorts } from "../pods/ports.ts";
@@ -63,10 +63,8 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
 
 /** Keeps decisions on pods in the journal. */
 export function decisionPort(journal: Journal): DecisionPort {
-  const subjectOf = ({ pod, uid }: Parameters<DecisionPort["record"]>[0]) =>
-    ({ kind: "pod", name: podDisplayName(pod), uid }) as const;
   return {
-    record: (record, decision, atMs) => journal.record(subjectOf(record), decision, atMs),
-    conclude: (record, decision, outcome) => journal.conclude(subjectOf(record), decision, outcome),
+    record: ({ pod }, decision, atMs) => journal.record(podSubject(pod), decision, atMs),
+    conclude: ({ pod }, decision, outcome) => journal.conclude(podSubject(pod), decision, outcome),
   };
 }

@@ -5,7 +5,6 @@
  * soon as the pod was seen ended, and not before.
  */
 
-import type { Decision } from "../../api/decisions.ts";
 import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Container, ResourceStatus } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
@@ -14,6 +13,8 @@ import { podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { Decisions } from "../../api/ports/decisions.ts";
+import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -47,7 +48,7 @@ import {
 } from "./ledger/recover.ts";
 import { Releases } from "./ledger/releases.ts";
 import { UnaccountedContainers } from "./ledger/unaccounted-containers.ts";
-import { type DeviceEventPort, PluginSide } from "./plugins/plugin-side.ts";
+import { PluginSide } from "./plugins/plugin-side.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceRequests } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
@@ -81,8 +82,8 @@ interface DevicesDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
-  readonly events: DeviceEventPort;
-  readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
+  readonly events: PodEvents & NodeEvents;
+  readonly decisions: Pick<Decisions, "record">;
   /** Notified when a pod's status may have changed (`health`), or the verdict of admission (`admission`). */
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
@@ -125,8 +126,7 @@ export class Devices {
     const state = this.#state;
     this.#store = this.#makeStore();
     this.#expected = new ExpectedPlugins({ ...deps, deferMs: options.deferMs });
-    const recordNodeEvent = deps.events.ofNode;
-    this.#plugins = new PluginSide(options, { ...deps, state, recordNodeEvent });
+    this.#plugins = new PluginSide(options, { ...deps, state });
     this.#grants = new Grants({
       ...deps,
       state,
@@ -148,7 +148,7 @@ export class Devices {
     });
     this.#releases = new Releases({
       state,
-      recordDecision: deps.recordDecision,
+      decisions: deps.decisions,
       onFreed: () => this.#admission.retryAll(),
     });
     this.#expose(metrics);

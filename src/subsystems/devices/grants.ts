@@ -4,10 +4,10 @@
  * is given back at once. A slow plugin delays only the pod itself.
  */
 
-import type { Decision } from "../../api/decisions.ts";
 import { makeDecision } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -30,7 +30,7 @@ interface GrantsDeps {
   readonly expects: (pod: IdentifiedPod, resource: string) => boolean;
   /** Resolves when what was granted would survive the agent. */
   readonly saved: () => Promise<void>;
-  readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
+  readonly decisions: Pick<Decisions, "record">;
   /** Seconds that plugins take to answer (`device_plugin_alloc_duration_seconds`). */
   readonly allocSeconds: Histogram;
   readonly settleMs: number;
@@ -196,8 +196,8 @@ export class Grants {
         since: this.#deps.clock.wall(),
       });
       attempt.made.add(key);
-      this.#deps.recordDecision(
-        attempt.request.pod,
+      this.#deps.decisions.record(
+        podSubject(attempt.request.pod),
         makeDecision("grantDevices", rule, { container, resource, devices: ids }),
       );
       return undefined;

@@ -4,9 +4,11 @@
  * order. Invariants: recording never waits and never throws; memory and disk are bounded; every event that
  * is recorded is counted once, as sent, aggregated, kept or dropped.
  */
+
 import { withMarks } from "../../api/event-marks.ts";
 import type { AnnotatedEventText, EventText, PodEventText } from "../../api/event-text.ts";
 import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
+import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import type { EventReason } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { RateLimit } from "../../kit/limits/token-bucket.ts";
@@ -77,7 +79,7 @@ export async function startEvents(options: EventsOptions, deps: EventsDeps): Pro
 }
 
 /** See the head of this file. `startEvents` makes it. */
-export class Events {
+export class Events implements PodEvents, NodeEvents {
   /** For programs that embed the agent: records events about any object. */
   readonly recorder: Recorder;
   readonly counts: EventCounts;

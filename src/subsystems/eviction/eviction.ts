@@ -4,8 +4,11 @@
  * are evicted with the reason. Invariants: at most one pod is evicted for pressure in a round, and the next round
  * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` returns.
  */
+
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
+import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
+import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import type { EvictionAmount } from "../../config/validation/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
@@ -25,21 +28,22 @@ import {
   HARD_GRACE_SECONDS,
   isRelieved,
   NOTHING_MET,
+  needsDisks,
   type PressurePlan,
   planEviction,
   type Victim,
 } from "./plan.ts";
-import type { EvictionEvent, EvictionPorts, EvictionRequest } from "./ports.ts";
+import type { EvictionPorts, EvictionRequest } from "./ports.ts";
 import { type EvictionReport, reportEviction } from "./report.ts";
 import type { EvictionSettings } from "./settings.ts";
 import { type DiskName, diskPartsFor, type PressureCondition, SIGNAL_FACTS } from "./signals.ts";
-import { reclaimingText } from "./texts.ts";
+import { type EvictionTexts, reclaimingText } from "./texts.ts";
 import { replaceHard } from "./thresholds.ts";
 import { type CandidatePod, lastLayerAt, type PodUsage } from "./usage.ts";
 
 export type { AvailableByDevice } from "./due-storage.ts";
-export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./measures.ts";
-export type { EvictionEvent, EvictionPorts, EvictionRequest, MeasuredNode } from "./ports.ts";
+export type { NodeMeasures } from "./measures.ts";
+export type { EvictionPorts, EvictionRequest, MeasuredNode } from "./ports.ts";
 export { previewRecorded, type RecordedNode, readSummary } from "./recorded.ts";
 export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";
 export { type EvictionSettings, evictionSettings } from "./settings.ts";
@@ -48,7 +52,10 @@ export type { CandidatePod, ContainerUsage, DiskUse, PodUsage } from "./usage.ts
 
 /** Dependencies beside the ports. */
 interface EvictionDeps {
+  readonly nodeName: string;
   readonly ports: EvictionPorts;
+  readonly events: PodEvents & NodeEvents;
+  readonly decisions: Pick<Decisions, "record">;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: MetricsRegistry;
@@ -213,7 +220,8 @@ export class Eviction {
   #evictExcesses(excesses: readonly LocalExcess[]): readonly string[] {
     for (const excess of excesses) {
       const { candidate, message, limit } = excess;
-      this.#deps.ports.recordDecision(candidate, excessDecision(excess, HARD_GRACE_SECONDS));
+      const decision = excessDecision(excess, HARD_GRACE_SECONDS);
+      this.#deps.decisions.record(podSubject(candidate.pod), decision);
       this.#end(candidate, { message, annotations: {}, graceSeconds: HARD_GRACE_SECONDS });
       this.#evictions.add({ eviction_signal: limit });
     }
@@ -222,7 +230,7 @@ export class Eviction {
 
   /** Reclaims node-level resources first; then evicts one pod, if that was not enough. */
   async #relieve(pressure: PressurePlan, round: Round): Promise<readonly string[]> {
-    const { ports, log } = this.#deps;
+    const { ports, events, log } = this.#deps;
     const { resource } = pressure;
     const { signal } = pressure.threshold;
     const isNews = this.#reportedSignal !== signal;
@@ -230,7 +238,7 @@ export class Eviction {
     const { available } = pressure.observed;
     if (isNews) log.warn("a resource is short on the node", { resource, signal, available });
     const message = reclaimingText(resource);
-    ports.recordNodeEvent({ type: "Warning", reason: "EvictionThresholdMet", message });
+    events.ofNode({ type: "Warning", reason: "EvictionThresholdMet", message });
     if (await this.#reclaim(pressure, round)) return [];
     if (round.hasUnobservedPods) {
       if (isNews) log.info("no pod is evicted before the runtime has listed all of them");
@@ -282,7 +290,7 @@ export class Eviction {
 
   /** Whether it was enough. */
   async #reclaim(pressure: PressurePlan, { rules, signal }: Round): Promise<boolean> {
-    const { ports, log } = this.#deps;
+    const { ports, decisions, nodeName, log } = this.#deps;
     if (pressure.reclaim.length === 0) return false;
     for (const step of pressure.reclaim) {
       try {
@@ -299,8 +307,9 @@ export class Eviction {
     const available = observations.get(starved)?.available;
     const outcome = `${starved} ${relieved}`;
     // Pressure that lasts is met every ten seconds: the journal must not fill up with it.
+    const subject = { kind: "node", name: nodeName } as const;
     if (outcome !== this.#reclaimed)
-      ports.recordDecision("node", reclaimDecision(pressure, { relieved, available }));
+      decisions.record(subject, reclaimDecision(pressure, { relieved, available }));
     this.#reclaimed = outcome;
     return relieved;
   }
@@ -313,22 +322,19 @@ export class Eviction {
       this.#deps.ports.evict({ uid: candidate.uid, graceSeconds, ...texts, disrupted: true });
       return;
     }
-    this.#deps.ports.recordDecision(candidate, evictionDecision(pressure, victim));
+    this.#deps.decisions.record(podSubject(candidate.pod), evictionDecision(pressure, victim));
     this.#end(candidate, { ...texts, graceSeconds, disrupted: true });
     this.#evictions.add({ eviction_signal: pressure.threshold.signal });
   }
 
   #end(
     { uid, pod }: CandidatePod,
-    how: Omit<EvictionRequest, "uid" | "disrupted"> &
-      Pick<EvictionEvent, "annotations"> & {
-        readonly disrupted?: true;
-      },
+    how: EvictionTexts & Pick<EvictionRequest, "graceSeconds"> & { readonly disrupted?: true },
   ): void {
     const { message, annotations, graceSeconds, disrupted = false } = how;
-    const { ports, log } = this.#deps;
+    const { ports, events, log } = this.#deps;
     log.warn("pod is evicted", { uid, message });
-    ports.recordPodEvent(pod, { type: "Warning", reason: "Evicted", message, annotations });
+    events.ofPod(pod, { type: "Warning", reason: "Evicted", message, annotations });
     ports.evict({ uid, graceSeconds, message, disrupted });
   }
 
@@ -390,8 +396,4 @@ interface Round {
   /** Pods that were leaving when it began. */
   readonly leaving: readonly string[];
   readonly signal: AbortSignal;
-}
-
-function needsDisks({ threshold }: PressurePlan): boolean {
-  return SIGNAL_FACTS[threshold.signal].disk !== undefined;
 }

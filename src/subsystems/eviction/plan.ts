@@ -251,3 +251,8 @@ function graceSeconds(
   const max = maxPodGraceSeconds < 0 ? own : Math.min(maxPodGraceSeconds, own);
   return Math.max(HARD_GRACE_SECONDS, max);
 }
+
+/** Whether which pod goes depends on what pods have on disks. */
+export function needsDisks({ threshold }: PressurePlan): boolean {
+  return SIGNAL_FACTS[threshold.signal].disk !== undefined;
+}

@@ -1,6 +1,3 @@
-import type { Decision } from "../../api/decisions.ts";
-import type { EventText } from "../../api/event-text.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type { AvailableByDevice } from "./due-storage.ts";
 import type { NodeMeasures } from "./measures.ts";
 import type { DiskLayout, ReclaimStep } from "./signals.ts";
@@ -14,11 +11,6 @@ export interface EvictionRequest {
   readonly message: string;
   /** Whether the condition DisruptionTarget says that the pod was not at fault. */
   readonly disrupted: boolean;
-}
-
-/** Event of a pod that is evicted. */
-export interface EvictionEvent extends EventText<"Evicted", "Warning"> {
-  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** The machine as a round finds it. */
@@ -63,8 +55,4 @@ export interface EvictionPorts {
   leavingPods(): readonly string[];
   /** Resolves when nothing of these pods runs or takes space any more. */
   untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
-  recordPodEvent(pod: Pod, event: EvictionEvent): void;
-  recordNodeEvent(event: EventText<"EvictionThresholdMet", "Warning">): void;
-  /** Keeps a decision on a pod, or on the node. */
-  recordDecision(about: CandidatePod | "node", decision: Decision): void;
 }

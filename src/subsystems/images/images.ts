@@ -4,12 +4,12 @@
  * an outcome the status can show, deletions with their reasons. Invariants: an image that a pod is about to
  * use is not removed; what a pass removes is what its dry run says.
  */
-import type { Decision } from "../../api/decisions.ts";
-import type { EventText } from "../../api/event-text.ts";
+
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import { desiredPods, type PodFacts } from "../../api/pod-facts.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { Decisions } from "../../api/ports/decisions.ts";
+import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
@@ -24,7 +24,7 @@ import { CredentialPrograms } from "./credentials/credential-programs.ts";
 import type { PodAccountPort } from "./credentials/pod-account.ts";
 import { PulledRecords } from "./credentials/pulled-records.ts";
 import { type PullSecretPort, RegistryAccess } from "./credentials/registry-access.ts";
-import { CollectionFailed, Collector, type GcResult, type NodeEvent } from "./gc/collector.ts";
+import { CollectionFailed, Collector, type GcResult } from "./gc/collector.ts";
 import { Holds } from "./gc/holds.ts";
 import { measureFilesystems, type RuntimeFilesystems } from "./gc/image-disk.ts";
 import { type GcGoal, usagePercentOf } from "./gc/plan-gc.ts";
@@ -41,7 +41,7 @@ export { lookupCredentials, parseDockerConfig } from "./credentials/keyring.ts";
 export { type PodAccountPort, podAccountsFrom } from "./credentials/pod-account.ts";
 export { pullSecretsFrom } from "./credentials/pull-secrets.ts";
 export type { PullSecret, PullSecretPort, PullSecrets } from "./credentials/registry-access.ts";
-export type { GcResult, NodeEvent } from "./gc/collector.ts";
+export type { GcResult } from "./gc/collector.ts";
 export type { RuntimeFilesystem, RuntimeFilesystems } from "./gc/image-disk.ts";
 export { measureFilesystems } from "./gc/image-disk.ts";
 export type { KeepRules } from "./gc/keep-rules.ts";
@@ -76,10 +76,8 @@ interface ImageDeps {
   readonly pods: Pick<PodFacts, "values">;
   readonly pullSecrets: PullSecretPort;
   readonly accounts: PodAccountPort;
-  readonly recordEvent: (pod: IdentifiedPod, container: string, event: EventText) => void;
-  readonly recordNodeEvent: (event: NodeEvent) => void;
-  /** Keeps a decision on an image; its name and id. */
-  readonly recordDecision: (name: string, id: string, decision: Decision) => void;
+  readonly events: PodEvents & NodeEvents;
+  readonly decisions: Pick<Decisions, "record">;
   /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
 }
@@ -136,7 +134,7 @@ export class Images {
       metrics: parts.metrics,
       puller: new Puller(options.pulls, cri.images, clock),
       access: createAccess(options, deps, parts.programs),
-      recordEvent: deps.recordEvent,
+      events: deps.events,
       news: deps.news,
       onPulled: (id, pullMs) => this.#inventory.pulled(id, pullMs),
     });
@@ -187,7 +185,7 @@ export class Images {
    * a second one in a row is an event (kubelet.go StartGarbageCollection).
    */
   async upkeep(mayRemove: boolean, signal: AbortSignal): Promise<void> {
-    const { log, recordNodeEvent } = this.#deps;
+    const { log, events } = this.#deps;
     try {
       if (mayRemove && this.#settings.periodic)
         await this.#collector.collect({ kind: "periodic" }, signal);
@@ -198,7 +196,7 @@ export class Images {
       this.#failures += 1;
       log.warn("image garbage collection failed", { error });
       if (this.#failures < 2) return;
-      recordNodeEvent({ type: "Warning", reason: "ImageGCFailed", message: messageOf(error) });
+      events.ofNode({ type: "Warning", reason: "ImageGCFailed", message: messageOf(error) });
     }
   }
 
@@ -243,7 +241,7 @@ export class Images {
   }
 
   #createCollector(holds: Holds, metrics: ImageMetrics): Collector {
-    const { cri, host, clock, log, net, recordNodeEvent, recordDecision } = this.#deps;
+    const { cri, host, clock, log, net, events, decisions } = this.#deps;
     const pods = () => desiredPods(this.#deps.pods);
     return new Collector(this.#settings.gc, {
       images: cri.images,
@@ -252,9 +250,9 @@ export class Images {
       log,
       holds,
       pods,
-      recordDecision,
       inventory: this.#inventory,
-      recordEvent: recordNodeEvent,
+      events,
+      decisions,
       collected: metrics.collected,
       reachable: createReachable(net, clock),
       afterPass: (ids, beganMs) => this.#records.prune(ids, beganMs),

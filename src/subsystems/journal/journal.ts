@@ -4,6 +4,7 @@
  * never throws; disk use is bounded; a torn last line costs that line only; a decision whose outcome was not recorded
  * is never read as carried out.
  */
+
 import {
   type Decision,
   type DecisionOutcome,
@@ -11,6 +12,7 @@ import {
   hasOutcome,
   type RecordedOutcome,
 } from "../../api/decisions.ts";
+import type { DecisionSubject, Decisions } from "../../api/ports/decisions.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
@@ -31,7 +33,6 @@ interface JournalDeps {
 }
 
 /** Object of a decision. */
-type DecisionSubject = DecisionRecord["subject"];
 
 /** Filter of `read`; all given fields must match. */
 interface DecisionQuery {
@@ -55,7 +56,7 @@ const FILE = {
 } as const;
 
 /** See the head of this file. */
-export class Journal {
+export class Journal implements Decisions {
   readonly #clock: Clock;
   readonly #lines: SegmentLog;
   #sequence = 0;

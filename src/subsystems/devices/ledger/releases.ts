@@ -1,14 +1,15 @@
 /** Taking devices back: from pods that have ended, and from init containers that are done. */
-import { type Decision, makeDecision } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import { type Decisions, podSubject } from "../../../api/ports/decisions.ts";
 import { deviceRequests } from "../requests.ts";
 import type { DeviceState } from "../state.ts";
 import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
 
 interface ReleasesDeps {
   readonly state: DeviceState;
-  readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
+  readonly decisions: Pick<Decisions, "record">;
   /** Devices may be free that others wait for. */
   readonly onFreed: () => void;
 }
@@ -53,7 +54,10 @@ export class Releases {
     );
     const devices = [...new Set(names)];
     if (pod && devices.length > 0)
-      this.#deps.recordDecision(pod, makeDecision("releaseDevices", rule, { devices }));
+      this.#deps.decisions.record(
+        podSubject(pod),
+        makeDecision("releaseDevices", rule, { devices }),
+      );
     this.#deps.onFreed();
   }
 }

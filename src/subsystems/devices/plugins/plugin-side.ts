@@ -1,10 +1,8 @@
 /** Everything that concerns plugins: their socket, their connections, and what their coming and going changes. */
 
-import type { EventText } from "../../../api/event-text.ts";
 import { METRICS } from "../../../api/metrics/metrics.ts";
-import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { NodeEvents } from "../../../api/ports/events.ts";
 import type { PluginHandler, RegisteredPlugin } from "../../../api/ports/plugin-handler.ts";
-import type { EventReason } from "../../../api/reasons.ts";
 import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
@@ -19,16 +17,7 @@ import { API_VERSION, ConnectedPlugins, type PluginEnd } from "./connected-plugi
 import type { PluginConnection, PluginTarget } from "./plugin.ts";
 import { RegistrationService } from "./registration.ts";
 
-/** An event about the node or a pod. */
-type DeviceEvent = EventText<EventReason>;
-
-/** Records events about the node and about pods. */
-export interface DeviceEventPort {
-  ofNode(event: DeviceEvent): void;
-  ofPod(pod: IdentifiedPod, event: DeviceEvent): void;
-}
-
-/** Problem with a plugin, as people want to see it. */
+/** Problem with a plugin, as it is shown. */
 interface PluginProblem {
   /** Whose it is: `device plugin of <resource>`. */
   readonly origin: string;
@@ -47,7 +36,7 @@ interface PluginSideDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
   readonly state: DeviceState;
-  readonly recordNodeEvent: (event: DeviceEvent) => void;
+  readonly events: NodeEvents;
 }
 
 /** Settings of the plugins' side. */
@@ -171,20 +160,20 @@ export class PluginSide implements PluginHandler {
   }
 
   #arrived(plugin: PluginConnection): void {
-    const { state, clock, recordNodeEvent } = this.#deps;
+    const { state, clock, events } = this.#deps;
     const { resource } = plugin.target;
     this.#preStart.set(resource, plugin.options.preStartRequired);
     state.setInventory(arrive(state.inventory.get(), resource, clock.monotonic()));
     const message = `Device plugin of ${resource} registered`;
-    recordNodeEvent({ type: "Normal", reason: "DevicePluginRegistered", message });
+    events.ofNode({ type: "Normal", reason: "DevicePluginRegistered", message });
   }
 
   #left({ target: { resource } }: PluginConnection, { why, isRefused }: PluginEnd): void {
     if (isRefused) this.#noteProblem(resource, `its list of devices was refused: ${why}`);
-    const { state, clock, recordNodeEvent } = this.#deps;
+    const { state, clock, events } = this.#deps;
     state.setInventory(leave(state.inventory.get(), resource, clock.monotonic()));
     const message = `Device plugin of ${resource} disconnected: ${why}`;
-    recordNodeEvent({ type: "Warning", reason: "DevicePluginGone", message });
+    events.ofNode({ type: "Warning", reason: "DevicePluginGone", message });
   }
 
   #noteProblem(resource: string, message: string | undefined): void {

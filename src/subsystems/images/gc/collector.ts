@@ -3,9 +3,11 @@
  * Out: deletions, each with a decision in the journal; events about the node. Invariants: what is removed is
  * what `planGc` says for the snapshot, less what came into use since; a failed deletion does not end a pass.
  */
-import { type Decision, makeDecision } from "../../../api/decisions.ts";
-import type { EventText } from "../../../api/event-text.ts";
+
+import { makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
+import type { Decisions } from "../../../api/ports/decisions.ts";
+import type { NodeEvents } from "../../../api/ports/events.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { inParallel } from "../../../kit/in-parallel.ts";
@@ -30,12 +32,6 @@ import {
 } from "./plan-gc.ts";
 import { imagesNeeded } from "./users.ts";
 
-/** Something worth an event on the node. */
-export type NodeEvent = EventText<
-  "FreeDiskSpaceFailed" | "ImageGCFailed" | "InvalidDiskCapacity",
-  "Warning"
->;
-
 interface CollectorDeps {
   readonly images: ImageService;
   readonly host: Pick<Host, "diskUsage">;
@@ -45,9 +41,8 @@ interface CollectorDeps {
   readonly holds: Holds;
   /** Pods that have or may get containers. */
   readonly pods: () => readonly Pod[];
-  readonly recordEvent: (event: NodeEvent) => void;
-  /** Keeps a decision on an image; name and id. */
-  readonly recordDecision: (name: string, id: string, decision: Decision) => void;
+  readonly events: NodeEvents;
+  readonly decisions: Pick<Decisions, "record">;
   readonly collected: Counter;
   /** Whether a registry answers; asked only when a rule depends on it. */
   readonly reachable: (registry: string, signal: AbortSignal) => Promise<boolean>;
@@ -144,7 +139,7 @@ export class Collector {
     if (!disk) throw new CollectionFailed(`failed to get image stats: ${diskProblem ?? "unknown"}`);
     if (disk.capacityBytes > 0) return;
     const message = "invalid capacity 0 on image filesystem";
-    this.#deps.recordEvent({ type: "Warning", reason: "InvalidDiskCapacity", message });
+    this.#deps.events.ofNode({ type: "Warning", reason: "InvalidDiskCapacity", message });
     throw new CollectionFailed(message);
   }
 
@@ -197,7 +192,7 @@ export class Collector {
       order: this.policy.order,
     });
     const name = shownName(image);
-    this.#deps.recordDecision(name, image.id, decision);
+    this.#deps.decisions.record({ kind: "image", name, uid: image.id }, decision);
     this.#deps.log.info("image removed", { image: name, rule, sizeBytes: image.sizeBytes });
   }
 
@@ -210,7 +205,7 @@ export class Collector {
       throw new CollectionFailed(deletionsFailed(plan.toFreeBytes, freedBytes, errors));
     if (!disk || freedBytes >= plan.toFreeBytes) return;
     const message = notEnoughFreed(plan, disk, freedBytes);
-    this.#deps.recordEvent({ type: "Warning", reason: "FreeDiskSpaceFailed", message });
+    this.#deps.events.ofNode({ type: "Warning", reason: "FreeDiskSpaceFailed", message });
     throw new CollectionFailed(message);
   }
 

@@ -4,12 +4,12 @@
  * held and cannot be removed before the caller lets go; a failing image is not asked for again before its
  * back-off has passed.
  */
+
 import { LRUCache } from "lru-cache";
-import type { EventText } from "../../../api/event-text.ts";
 import type { ImageOutcome, ImageRequest } from "../../../api/image-outcome.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
-import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { PodNews } from "../../../api/pod-news.ts";
+import type { PodEvents } from "../../../api/ports/events.ts";
 import type { PresentImage } from "../../../api/present-image.ts";
 import type { EventType } from "../../../api/reasons.ts";
 import { type BackoffEntry, backoffLeftMs, backoffNext } from "../../../kit/backoff.ts";
@@ -50,7 +50,7 @@ interface EnsureDeps {
   readonly access: RegistryAccess;
   readonly records: PulledRecords;
   readonly metrics: ImageMetrics;
-  readonly recordEvent: (pod: IdentifiedPod, container: string, event: EventText) => void;
+  readonly events: PodEvents;
   /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
   /** Called for every pull that succeeded. */
@@ -284,7 +284,7 @@ export class Ensure {
     reason: string,
     message: string,
   ): void {
-    this.#deps.recordEvent(pod, container, { type, reason, message });
+    this.#deps.events.ofPod(pod, { type, reason, message }, container);
   }
 }
 

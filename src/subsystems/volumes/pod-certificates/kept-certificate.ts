@@ -1,6 +1,7 @@
 import type { EventText } from "../../../api/event-text.ts";
 import type { PodCertificateProjection } from "../../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { PodEvents } from "../../../api/ports/events.ts";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
@@ -30,7 +31,7 @@ type CertificateEvent = EventText<
 >;
 
 export interface KeepDeps extends SignerRequestDeps {
-  readonly recordEvent: (pod: IdentifiedPod, event: CertificateEvent) => void;
+  readonly events: PodEvents;
 }
 
 /** The certificate to keep, and its change callback. */
@@ -212,7 +213,7 @@ export class KeptCertificate {
   }
 
   #event(reason: CertificateEvent["reason"], message: string): void {
-    this.#deps.recordEvent(this.#options.pod, { type: "Warning", reason, message });
+    this.#deps.events.ofPod(this.#options.pod, { type: "Warning", reason, message });
   }
 
   #forgetWarnings(): void {
