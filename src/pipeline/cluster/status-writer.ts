@@ -24,11 +24,19 @@ import type { ApiPods } from "./api-pods.ts";
 import { ownPart, statusPatch } from "./merge-status.ts";
 import { type QueueMeasures, queueMeasures } from "./queue-measures.ts";
 import {
+  afterWriting,
   dueAt,
   type StatusEntry as Entry,
+  failureOf,
+  isDirty,
   isMoreUrgent,
   isUnchanged,
+  isWaiting,
   joinMsOf,
+  whileWriting,
+  withMore,
+  withoutPause,
+  withResult,
 } from "./status-entry.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
@@ -44,7 +52,6 @@ interface StatusWriterDeps {
 
 /** Requests under way at once, over all pods. */
 const PARALLEL = 8;
-const NO_LONGER = 0 as MonotonicMs;
 const RETRY = { initialMs: 200, maxMs: 10_000 };
 /** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
 const FULL_PASS_MS = 10_000;
@@ -66,8 +73,8 @@ type Step =
 export class StatusWriter {
   readonly #deps: StatusWriterDeps;
   readonly #entries = new Map<PodUid, Entry>();
-  /** Those of `#entries` with something to write. */
-  readonly #dirty = new Set<Entry>();
+  /** Those of `#entries` with something to write and no request under way. */
+  readonly #waiting = new Set<Entry>();
   readonly #running = new Set<Promise<void>>();
   readonly #latency: ReturnType<MetricsRegistry["histogram"]>;
   readonly #unwritten: UnwrittenStatuses;
@@ -89,7 +96,7 @@ export class StatusWriter {
 
   /** Statuses that the API does not have yet. */
   get pending(): number {
-    return [...this.#entries.values()].filter(({ dirty, busy }) => dirty || busy).length;
+    return [...this.#entries.values()].filter(({ state }) => state.kind !== "idle").length;
   }
 
   /** The pod's status, or that it is gone for good. */
@@ -100,22 +107,23 @@ export class StatusWriter {
     }
     const entry = this.#entries.get(uid) ?? this.#newEntry(now);
     entry.pod = now.pod;
-    if (isSame(ownPart(entry.status), ownPart(now.status)) && entry.written) return;
-    entry.status = now.status;
-    entry.changedAt = this.#deps.clock.monotonic();
-    if (!entry.dirty) {
+    const isKnown = entry.known.kind === "written";
+    if (isSame(ownPart(entry.latest.status), ownPart(now.status)) && isKnown) return;
+    const changedAt = this.#deps.clock.monotonic();
+    let { joinUntil } = entry.latest;
+    if (!isDirty(entry)) {
       this.#notePublished(entry);
-      entry.joinUntil = after(entry.changedAt, joinMsOf(entry));
+      joinUntil = after(changedAt, joinMsOf(entry));
     }
+    entry.latest = { status: now.status, changedAt, joinUntil };
     this.#touch(entry);
   }
 
   /** Nothing of the pod is left on the node but its logs and dead containers. */
   setFinished(uid: PodUid): void {
     const entry = this.#entries.get(uid);
-    if (!entry || entry.finished) return;
-    entry.finished = true;
-    entry.joinUntil = NO_LONGER;
+    if (entry?.life !== "living") return;
+    entry.life = "finished";
     this.#touch(entry);
   }
 
@@ -123,7 +131,7 @@ export class StatusWriter {
   apiChanged(pod: IdentifiedPod): void {
     for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod)) {
       this.#notePublished(entry);
-      if (!entry.dirty && this.#step(entry)) this.#touch(entry);
+      if (!isDirty(entry) && this.#step(entry)) this.#touch(entry);
       // Over what is published now it may be urgent.
       else this.#wakeFor(entry);
     }
@@ -154,7 +162,7 @@ export class StatusWriter {
     const entry = this.#entries.get(uid);
     if (!entry) return;
     this.#entries.delete(uid);
-    this.#dirty.delete(entry);
+    this.#waiting.delete(entry);
     this.#queue.forgotten(uid);
   }
 
@@ -163,45 +171,42 @@ export class StatusWriter {
     const entry: Entry = {
       uid,
       pod,
-      status,
-      finished: false,
-      released: false,
-      dirty: false,
-      busy: false,
-      since: 0,
-      failures: 0,
-      notBefore: now,
-      joinUntil: NO_LONGER,
-      changedAt: now,
+      latest: { status, changedAt: now, joinUntil: now },
+      state: { kind: "idle" },
+      life: "living",
+      known: { kind: "published", status: undefined },
     };
     this.#entries.set(uid, entry);
     return entry;
   }
 
   #notePublished(entry: Entry): void {
-    if (!entry.written) entry.published = this.#targetOf(entry)?.status;
+    if (entry.known.kind === "written") return;
+    entry.known = { kind: "published", status: this.#targetOf(entry)?.status };
   }
 
   #touch(entry: Entry): void {
-    if (!entry.dirty) {
+    if (!isDirty(entry)) {
       this.#sequence += 1;
-      entry.since = this.#sequence;
       this.#queue.added(entry.uid);
     }
-    entry.dirty = true;
-    if (this.#entries.get(entry.uid) === entry) this.#dirty.add(entry);
+    entry.state = withMore(entry.state, this.#sequence);
+    this.#wait(entry);
+  }
+
+  /** Has the entry written in its turn, unless a request of it is under way. */
+  #wait(entry: Entry): void {
+    if (!isWaiting(entry)) return;
+    if (this.#entries.get(entry.uid) === entry) this.#waiting.add(entry);
     this.#wakeFor(entry);
   }
 
   #wakeFor(entry: Entry): void {
-    if (entry.dirty && !entry.busy && dueAt(entry) < this.#waitsUntil) this.#wakeup.wake();
+    if (isWaiting(entry) && dueAt(entry) < this.#waitsUntil) this.#wakeup.wake();
   }
 
   #retryAll(): void {
-    for (const entry of this.#entries.values()) {
-      entry.notBefore = 0 as MonotonicMs;
-      entry.failures = 0;
-    }
+    for (const entry of this.#entries.values()) entry.state = withoutPause(entry.state);
     this.#wakeup.wake();
   }
 
@@ -209,25 +214,24 @@ export class StatusWriter {
   #next(): Entry | undefined {
     const now = this.#deps.clock.monotonic();
     let best: Entry | undefined;
-    for (const entry of this.#dirty) {
-      if (entry.busy || dueAt(entry) > now) continue;
+    for (const entry of this.#waiting) {
+      if (dueAt(entry) > now) continue;
       if (!best || isMoreUrgent(entry, best)) best = entry;
     }
     return best;
   }
 
   #start(entry: Entry, signal: AbortSignal): void {
-    entry.busy = true;
-    entry.dirty = false;
-    this.#dirty.delete(entry);
+    entry.state = whileWriting(entry);
+    this.#waiting.delete(entry);
     this.#queue.started(entry.uid);
     const running = this.#write(entry, signal).finally(() => {
-      entry.busy = false;
+      entry.state = afterWriting(entry.state);
       this.#queue.done(entry.uid);
       const wasFull = this.#running.size >= PARALLEL;
       this.#running.delete(running);
+      this.#wait(entry);
       if (wasFull) this.#wakeup.wake();
-      else this.#wakeFor(entry);
     });
     this.#running.add(running);
   }
@@ -235,21 +239,16 @@ export class StatusWriter {
   /** One step for one pod; what follows from it is another step. */
   async #write(entry: Entry, signal: AbortSignal): Promise<void> {
     const step = this.#step(entry);
-    if (!step) {
-      entry.failures = 0;
-      return;
-    }
     try {
-      if (step.kind === "patch") await this.#patch(entry, step, signal);
-      else {
+      if (step?.kind === "patch") await this.#patch(entry, step, signal);
+      else if (step) {
         await this.#delete(step.target, signal);
-        entry.released = true;
+        entry.life = "released";
       }
-      entry.failures = 0;
-      delete entry.problem;
-      if (this.#step(entry)) this.#touch(entry);
+      entry.state = withResult(entry.state, undefined);
+      if (step && this.#step(entry)) this.#touch(entry);
     } catch (error) {
-      if (!signal.aborted) this.#failed(entry, step, error);
+      if (step && !signal.aborted) this.#failed(entry, step, error);
     }
   }
 
@@ -257,20 +256,20 @@ export class StatusWriter {
   #step(entry: Entry): Step | undefined {
     const target = this.#targetOf(entry);
     if (!target) return undefined;
-    const { written, status } = entry;
+    const { known, latest } = entry;
     const uid = target.metadata.uid;
     const isThere =
-      written?.target === uid &&
-      isSame(ownPart(written.sent), ownPart(status)) &&
-      isSame(written.kept, ownPart(target.status));
+      known.kind === "written" &&
+      known.target === uid &&
+      isSame(ownPart(known.sent), ownPart(latest.status)) &&
+      isSame(known.kept, ownPart(target.status));
     if (!isThere) {
-      const { status: writable, heldBack } = writableStatus(target, status);
+      const { status: writable, heldBack } = writableStatus(target, latest.status);
       const body = statusPatch(target, writable);
       if (body) return { kind: "patch", target, body, heldBack };
     }
     const mayGo =
-      entry.finished &&
-      !entry.released &&
+      entry.life === "finished" &&
       !isMirrorPod(target) &&
       target.metadata?.deletionTimestamp !== undefined &&
       isTerminalPhase(target.status?.phase);
@@ -292,12 +291,13 @@ export class StatusWriter {
     signal: AbortSignal,
   ): Promise<void> {
     const { client, api, clock, log } = this.#deps;
-    const { status, changedAt } = entry;
+    const { status, changedAt } = entry.latest;
     const place = { ...placeOf(target), subresource: "status" };
     const reply = await client.patch(PODS, place, { kind: "strategic", body }, signal);
     api.learn(reply);
     this.#unwritten.written(entry.uid);
-    entry.written = {
+    entry.known = {
+      kind: "written",
       target: target.metadata.uid,
       sent: status,
       kept: ownPart(reply.status),
@@ -321,15 +321,15 @@ export class StatusWriter {
   #failed(entry: Entry, step: Step, error: unknown): void {
     const { clock, log } = this.#deps;
     if (!isOutside(error)) throw error;
-    // Word of it comes with the watch.
+    // The watch reports it.
     const isGone = isApiError(error, 404);
-    entry.failures += 1;
-    entry.problem = messageOf(error);
-    entry.notBefore = (clock.monotonic() + retryDelayMs(entry.failures, RETRY)) as MonotonicMs;
+    const count = (failureOf(entry)?.count ?? 0) + 1;
+    const notBefore = after(clock.monotonic(), retryDelayMs(count, RETRY));
+    entry.state = withResult(entry.state, { count, problem: messageOf(error), notBefore });
     if (!isGone) this.#queue.retried();
     if (!isGone) this.#touch(entry);
     const fields = { pod: podDisplayName(entry.pod), step: step.kind, error };
-    if (isGone || entry.failures > 1 || error.retryable)
+    if (isGone || count > 1 || error.retryable)
       log.verbose(2, "failed to update the status of a pod", fields);
     else log.warn("failed to update the status of a pod", fields);
   }
@@ -348,8 +348,7 @@ export class StatusWriter {
   #dueInMs(): number {
     const now = this.#deps.clock.monotonic();
     let due = this.#untilFullPassMs();
-    for (const entry of this.#dirty)
-      if (!entry.busy) due = Math.min(due, Math.max(0, dueAt(entry) - now));
+    for (const entry of this.#waiting) due = Math.min(due, Math.max(0, dueAt(entry) - now));
     return due;
   }
 
@@ -367,15 +366,15 @@ export class StatusWriter {
     this.#nextPassAt = this.#passAfterThis();
     const unwritten: UnwrittenStatus[] = [];
     for (const entry of this.#entries.values()) {
-      const { status, finished } = entry;
-      const compared = { target: this.#targetOf(entry), status, finished };
+      const { latest, life } = entry;
+      const compared = { target: this.#targetOf(entry), status: latest.status, life };
       if (isUnchanged(entry.settled, compared)) continue;
       const step = this.#step(entry);
       const reason = this.#whyUnwritten(entry, step);
       if (!step && reason === undefined) entry.settled = compared;
       else delete entry.settled;
       if (reason !== undefined) unwritten.push({ uid: entry.uid, pod: entry.pod, reason });
-      if (step && !entry.dirty && !entry.busy) this.#touch(entry);
+      if (step && entry.state.kind === "idle") this.#touch(entry);
     }
     this.#unwritten.check(unwritten);
   }
@@ -385,12 +384,13 @@ export class StatusWriter {
     const target = this.#targetOf(entry);
     if (!target)
       return isStaticPod(entry.pod) ? "the API server has no mirror pod of it" : undefined;
-    const { heldBack } = writableStatus(target, entry.status);
+    const { heldBack } = writableStatus(target, entry.latest.status);
     if (heldBack.length === 0 && step?.kind !== "patch") return undefined;
     if (!this.#deps.reachable.get()) return "the API server does not answer";
     if (heldBack.length > 0) return heldBack.join("; ");
-    if (entry.problem !== undefined) return entry.problem;
-    return entry.busy ? "a request is under way" : "others go first";
+    const failure = failureOf(entry);
+    if (failure) return failure.problem;
+    return entry.state.kind === "writing" ? "a request is under way" : "others go first";
   }
 }
 
