@@ -219,4 +219,17 @@ describe("ObjectStore", () => {
     database.settings.set("version", "NaN");
     assert.ok(storeOn(database).version > first.version);
   });
+
+  test("a version that does not follow the one an object has is refused before anything is written", async () => {
+    const database = new MemoryDatabase();
+    const store = storeOn(database);
+    const { metadata } = store.put("maps", map("x", "1"));
+    await store.settled();
+    Object.assign(metadata, { resourceVersion: String(store.version + 100) });
+    assert.throws(() => store.put("maps", map("x", "2")), /version \d+ of a\/x does not follow/);
+    assert.throws(() => store.remove("maps", map("x", "2")), /does not follow/);
+    await store.settled();
+    assert.deepEqual(valuesOf(store.list("maps")), ["x=1"]);
+    assert.equal(database.batches.length, 1);
+  });
 });

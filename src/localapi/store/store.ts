@@ -189,9 +189,11 @@ export class ObjectStore {
   }
 
   #stage(given: Omit<Change, "before">): void {
-    const { collection, key, now } = given;
+    const { version, collection, key, now } = given;
     const objects = this.#collection(collection);
     const before = objects.get(key);
+    const held = versionOf(before?.metadata.resourceVersion) ?? 0;
+    invariant(version > held, `version ${version} of ${key} does not follow ${held}`);
     if (now) objects.set(key, now);
     else objects.delete(key);
     if ((before === undefined) !== (now === undefined) || !now) this.#sorted.delete(collection);
@@ -219,7 +221,11 @@ export class ObjectStore {
     if (!waiting) return;
     this.#waiting = undefined;
     const { changes } = waiting;
-    const version = changes.at(-1)?.change.version ?? this.version;
+    let version = this.version;
+    for (const { change } of changes) {
+      invariant(change.version > version, `change ${change.version} does not follow ${version}`);
+      version = change.version;
+    }
     try {
       this.#deps.database.commit({
         rows: changes.map(({ row }) => row),
