@@ -63,8 +63,8 @@ export class Http2Connection {
   /** Streams that wait until the server allows more of them. */
   readonly #waiting = new Set<Http2Stream>();
   #isReady = false;
-  #isLeaving = false;
-  #isOver = false;
+  /** open → leaving (no more streams begin) → over (nothing is read any more); from open also at once. */
+  #life: "open" | "leaving" | "over" = "open";
   #nextId: number;
   #uncredited = 0;
   #replyBytes = 0;
@@ -106,13 +106,13 @@ export class Http2Connection {
 
   /** Tells the server that the connection is going to be closed in order. */
   announceEnd(): void {
-    if (!this.#isOver) this.#events.write(goAwayFrame(CODE.noError));
+    if (this.#life !== "over") this.#events.write(goAwayFrame(CODE.noError));
   }
 
   /** Ends without a GOAWAY for the server. The result are the streams that were not over; their receivers are not told. */
   abandon(): readonly Http2Stream[] {
     const streams = [...this.#streams.values(), ...this.#waiting];
-    this.#isOver = true;
+    this.#life = "over";
     this.#streams.clear();
     this.#waiting.clear();
     for (const stream of streams) stream.isOver = true;
@@ -121,11 +121,11 @@ export class Http2Connection {
 
   /** Takes what the server sent. Throws `Http2Error` when it broke a rule, of which it has been told then. */
   receive(piece: Buffer): void {
-    if (this.#isOver) return;
+    if (this.#life === "over") return;
     try {
       this.#reader.push(piece);
     } catch (error) {
-      this.#isOver = true;
+      this.#life = "over";
       if (error instanceof Http2Error) this.#events.write(goAwayFrame(error.code));
       throw error;
     }
@@ -158,7 +158,7 @@ export class Http2Connection {
   }
 
   #mayStart(): boolean {
-    return !this.#isLeaving && !this.#isOver && this.#streams.size < this.#sender.maxStreams;
+    return this.#life === "open" && this.#streams.size < this.#sender.maxStreams;
   }
 
   #start(stream: Http2Stream): void {
@@ -182,7 +182,7 @@ export class Http2Connection {
   }
 
   #take(type: number, flags: number, streamId: number, payload: Buffer): void {
-    if (this.#isOver) return;
+    if (this.#life === "over") return;
     if (this.#block && (type !== FRAME.continuation || streamId !== this.#block.streamId))
       throw protocolError("another frame within a header block");
     if (!this.#isReady && (type !== FRAME.settings || (flags & FLAG.ack) !== 0))
@@ -350,8 +350,8 @@ export class Http2Connection {
 
   /** Opens no more streams. Those that wait have not been seen by the server, so that they may be tried again. */
   #leave(code: number): void {
-    if (!this.#isLeaving) {
-      this.#isLeaving = true;
+    if (this.#life === "open") {
+      this.#life = "leaving";
       this.#events.leaving(code);
     }
     for (const stream of [...this.#waiting]) this.#refuse(stream);

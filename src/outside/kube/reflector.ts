@@ -68,23 +68,40 @@ export async function* followObjects<T extends KubeObject>(
   for (;;) yield* follower.once();
 }
 
+/**
+ * Where the next watch goes on. `unknown` asks for a new list or a watch that begins with all objects, `at` for the changes after a version:
+ *
+ * ```
+ *           list, or the objects that a watch begins with
+ *  unknown -----------------------------------------------> at (each change and bookmark moves it on)
+ *     ^---- version is gone or ahead of the server (410), event not decoded ----'
+ * ```
+ */
+type Position =
+  /** `mustBeConsistent`: the list must not come from a cache that may be behind. */
+  | { readonly kind: "unknown"; readonly mustBeConsistent: boolean }
+  | { readonly kind: "at"; readonly resourceVersion: string };
+
+/** Attempts in a row that the server refused, or that did not reach it: one kind resets the other. */
+interface Failures {
+  readonly kind: "refused" | "unreachable";
+  readonly times: number;
+}
+
+const NO_FAILURES: Failures = { kind: "refused", times: 0 };
+
 class Follower<T extends KubeObject> {
   readonly #options: FollowOptions<T>;
   readonly #deps: FollowDeps;
   readonly #signal: AbortSignal;
   /** Versions by namespace/name, to detect repetitions. */
   readonly #versions = new Map<string, string>();
-  /** Of the last change seen; undefined asks for a new list. */
-  #resourceVersion: string | undefined;
+  #position: Position = { kind: "unknown", mustBeConsistent: false };
   /** The latest version ever seen: nothing older may be shown again. */
   #seenVersion: string | undefined;
   #openedAt: MonotonicMs | undefined;
-  /** The next list must not come from a cache that may be behind. */
-  #consistent = false;
   #streamList: boolean;
-  /** Attempts in a row that the server refused, and that did not reach it: one kind resets the other. */
-  #refused = 0;
-  #missed = 0;
+  #failures: Failures = NO_FAILURES;
   #missedAt: MonotonicMs | undefined;
 
   constructor(options: FollowOptions<T>, deps: FollowDeps, signal: AbortSignal) {
@@ -100,16 +117,16 @@ class Follower<T extends KubeObject> {
     const began = clock.monotonic();
     let changes = 0;
     try {
-      if (this.#resourceVersion === undefined && !this.#streamList) {
+      if (this.#position.kind === "unknown" && !this.#streamList) {
         const all = await this.#list();
         const handled = this.#notify(all);
         yield all;
         handled?.();
         changes += 1;
-        this.#forgetFailures();
+        this.#failures = NO_FAILURES;
       }
       for await (const change of this.#watch()) {
-        this.#forgetFailures();
+        this.#failures = NO_FAILURES;
         if (change === "bookmark") continue;
         changes += 1;
         const handled = this.#notify(change);
@@ -154,7 +171,7 @@ class Follower<T extends KubeObject> {
    * is behind. With a version a server cannot give pages.
    */
   #firstPage(limit: number): Partial<ListOptions> {
-    if (this.#consistent) return { limit };
+    if (this.#position.kind === "unknown" && this.#position.mustBeConsistent) return { limit };
     if (this.#seenVersion === undefined) return { limit, resourceVersion: "0" };
     return { resourceVersion: this.#seenVersion, resourceVersionMatch: "NotOlderThan" };
   }
@@ -163,15 +180,14 @@ class Follower<T extends KubeObject> {
     this.#versions.clear();
     for (const { metadata } of objects)
       this.#versions.set(keyOf(metadata), metadata?.resourceVersion ?? "");
-    this.#resourceVersion = resourceVersion;
+    this.#position = { kind: "at", resourceVersion };
     this.#seenVersion = resourceVersion;
-    this.#consistent = false;
   }
 
   async *#watch(): AsyncGenerator<ObjectChange<T> | "bookmark", void> {
     const events = await this.#openWatch();
     try {
-      if (this.#resourceVersion === undefined) yield await this.#collect(events);
+      if (this.#position.kind === "unknown") yield await this.#collect(events);
       for (let next = await events.next(); !next.done; next = await events.next()) {
         const { type, object } = next.value;
         if (type === "BOOKMARK") {
@@ -191,9 +207,9 @@ class Follower<T extends KubeObject> {
     const { client, random, clock } = this.#deps;
     const { resource, pageSize: _, streamList: __, ...selection } = this.#options;
     const from =
-      this.#resourceVersion === undefined
+      this.#position.kind === "unknown"
         ? { sendInitialEvents: true }
-        : { resourceVersion: this.#resourceVersion };
+        : { resourceVersion: this.#position.resourceVersion };
     const timeoutSeconds = Math.floor(WATCH_SECONDS * (1 + random.next()));
     const options = { ...selection, ...from, timeoutSeconds };
     const reply = await client.watch(resource, options, this.#signal);
@@ -221,7 +237,7 @@ class Follower<T extends KubeObject> {
 
   #goOnFrom(resourceVersion: string | undefined): void {
     if (!resourceVersion) return;
-    this.#resourceVersion = resourceVersion;
+    this.#position = { kind: "at", resourceVersion };
     this.#seenVersion = resourceVersion;
   }
 
@@ -248,45 +264,44 @@ class Follower<T extends KubeObject> {
     const { plural } = this.#options.resource;
     const heldMs = this.#openedAt === undefined ? 0 : clock.monotonic() - this.#openedAt;
     this.#openedAt = undefined;
-    if (heldMs > STEADY_WATCH_MS) this.#forgetFailures();
+    if (heldMs > STEADY_WATCH_MS) this.#failures = NO_FAILURES;
     if (!(error instanceof OutsideError)) throw error;
     if (isGone(error)) {
       log.verbose(2, "watch expired; listing again", { resource: plural, error });
-      this.#consistent = isAhead(error) || this.#refused > 0;
-      this.#resourceVersion = undefined;
-      if (this.#refused > 0) await this.#pauseRefused(error);
-      else this.#refused = 1;
+      const isRepeated = this.#failures.kind === "refused" && this.#failures.times > 0;
+      this.#position = { kind: "unknown", mustBeConsistent: isAhead(error) || isRepeated };
+      if (isRepeated) await this.#pauseRefused(error);
+      else this.#failures = { kind: "refused", times: 1 };
       return;
     }
-    if (this.#streamList && this.#resourceVersion === undefined && isApiError(error, 400, 422)) {
+    if (this.#streamList && this.#position.kind === "unknown" && isApiError(error, 400, 422)) {
       log.verbose(2, "the server does not stream lists", { resource: plural });
       this.#streamList = false;
       return;
     }
     // An event that could not be decoded fails again from the same version: start with a listing.
-    if (error.code === "invalid") this.#resourceVersion = undefined;
+    if (error.code === "invalid" && this.#position.kind === "at")
+      this.#position = { kind: "unknown", mustBeConsistent: false };
     const unreachable = error.code === "unavailable" && !(error instanceof ApiError);
     if (!unreachable) {
       await this.#pauseRefused(error);
       return;
     }
-    this.#missed += 1;
-    this.#refused = 0;
     this.#missedAt = clock.monotonic();
-    await this.#pause(error, this.#missed, UNREACHABLE);
+    await this.#pause(error, this.#countFailure("unreachable"), UNREACHABLE);
   }
 
-  #forgetFailures(): void {
-    this.#refused = 0;
-    this.#missed = 0;
+  #countFailure(kind: Failures["kind"]): number {
+    const times = (this.#failures.kind === kind ? this.#failures.times : 0) + 1;
+    this.#failures = { kind, times };
+    return times;
   }
 
   async #pauseRefused(error: OutsideError): Promise<void> {
-    this.#refused += 1;
-    this.#missed = 0;
+    const refused = this.#countFailure("refused");
     const sinceMs =
       this.#missedAt === undefined ? LATELY_MS : this.#deps.clock.monotonic() - this.#missedAt;
-    await this.#pause(error, this.#refused, sinceMs < LATELY_MS ? STARTING : REFUSED);
+    await this.#pause(error, refused, sinceMs < LATELY_MS ? STARTING : REFUSED);
   }
 
   async #pause(

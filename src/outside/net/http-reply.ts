@@ -36,13 +36,11 @@ const ASCII = new TextDecoder();
 export class ReplyReader {
   readonly #maxBodyBytes: number;
   #framing: Framing = { kind: "head" };
-  #status = 0;
-  #location: string | undefined;
+  #head = emptyHead();
   readonly #body: Uint8Array[] = [];
   #bodyBytes = 0;
   #line = "";
   #headBytes = 0;
-  #header = emptyHeader();
 
   constructor(maxBodyBytes: number) {
     this.#maxBodyBytes = maxBodyBytes;
@@ -98,7 +96,8 @@ export class ReplyReader {
       body.set(part, at);
       at += part.length;
     }
-    return { status: this.#status, location: this.#location, body, complete };
+    const { status, location } = this.#head;
+    return { status, location, body, complete };
   }
 
   #keep(part: Uint8Array): void {
@@ -138,22 +137,12 @@ export class ReplyReader {
   }
 
   #headLine(line: string): void {
-    if (this.#status === 0) {
-      this.#status = parseStatusLine(line);
-      return;
-    }
-    if (line !== "") {
-      addHeader(this.#header, line);
-      return;
-    }
-    if (this.#status < 200 && this.#status !== 101) {
-      // Provisional: the answer proper follows.
-      this.#status = 0;
-      this.#header = emptyHeader();
-      return;
-    }
-    this.#location = this.#header.location;
-    this.#framing = framingOf(this.#status, this.#header);
+    const head = this.#head;
+    if (head.status === 0) head.status = parseStatusLine(line);
+    else if (line !== "") addHeader(head, line);
+    // Provisional: the answer proper follows.
+    else if (head.status < 200 && head.status !== 101) this.#head = emptyHead();
+    else this.#framing = framingOf(head);
   }
 
   #chunkSizeLine(line: string): void {
@@ -181,14 +170,16 @@ function quoted(text: string): string {
     .replace(/[\x7f-\xff]/g, (char) => `\\x${char.charCodeAt(0).toString(16)}`);
 }
 
-interface Header {
+interface Head {
+  /** 0 until the status line was read. */
+  status: number;
   location: string | undefined;
   lengths: string[];
   chunked: boolean;
 }
 
-function emptyHeader(): Header {
-  return { location: undefined, lengths: [], chunked: false };
+function emptyHead(): Head {
+  return { status: 0, location: undefined, lengths: [], chunked: false };
 }
 
 function parseStatusLine(line: string): number {
@@ -206,7 +197,7 @@ function parseStatusLine(line: string): number {
   return Number(status);
 }
 
-function addHeader(header: Header, line: string): void {
+function addHeader(head: Head, line: string): void {
   const colon = line.indexOf(":");
   if (colon < 0) {
     // A line that begins with a space continues the one before; none that matters here is ever cut.
@@ -216,26 +207,26 @@ function addHeader(header: Header, line: string): void {
   const value = line.slice(colon + 1).trim();
   switch (line.slice(0, colon).toLowerCase()) {
     case "location":
-      header.location ??= value;
+      head.location ??= value;
       break;
     case "content-length":
-      header.lengths.push(value);
+      head.lengths.push(value);
       break;
     case "transfer-encoding":
       if (value.toLowerCase() !== "chunked") {
         throw broken(`unsupported transfer encoding: ${quoted(value)}`);
       }
-      header.chunked = true;
+      head.chunked = true;
       break;
   }
 }
 
-function framingOf(status: number, header: Header): Framing {
+function framingOf({ status, chunked, lengths }: Head): Framing {
   if (status === 101 || status === 204 || status === 304) return { kind: "done", complete: true };
-  if (header.chunked) return { kind: "chunkSize" };
-  const [length] = header.lengths;
+  if (chunked) return { kind: "chunkSize" };
+  const [length] = lengths;
   if (length === undefined) return { kind: "untilClose" };
-  if (header.lengths.some((other) => other !== length)) {
+  if (lengths.some((other) => other !== length)) {
     throw broken("http: message cannot contain multiple Content-Length headers");
   }
   if (!/^\d{1,15}$/.test(length)) {

@@ -38,21 +38,35 @@ export function watchDirectory(
   watching.arm();
 }
 
+type State =
+  | { readonly kind: "arming" }
+  | { readonly kind: "armed" }
+  | { readonly kind: "due"; readonly scan: NodeJS.Immediate }
+  | { readonly kind: "scanning"; changedAgain: boolean }
+  | { readonly kind: "failed"; readonly cancelRetry: () => void }
+  | { readonly kind: "closed" };
+
+/**
+ * ```
+ *           watched            event          next turn
+ *  arming ----------> armed ----------> due ------------> scanning
+ *   ^  ^                ^                ^                 | | |
+ *   |  |                |                '- changed again -' | |
+ *   |  |                '--------- the same folder ----------' |
+ *   |  '-------------------- another folder -------------------'
+ *   '- a while later - failed (from all others after an error)
+ * ```
+ * An armed watch is due at once, because what came before it went unseen. Closing ends all of them.
+ */
 class DirectoryWatch {
   readonly #deps: DirectoryWatchDeps;
   readonly #path: string;
   readonly #onChange: (events: readonly FolderEvent[]) => void;
+  #state: State = { kind: "armed" };
+  /** What was watched last; `inode` is that of the folder. */
+  #watched = { watchers: [] as FSWatcher[], inode: 0n, isReplaced: false };
   #events: FolderEvent[] = [];
-  #watchers: readonly FSWatcher[] = [];
-  #inode = 0n;
-  #pending: NodeJS.Immediate | undefined;
-  #cancelRetry: (() => void) | undefined;
   #failures = 0;
-  #arming = false;
-  #replaced = false;
-  #scanning = false;
-  #changedWhileScanning = false;
-  #closed = false;
 
   constructor(
     deps: DirectoryWatchDeps,
@@ -65,43 +79,50 @@ class DirectoryWatch {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#enter({ kind: "closed" });
     this.#disarm();
-    this.#cancelRetry?.();
-    clearImmediate(this.#pending);
+  }
+
+  /** Leaves the state with what waits in it. */
+  #enter(state: State): void {
+    const left = this.#state;
+    if (left.kind === "due") clearImmediate(left.scan);
+    if (left.kind === "failed") left.cancelRetry();
+    this.#state = state;
   }
 
   #disarm(): void {
-    for (const watcher of this.#watchers) watcher.close();
-    this.#watchers = [];
+    for (const watcher of this.#watched.watchers) watcher.close();
+    this.#watched = { watchers: [], inode: 0n, isReplaced: false };
   }
 
   arm(): void {
     this.#disarm();
-    this.#arming = true;
-    this.#replaced = false;
-    this.#tryArm().then(
+    const arming: State = { kind: "arming" };
+    this.#enter(arming);
+    this.#tryArm(arming).then(
       () => {
-        this.#arming = false;
+        if (this.#state !== arming) return;
         this.#failures = 0;
+        this.#enter({ kind: "armed" });
         this.#wake();
       },
       (thrown: unknown) => {
-        this.#arming = false;
-        this.#retryLater(thrown);
+        if (this.#state === arming) this.#retryLater(thrown);
       },
     );
   }
 
-  async #tryArm(): Promise<void> {
+  async #tryArm(arming: State): Promise<void> {
     await mkdir(this.#path, { recursive: true, mode: FOLDER_MODE });
-    if (this.#closed) return;
+    if (this.#state !== arming) return;
+    const watched = this.#watched;
     this.#watch(this.#path, (name, type) => {
       if (name !== null && this.#events.length < MAX_EVENTS)
         this.#events.push({ kind: type === "rename" ? "entry" : "content", name });
       // Removing or moving the folder is reported under its own name. An entry may bear that name
       // too; then arming again does no harm.
-      if (name === basename(this.#path)) this.#replaced = true;
+      if (name === basename(this.#path)) watched.isReplaced = true;
       this.#wake();
     });
     // A removed folder in which a file or socket is still open reports nothing; its parent does.
@@ -109,48 +130,49 @@ class DirectoryWatch {
     this.#watch(parent, (name) => {
       if (name === basename(this.#path) || name === basename(parent)) this.#wake();
     });
-    this.#inode = await inodeOf(this.#path);
+    watched.inode = await inodeOf(this.#path);
   }
 
   #watch(folder: string, onEvent: (name: string | null, type: string) => void): void {
     const watcher = watch(folder, { persistent: false }, (type, name) => onEvent(name, type));
-    this.#watchers = [...this.#watchers, watcher];
+    this.#watched.watchers.push(watcher);
     watcher.on("error", (error) => {
-      if (this.#watchers.includes(watcher)) this.#retryLater(error);
+      if (this.#watched.watchers.includes(watcher)) this.#retryLater(error);
     });
   }
 
   #retryLater(thrown: unknown): void {
-    if (this.#closed) return;
     this.#disarm();
-    this.#cancelRetry?.();
     this.#failures += 1;
     const delayMs = retryDelayMs(this.#failures, RETRY);
     const error = hostError("watch", this.#path, thrown);
     this.#deps.log.warn("cannot watch folder", { path: this.#path, delayMs, error });
-    this.#cancelRetry = this.#deps.clock.alarm(delayMs, () => this.arm());
+    const cancelRetry = this.#deps.clock.alarm(delayMs, () => this.arm());
+    this.#enter({ kind: "failed", cancelRetry });
   }
 
   #wake(): void {
-    if (this.#scanning) this.#changedWhileScanning = true;
-    const busy = this.#arming || this.#scanning || this.#pending !== undefined;
-    if (this.#closed || busy) return;
-    this.#pending = setImmediate(() => {
-      this.#pending = undefined;
-      void this.#scan();
-    });
+    if (this.#state.kind === "scanning") this.#state.changedAgain = true;
+    if (this.#state.kind !== "armed") return;
+    const scan = setImmediate(() => void this.#scan());
+    this.#enter({ kind: "due", scan });
   }
 
   /** A watch follows the inode, so a folder of the same name may be another one by now. */
   async #scan(): Promise<void> {
-    this.#scanning = true;
-    this.#changedWhileScanning = false;
+    const scanning: State & { readonly kind: "scanning" } = {
+      kind: "scanning",
+      changedAgain: false,
+    };
+    this.#enter(scanning);
     const inode = await inodeOf(this.#path).catch(() => undefined);
-    this.#scanning = false;
-    if (this.#closed) return;
+    if (this.#state !== scanning) return;
     this.#notify();
-    if (this.#replaced || inode !== this.#inode) this.arm();
-    else if (this.#changedWhileScanning) this.#wake();
+    // The listener may have closed the watch.
+    if (this.#state !== scanning) return;
+    if (this.#watched.isReplaced || inode !== this.#watched.inode) return this.arm();
+    this.#enter({ kind: "armed" });
+    if (scanning.changedAgain) this.#wake();
   }
 
   #notify(): void {
