@@ -11,9 +11,8 @@ const NOTE = `{"${GPU}":{"g0":[]}}`;
 
 /** Starts the pod's container once more; resolves with the note of the devices that it gets. */
 async function restart(world: DeviceWorld, pod: IdentifiedPod = POD): Promise<string | undefined> {
-  const uid = pod.metadata.uid as PodUid;
   const { annotations } = await world.settled(
-    world.devices.containerParts(uid, pod, { name: "c" }, forever),
+    world.devices.containerParts(pod, { name: "c" }, forever),
   );
   return annotations["io.nodelet.devices"];
 }

@@ -201,7 +201,7 @@ export class DeviceWorld {
   async grant(pod: IdentifiedPod) {
     const uid = pod.metadata.uid;
     this.pods.set(uid, pod);
-    return this.settled(this.devices.grant(uid, pod));
+    return this.settled(this.devices.grant(pod));
   }
 
   /** Says what is seen of the pod. */

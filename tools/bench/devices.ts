@@ -143,7 +143,7 @@ async function main(): Promise<void> {
     floors.push(millisecondsSince(idle));
     const before = process.cpuUsage();
     for (;;) {
-      const outcome = await devices.grant(pod.metadata.uid, pod);
+      const outcome = await devices.grant(pod);
       if (outcome.kind === "granted") break;
       if (outcome.kind === "refused") throw new Error(outcome.message);
     }

@@ -115,7 +115,7 @@ export class Admissions {
     const now = this.#deps.get(uid);
     if (verdict.kind !== "admit" || now?.life.kind !== "waiting" || isFinished(standingsOf(now)))
       return verdict;
-    const devices = await this.#deps.ports.devices.grant(uid, pod);
+    const devices = await this.#deps.ports.devices.grant(pod);
     if (devices.kind === "granted") return verdict;
     const { reason, message } = devices;
     return devices.kind === "refused"

@@ -164,7 +164,7 @@ export interface PodResizePort {
 /** Devices of pods. */
 export interface PodDevicePort {
   /** Grants what the containers of the pod ask for, all of it or nothing; asked again it goes on where it was. */
-  grant(uid: PodUid, pod: IdentifiedPod): Promise<DeviceGrant>;
+  grant(pod: IdentifiedPod): Promise<DeviceGrant>;
 }
 
 /** How often the memory limit of a whole pod was reached since its group was made. */

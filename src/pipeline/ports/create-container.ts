@@ -73,8 +73,7 @@ export async function createAttempt(
   const attempt = { options, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, devices, groups } = await mountsOf(attempt, env);
-  const uid = pod.metadata.uid;
-  const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
+  const parts = await deps.devices.containerParts(pod, container, signal).catch(asConfigError);
   const id = await countingImageVolumes(mounts, deps, () =>
     deps.runtime.createConfigured(
       {

@@ -73,10 +73,11 @@ export class DeviceAdmission {
   }
 
   /** Allocates the requested devices, or returns why not. A retry continues where it was. */
-  async grant(podUid: PodUid, pod: IdentifiedPod): Promise<DeviceGrant> {
+  async grant(pod: IdentifiedPod): Promise<DeviceGrant> {
+    const podUid = pod.metadata.uid;
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
-    const attempt = this.#attempts.get(podUid) ?? this.#begin(podUid, pod);
+    const attempt = this.#attempts.get(podUid) ?? this.#begin(pod);
     // Others wait for their turn: a pod whose answer is known to be late comes back when it is there.
     if (!attempt.late) await this.#patiently(podUid, attempt);
     const { result } = attempt;
@@ -127,9 +128,10 @@ export class DeviceAdmission {
     for (const podUid of [...this.#attempts.keys(), ...this.#waiting.keys()]) this.cancel(podUid);
   }
 
-  #begin(podUid: PodUid, pod: IdentifiedPod): Attempt {
+  #begin(pod: IdentifiedPod): Attempt {
+    const podUid = pod.metadata.uid;
     const abort = new AbortController();
-    const request = { podUid, pod, requests: deviceRequests(pod) };
+    const request = { pod, requests: deviceRequests(pod) };
     const attempt: Attempt = {
       abort,
       result: undefined,

@@ -220,8 +220,8 @@ export class Devices {
   }
 
   /** Devices for all containers of the pod, or why not (yet). A retry continues where it was. */
-  grant(podUid: PodUid, pod: IdentifiedPod): Promise<DeviceGrant> {
-    return this.#admission.grant(podUid, pod);
+  grant(pod: IdentifiedPod): Promise<DeviceGrant> {
+    return this.#admission.grant(pod);
   }
 
   /** Follows a pod's life; called with every observation. Cheap for pods without devices. */
@@ -238,7 +238,7 @@ export class Devices {
       this.#admission.cancel(uid);
       this.#releases.release(uid, pod, "the pod has ended");
     } else if (initsDone && !this.#options.keepInitDevices) {
-      if (this.#releases.releaseInits(uid, pod)) this.#publish(uid, "health");
+      if (this.#releases.releaseInits(pod)) this.#publish(uid, "health");
     }
   }
 
@@ -247,15 +247,15 @@ export class Devices {
    * devices that the container does not have (any more). Throws `DevicesNotReady`.
    */
   async containerParts(
-    podUid: PodUid,
     pod: IdentifiedPod,
     container: Pick<Container, "name">,
     signal: AbortSignal,
   ): Promise<ContainerDeviceParts> {
     const requests = deviceRequests(pod);
     if (!requests.some((each) => each.container === container.name)) return NO_DEVICE_PARTS;
+    const podUid = pod.metadata.uid;
     const only = new Set([container.name]);
-    const given = await this.#grants.give({ podUid, pod, requests, only }, signal);
+    const given = await this.#grants.give({ pod, requests, only }, signal);
     if (given.kind !== "granted") throw new DevicesNotReady(given.message);
     try {
       for (const holding of this.#holdings(podUid, container.name)) {

@@ -39,7 +39,6 @@ interface GrantsDeps {
 
 /** Devices to allocate, and the pod. */
 interface GrantRequest {
-  readonly podUid: PodUid;
   readonly pod: IdentifiedPod;
   readonly requests: readonly ContainerRequests[];
   /** Only these containers, of a pod that was admitted before: they keep what they have. All when left out. */
@@ -73,7 +72,7 @@ export class Grants {
         const plan = this.#plan(attempt);
         if (plan.kind !== "plan") return this.#giveBack(attempt, plan);
         attempt.places = plan.places;
-        this.#reserve(request.podUid, plan.steps);
+        this.#reserve(request.pod.metadata.uid, plan.steps);
         const taken = await this.#takeAll(plan.steps, attempt, signal);
         if (taken === "plan again") continue;
         if (taken !== "all") return this.#giveBack(attempt, taken);
@@ -106,7 +105,8 @@ export class Grants {
 
   #plan({ request, preferences, places }: Attempt): GrantPlan {
     const { state, topology, unaccounted, expects, clock, settleMs, alignment } = this.#deps;
-    const { podUid, pod, requests, only } = request;
+    const { pod, requests, only } = request;
+    const podUid = pod.metadata.uid;
     const measured = alignment.begin(topology, requests, podUid);
     const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
     const plan = planGrants({
@@ -187,7 +187,7 @@ export class Grants {
       const answer = await this.#ask(plugin, ids, signal);
       if (signal.aborted) return undefined;
       this.#put({
-        podUid: attempt.request.podUid,
+        podUid: attempt.request.pod.metadata.uid,
         container,
         resource,
         devices,
@@ -252,11 +252,12 @@ export class Grants {
   /** Everything this attempt reserved or was given goes back; what the pod had before stays. */
   #giveBack<R extends GrantResult>({ request, made }: Attempt, result: R): R {
     const { state } = this.#deps;
-    const kept = holdingsOf(state.ledger, request.podUid).filter(
+    const podUid = request.pod.metadata.uid;
+    const kept = holdingsOf(state.ledger, podUid).filter(
       ({ state: stage, container, resource }) =>
         stage === "granted" && !made.has(stepKey(container, resource)),
     );
-    state.setLedger(withPod(state.ledger, request.podUid, kept));
+    state.setLedger(withPod(state.ledger, podUid, kept));
     return result;
   }
 }

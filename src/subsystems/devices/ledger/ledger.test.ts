@@ -37,10 +37,20 @@ const A = "a" as PodUid;
 
 test("a device of one pod is not given to another", () => {
   const ledger = withHolding(EMPTY_LEDGER, holding("a", "c", ["d1", "d2"]));
-  assert.throws(() => withHolding(ledger, holding("b", "c", ["d2"])), InvariantError);
+  assert.throws(
+    () => withHolding(ledger, holding("b", "c", ["d2"])),
+    new InvariantError("device d2 of v.com/gpu belongs to pod a and was to be allocated to pod b"),
+  );
   assert.equal(ownerOf(ledger, "v.com/gpu", "d2"), "a");
   assert.equal(ownerOf(ledger, "v.com/other", "d2"), undefined);
   withHolding(ledger, holding("b", "c", ["d2"], "v.com/other"));
+});
+
+test("a holding of one pod is not filed under another", () => {
+  assert.throws(
+    () => withPod(EMPTY_LEDGER, A, [holding("b", "c", ["d1"])]),
+    new InvariantError("v.com/gpu of container c of pod b was to be filed under pod a"),
+  );
 });
 
 test("a device that two containers of a pod hold stays its own until both are without it", () => {

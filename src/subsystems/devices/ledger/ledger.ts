@@ -68,10 +68,15 @@ export function allHoldings(ledger: Ledger): readonly Holding[] {
   return [...ledger.pods.values()].flat();
 }
 
-/** Replaces all that a pod has; nothing is given to it that another one owns. */
+/** Replaces all that a pod has; throws before anything is written if that is of another pod, or has another owner. */
 export function withPod(ledger: Ledger, podUid: PodUid, holdings: readonly Holding[]): Ledger {
   const before = holdingsOf(ledger, podUid);
   if (before.length === 0 && holdings.length === 0) return ledger;
+  for (const { podUid: named, container, resource } of holdings)
+    if (named !== podUid)
+      throw new InvariantError(
+        `${resource} of container ${container} of pod ${named} was to be filed under pod ${podUid}`,
+      );
   const pods = new Map(ledger.pods);
   if (holdings.length === 0) pods.delete(podUid);
   else pods.set(podUid, holdings);
@@ -84,7 +89,7 @@ export function withPod(ledger: Ledger, podUid: PodUid, holdings: readonly Holdi
     if (had.length === has.length && had.every((id, i) => has[i] === id)) continue;
     const others = new Map(owners.get(resource));
     for (const id of had) others.delete(id);
-    for (const id of has) take(others, id, podUid);
+    for (const id of has) take(others, { resource, id }, podUid);
     if (others.size === 0) owners.delete(resource);
     else owners.set(resource, others);
   }
@@ -97,11 +102,15 @@ function idsOf(holdings: readonly Holding[], resource: string): readonly string[
     .flatMap(({ devices }) => devices.map(({ id }) => id));
 }
 
-function take(owners: Map<string, PodUid>, id: string, podUid: PodUid): void {
+function take(
+  owners: Map<string, PodUid>,
+  { resource, id }: { readonly resource: string; readonly id: string },
+  podUid: PodUid,
+): void {
   const owner = owners.get(id);
   if (owner !== undefined && owner !== podUid)
     throw new InvariantError(
-      `device ${id} belongs to pod ${owner} and was to be allocated to ${podUid}`,
+      `device ${id} of ${resource} belongs to pod ${owner} and was to be allocated to pod ${podUid}`,
     );
   owners.set(id, podUid);
 }

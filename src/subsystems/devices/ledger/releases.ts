@@ -32,7 +32,8 @@ export class Releases {
   }
 
   /** Takes back what only init containers had; answers whether there was any. Sidecars are not meant. */
-  releaseInits(podUid: PodUid, pod: IdentifiedPod): boolean {
+  releaseInits(pod: IdentifiedPod): boolean {
+    const podUid = pod.metadata.uid;
     const { ledger } = this.#deps.state;
     if (!ledger.pods.has(podUid)) return false;
     const inits = deviceRequests(pod).filter(({ kind }) => kind === "init");
