@@ -9,7 +9,6 @@ import type { Container, Pod, PodList } from "../../src/api/generated/types.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { AGENT_MALLOC, agentNodeFlags } from "../../src/outside/memory/memory.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
-import { AGENT_MALLOC, agentNodeFlags } from "../../src/process/node-flags.ts";
 import { type Box, type BoxOptions, startBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { PROGRAM } from "../support/program.ts";
