@@ -52,13 +52,10 @@ export async function runCommand(
   };
   const context = { io, onInterrupt, finish };
   const program = buildProgram(context);
-  if (argv[0] === COMPLETE_WORD) return await answerCompletion(argv.slice(1), program, context);
-  if (argv.length === 0) {
-    program.outputHelp();
-    return EXIT_OK;
-  }
   try {
-    await program.parseAsync(argv, { from: "user" });
+    if (argv[0] === COMPLETE_WORD) await answerCompletion(argv.slice(1), program, context);
+    else if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT_OK : EXIT_USAGE;

@@ -2,6 +2,7 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { OutputStream, TerminalStreams } from "../client/terminal-streams.ts";
+import { encode } from "../present/output.ts";
 import { type Paint, plainPaint } from "../present/text.ts";
 
 /** Everything a command knows of its surroundings. */
@@ -41,4 +42,15 @@ function hasColours(stdout: OutputStream, env: Io["env"]): boolean {
 /** Writes lines, each with its line break. */
 export function writeLines(stream: Writable, lines: readonly string[]): void {
   if (lines.length > 0) stream.write(`${lines.join("\n")}\n`);
+}
+
+/** Writes a value as JSON or YAML where `form` asks for one of these, else the lines for people. */
+export function writeAs(
+  form: string | undefined,
+  value: unknown,
+  lines: () => readonly string[],
+  { stdout }: Pick<Io, "stdout">,
+): void {
+  if (form === "json" || form === "yaml") stdout.write(encode(value, form));
+  else writeLines(stdout, lines());
 }

@@ -1,10 +1,9 @@
 import { type Command, Option } from "commander";
 import { renderCgroups, type Written } from "../../present/cgroup-tree.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
-import { encode } from "../../present/output.ts";
+import { EXIT_FAILURE } from "../../present/exit-codes.ts";
 import type { CgroupsReport } from "../../subsystems/cgroups/cgroups.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { writeLines } from "../io.ts";
+import { writeAs } from "../io.ts";
 
 interface CgroupsOptions {
   readonly socket?: string;
@@ -30,12 +29,10 @@ export function addCgroupsCommand(program: Command, context: CliContext): void {
       "write planned values, including those that the agent does not restore by itself",
     )
     .addOption(new Option("-o, --output <form>", "output format").choices(["json", "yaml"]));
-  withSocketOption(command).action(async (options: CgroupsOptions) => {
-    context.finish(await cgroups(options, context));
-  });
+  withSocketOption(command).action((options: CgroupsOptions) => cgroups(options, context));
 }
 
-async function cgroups(options: CgroupsOptions, context: CliContext): Promise<number> {
+async function cgroups(options: CgroupsOptions, context: CliContext): Promise<void> {
   const client = clientOf(context, options);
   const { io } = context;
   const written = options.fix
@@ -45,12 +42,10 @@ async function cgroups(options: CgroupsOptions, context: CliContext): Promise<nu
   const report = await client.json<CgroupsReport>(ROUTE);
   const onlyDifferences = options.diff === true || options.fix === true;
   const shown = onlyDifferences ? differing(report) : report;
-  if (options.output !== undefined) {
-    io.stdout.write(encode(options.fix ? { ...shown, written } : shown, options.output));
-  } else {
-    writeLines(io.stdout, renderCgroups(shown, { onlyDifferences, written, paint: io.paint }));
-  }
-  return onlyDifferences && report.differences > 0 ? EXIT_FAILURE : EXIT_OK;
+  const view = { onlyDifferences, written, paint: io.paint };
+  const value = options.fix ? { ...shown, written } : shown;
+  writeAs(options.output, value, () => renderCgroups(shown, view), io);
+  if (onlyDifferences && report.differences > 0) context.finish(EXIT_FAILURE);
 }
 
 /** Only groups that differ, and of these only the values that do. */

@@ -5,7 +5,6 @@ import { allContainers } from "../../api/pod/pod.ts";
 import { AgentClient } from "../../client/agent-client.ts";
 import { parsePodReference, pickPod } from "../../client/pick-pod.ts";
 import { agentSocket } from "../../client/socket.ts";
-import { EXIT_OK } from "../../present/exit-codes.ts";
 import {
   type Completion,
   type CompletionCandidate,
@@ -19,7 +18,7 @@ import { findResource, RESOURCES } from "./get/resources.ts";
 
 /** `nodelet completion`. */
 export function addCompletionCommand(program: Command, context: CliContext): void {
-  const { io, finish } = context;
+  const { io } = context;
   program
     .command("completion")
     .summary("print the script that completes nodelet in a shell")
@@ -30,7 +29,6 @@ export function addCompletionCommand(program: Command, context: CliContext): voi
     .addHelpText("after", INSTALL)
     .action((shell: Shell) => {
       io.stdout.write(completionScript(shell));
-      finish(EXIT_OK);
     });
 }
 
@@ -49,7 +47,7 @@ export async function answerCompletion(
   words: readonly string[],
   program: Command,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const asked = complete(program, words);
   const completion = asked.kind === "ask" ? await askAgent(asked, context) : asked;
   const lines =
@@ -57,7 +55,6 @@ export async function answerCompletion(
       ? completion.candidates.map(({ text, about }) => `${text}\t${about.replaceAll("\n", " ")}`)
       : [FILES_LINE];
   writeLines(context.io.stdout, lines);
-  return EXIT_OK;
 }
 
 type Asked = Extract<Completion, { kind: "ask" }>;

@@ -7,11 +7,10 @@ import { formatConfigProblem } from "../../config/problem.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { fieldViews, renderFieldViews, renderFindings } from "../../present/config-view.ts";
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
-import { encode } from "../../present/output.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { readNodeFiles } from "../../process/node-files.ts";
 import type { CliContext } from "../context.ts";
-import { writeLines } from "../io.ts";
+import { writeAs } from "../io.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 
 export interface ConfigOptions {
@@ -29,44 +28,36 @@ interface ViewOptions extends ConfigOptions {
 export function addConfigCommand(program: Command, context: CliContext): void {
   const config = program.command("config").summary("inspect the agent's configuration");
   config.description("Inspects the agent's configuration.");
-  config
-    .command("view")
+  withConfigOptions(config.command("view"))
     .summary("show the effective configuration")
     .description(
       "Shows the effective configuration of an agent started now: defaults, configuration file, drop-in " +
         "files and flags merged. Problems are printed to standard error, with exit code 2.",
     )
-    .argument("[flags...]", "flags as for `nodelet run`, after --")
-    .option(
-      "--config <file>",
-      `the configuration file (default ${DEFAULT_PLACES.config} if it exists)`,
-    )
-    .option("--config-dir <folder>", "folder of drop-in files")
     .option("--origins", "show where each value comes from")
     .option("--changed", "omit default values; implies --origins")
     .addOption(new Option("-o, --output <form>", "output format").choices(["yaml", "json"]))
     .addHelpText("after", EXAMPLES)
-    .action(async (flags: readonly string[], options: ViewOptions) => {
-      context.finish(await view(flags, options, context));
-    });
-  config
-    .command("review")
+    .action((flags: readonly string[], options: ViewOptions) => view(flags, options, context));
+  withConfigOptions(config.command("review"))
     .summary("check the configuration against the CIS benchmark")
     .description(
       "Checks the effective configuration and the agent's files against section 4 of the CIS benchmark " +
         "for Kubernetes nodes. What the node does not have is n/a. The exit code is 1 if a " +
         "recommendation is not followed; nodelet harden writes a configuration that follows all of them.",
     )
+    .addOption(new Option("-o, --output <form>", "output format").choices(["yaml", "json"]))
+    .action((flags: readonly string[], options: ViewOptions) => review(flags, options, context));
+}
+
+function withConfigOptions(command: Command): Command {
+  return command
     .argument("[flags...]", "flags as for `nodelet run`, after --")
     .option(
       "--config <file>",
       `the configuration file (default ${DEFAULT_PLACES.config} if it exists)`,
     )
-    .option("--config-dir <folder>", "folder of drop-in files")
-    .addOption(new Option("-o, --output <form>", "output format").choices(["yaml", "json"]))
-    .action(async (flags: readonly string[], options: ViewOptions) => {
-      context.finish(await review(flags, options, context));
-    });
+    .option("--config-dir <folder>", "folder of drop-in files");
 }
 
 const EXAMPLES = `
@@ -98,32 +89,31 @@ export async function loadNamedConfig(
 async function review(
   flags: readonly string[],
   options: ViewOptions,
-  { io }: CliContext,
-): Promise<number> {
+  { io, finish }: CliContext,
+): Promise<void> {
   const loaded = await loadNamedConfig(flags, options, io);
-  if (loaded.problems.length > 0) return EXIT_USAGE;
+  if (loaded.problems.length > 0) return finish(EXIT_USAGE);
   const files = await readNodeFiles(loaded);
   const findings = [
     ...reviewFiles(files),
     ...reviewHardening(loaded.config, loaded.flags, loaded.gates),
     reviewService(files),
   ];
-  if (options.output !== undefined) io.stdout.write(encode(findings, options.output));
-  else writeLines(io.stdout, renderFindings(findings, { paint: io.paint }));
-  return findings.some(({ holds }) => holds === "no") ? EXIT_FAILURE : EXIT_OK;
+  writeAs(options.output, findings, () => renderFindings(findings, { paint: io.paint }), io);
+  if (findings.some(({ holds }) => holds === "no")) finish(EXIT_FAILURE);
 }
 
 async function view(
   flags: readonly string[],
   options: ViewOptions,
-  { io }: CliContext,
-): Promise<number> {
+  { io, finish }: CliContext,
+): Promise<void> {
   const loaded = await loadNamedConfig(flags, options, io);
   const changed = options.changed === true;
   const views = fieldViews(loaded).filter(({ origin }) => !changed || origin !== "default");
-  if (options.origins !== true && !changed) {
-    io.stdout.write(encode(encodeConfig(loaded.config), options.output ?? "yaml"));
-  } else if (options.output !== undefined) io.stdout.write(encode(views, options.output));
-  else writeLines(io.stdout, renderFieldViews(views, { paint: io.paint }));
-  return loaded.problems.length === 0 ? EXIT_OK : EXIT_USAGE;
+  const lines = () => renderFieldViews(views, { paint: io.paint });
+  if (options.origins !== true && !changed)
+    writeAs(options.output ?? "yaml", encodeConfig(loaded.config), lines, io);
+  else writeAs(options.output, views, lines, io);
+  if (loaded.problems.length > 0) finish(EXIT_USAGE);
 }

@@ -5,11 +5,11 @@ import { requestSignals } from "../../client/eviction-signals.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { describeNode } from "../../present/describe/describe-node.ts";
 import { describePod } from "../../present/describe/describe-pod.ts";
-import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../present/exit-codes.ts";
 import type { Overview, ProblemsReply } from "../../present/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { writeLines } from "../io.ts";
-import { fetchPod, type PodOptions, withPodOptions } from "./pod-options.ts";
+import { fetchPod, type PodOptions, withPodOptions } from "./options/pod-options.ts";
 
 /** Decisions below a description; `nodelet why` shows all. */
 const DECISIONS = 20;
@@ -24,9 +24,9 @@ export function addDescribeCommand(program: Command, context: CliContext): void 
     .argument("[name]", "name of the pod");
   withPodOptions(command)
     .addHelpText("after", EXAMPLES)
-    .action(async (what: string, name: string | undefined, options: PodOptions) => {
-      context.finish(await describe(what, name, { options, context }));
-    });
+    .action((what: string, name: string | undefined, options: PodOptions) =>
+      describe(what, name, { options, context }),
+    );
 }
 
 const EXAMPLES = `
@@ -47,7 +47,7 @@ async function describe(
   what: string,
   name: string | undefined,
   { options, context }: Describe,
-): Promise<number> {
+): Promise<void> {
   const [word = "", behind] = what.split("/");
   const wanted = name ?? behind;
   if (POD.has(word) && wanted !== undefined) return await describeOnePod(wanted, options, context);
@@ -62,7 +62,7 @@ async function describeOnePod(
   wanted: string,
   options: PodOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const client = clientOf(context, options);
   const pod = await fetchPod(client, wanted, options);
@@ -74,14 +74,13 @@ async function describeOnePod(
   ]);
   const report = { pod, events: events.items, decisions };
   writeLines(io.stdout, describePod(report, io.now(), io.paint));
-  return EXIT_OK;
 }
 
 async function describeTheNode(
   wanted: string | undefined,
   options: PodOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const client = clientOf(context, options);
   const overview = await client.json<Overview>("/nodelet/v1/overview");
@@ -105,5 +104,4 @@ async function describeTheNode(
     eviction,
   };
   writeLines(io.stdout, describeNode(report, io.now(), io.paint));
-  return EXIT_OK;
 }

@@ -1,10 +1,8 @@
 import { type Command, Option } from "commander";
-import { EXIT_OK } from "../../present/exit-codes.ts";
-import { encode } from "../../present/output.ts";
 import type { DeviceReport } from "../../present/shapes.ts";
 import { renderDevices } from "../../present/tables/device-table.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { writeLines } from "../io.ts";
+import { writeAs } from "../io.ts";
 
 interface DevicesOptions {
   readonly socket?: string;
@@ -29,10 +27,8 @@ export function addDevicesCommand(program: Command, context: CliContext): void {
         .choices(["table", "wide", "json", "yaml"])
         .default("table"),
     );
-  withSocketOption(command).action(
-    async (resource: string | undefined, options: DevicesOptions) => {
-      context.finish(await devices(resource, options, context));
-    },
+  withSocketOption(command).action((resource: string | undefined, options: DevicesOptions) =>
+    devices(resource, options, context),
   );
 }
 
@@ -40,18 +36,13 @@ async function devices(
   resource: string | undefined,
   options: DevicesOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const all = await clientOf(context, options).json<DeviceReport>(ROUTE);
   const report: DeviceReport = {
     ...all,
     resources: all.resources.filter((each) => resource === undefined || each.resource === resource),
   };
-  if (options.output === "json" || options.output === "yaml")
-    io.stdout.write(encode(report, options.output));
-  else {
-    const shown = { now: io.now(), wide: options.output === "wide", paint: io.paint };
-    writeLines(io.stdout, renderDevices(report, shown));
-  }
-  return EXIT_OK;
+  const view = { now: io.now(), wide: options.output === "wide", paint: io.paint };
+  writeAs(options.output, report, () => renderDevices(report, view), io);
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { runDown } from "../down/down.ts";
-import { type PlaceOptions, pathsOf, withPlaceOptions } from "./places.ts";
+import { type PlaceOptions, pathsOf, withPlaceOptions } from "./options/places.ts";
 import { withStopOptions } from "./stop.ts";
 
 interface DownOptions extends PlaceOptions {

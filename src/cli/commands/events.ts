@@ -1,18 +1,17 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type EventChoice, parseEventChoice } from "../../api/event-choice.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { parseDuration } from "../../api/text/duration.ts";
 import { changesOf } from "../../client/changes.ts";
 import { type EventFilter, matchesFilter, readEvents, requestEvents } from "../../client/events.ts";
-import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../../present/cli-error.ts";
-import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { EXIT_NO_AGENT, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { encode } from "../../present/output.ts";
 import { eventRow, eventTime, HISTORY_COLUMNS } from "../../present/tables/event-row.ts";
 import { renderTable, type TableOptions } from "../../present/tables/table.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { type Io, writeLines } from "../io.ts";
-import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
+import { askOrRead } from "./ask-or-read.ts";
+import { readAge } from "./options/arguments.ts";
 
 interface EventsOptions {
   readonly for?: EventChoice;
@@ -51,7 +50,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("-n, --namespace <name>", "show only this namespace")
     .addOption(
       new Option("--since <duration>", "show only events newer than this, e.g. 1h").argParser(
-        readSince,
+        readAge,
       ),
     )
     .addOption(
@@ -66,9 +65,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("--root-dir <folder>", "root folder of an agent that is not running");
   withSocketOption(command)
     .addHelpText("after", MARKS_HELP)
-    .action(async (options: EventsOptions) => {
-      context.finish(await events(options, context));
-    });
+    .action((options: EventsOptions) => events(options, context));
 }
 
 const MARKS_HELP = `
@@ -79,28 +76,23 @@ Marks:
   dropped=N    N were lost before they reached the API server
 `;
 
-async function events(options: EventsOptions, context: CliContext): Promise<number> {
+async function events(options: EventsOptions, context: CliContext): Promise<void> {
   if (options.watch === true) return await watch(options, context);
   const found = await find(options, context);
   if (found.length === 0 && options.output !== "json" && options.output !== "yaml") {
     context.io.stderr.write("No events found.\n");
-    return EXIT_OK;
+    return;
   }
   showList(found, options, context);
-  return EXIT_OK;
 }
 
-/** Asks the agent, or reads the disk when none runs. */
 async function find(options: EventsOptions, context: CliContext): Promise<readonly CoreEvent[]> {
   const filter = filterOf(options, context.io.now());
-  if (options.rootDir !== undefined) return await readEvents([options.rootDir], filter);
-  try {
-    return await requestEvents(clientOf(context, options), filter);
-  } catch (thrown) {
-    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
-    context.io.stderr.write("nodelet: the agent is not running; showing its history on disk\n");
-    return await readEvents([upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir], filter);
-  }
+  return await askOrRead(options, context.io, {
+    ask: () => requestEvents(clientOf(context, options), filter),
+    read: (roots) => readEvents(roots, filter),
+    what: "history",
+  });
 }
 
 function filterOf({ for: choice, namespace, since, limit }: EventsOptions, now: number) {
@@ -138,7 +130,7 @@ function tableOf(
 }
 
 /** Shows what there is and then every event, until it is interrupted. */
-async function watch(options: EventsOptions, context: CliContext): Promise<number> {
+async function watch(options: EventsOptions, context: CliContext): Promise<void> {
   if (options.rootDir !== undefined) {
     throw new CliError("--watch needs a running agent", {
       exitCode: EXIT_USAGE,
@@ -163,7 +155,7 @@ async function watch(options: EventsOptions, context: CliContext): Promise<numbe
     if (synced) viewer.show([change.event]);
     else if (eventTime(change.event) >= (filter.sinceMs ?? 0)) before.push(change.event);
   }
-  if (interrupt.aborted) return EXIT_OK;
+  if (interrupt.aborted) return;
   throw new CliError("the agent has stopped", { exitCode: EXIT_NO_AGENT });
 }
 
@@ -208,12 +200,6 @@ function readChoice(text: string): EventChoice {
   const choice = parseEventChoice(text);
   if (choice !== undefined) return choice;
   throw new InvalidArgumentError("write pod/name, pod/namespace/name or node");
-}
-
-function readSince(text: string): number {
-  const parsed = parseDuration(text);
-  if (parsed.ok && parsed.ms > 0) return parsed.ms;
-  throw new InvalidArgumentError("write a time with its unit, like 30s or 2h");
 }
 
 function readLimit(text: string): number {

@@ -7,7 +7,7 @@ import {
   containerUrlPath,
   fetchPod,
   withPodOptions,
-} from "./pod-options.ts";
+} from "./options/pod-options.ts";
 
 interface ExecOptions extends ContainerOptions {
   readonly stdin?: boolean;

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { EXIT_OK } from "../../present/exit-codes.ts";
 import type { CliContext } from "../context.ts";
 import { exportedText, listUserObjects } from "../export/list-objects.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
@@ -23,9 +22,7 @@ export function addExportCommand(program: Command, context: CliContext): void {
     .option("-n, --namespace <name>", "export only this namespace")
     .option("--kubeconfig <file>", "of the API", upPaths(DEFAULT_PLACES).kubeconfig)
     .addHelpText("after", EXAMPLES)
-    .action(async (options: ExportOptions) => {
-      context.finish(await writeObjects(options, context));
-    });
+    .action((options: ExportOptions) => writeObjects(options, context));
 }
 
 const EXAMPLES = `
@@ -37,9 +34,8 @@ Examples:
 async function writeObjects(
   options: ExportOptions,
   { io, onInterrupt }: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { namespace, kubeconfig } = options;
   const objects = listUserObjects(resolve(io.cwd, kubeconfig), namespace, onInterrupt());
   for await (const object of objects) io.stdout.write(exportedText(object));
-  return EXIT_OK;
 }

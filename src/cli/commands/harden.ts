@@ -8,7 +8,7 @@ import { resolvePath } from "../../config/paths.ts";
 import { getAt, type JsonObject, setAt } from "../../config/tree.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import type { CliContext } from "../context.ts";
 import { type ConfigOptions, loadNamedConfig } from "./config.ts";
 
@@ -39,18 +39,16 @@ export function addHardenCommand(program: Command, context: CliContext): void {
       `authority of the clients (default that of the configuration, else ${CLUSTER_CA})`,
     )
     .option("-o, --output <file>", "file to write, with mode 0600 (default standard output)")
-    .action(async (flags: readonly string[], options: HardenOptions) => {
-      context.finish(await harden(flags, options, context));
-    });
+    .action((flags: readonly string[], options: HardenOptions) => harden(flags, options, context));
 }
 
 async function harden(
   flags: readonly string[],
   options: HardenOptions,
-  { io }: CliContext,
-): Promise<number> {
+  { io, finish }: CliContext,
+): Promise<void> {
   const loaded = await loadNamedConfig(flags, options, io);
-  if (loaded.problems.length > 0) return EXIT_USAGE;
+  if (loaded.problems.length > 0) return finish(EXIT_USAGE);
   const given = loaded.config.authentication.x509.clientCAFile;
   const file = hardenedFile(settingsOfFiles(loaded), {
     clientCaFile: options.clientCaFile ?? (given || CLUSTER_CA),
@@ -63,7 +61,6 @@ async function harden(
     await connectMachine(silentLog).host.files.writeAtomic(path, text, PRIVATE_MODE);
     io.stdout.write(`wrote ${path}; start the agent with --config ${path}\n`);
   }
-  return EXIT_OK;
 }
 
 /** Settings that files set. */

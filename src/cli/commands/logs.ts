@@ -1,22 +1,22 @@
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../api/text/duration.ts";
+import { type Command, Option } from "commander";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import { connectError } from "../../client/agent-client.ts";
 import type { OutputStream } from "../../client/terminal-streams.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import { CliError } from "../../present/cli-error.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
+import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import { VisibleControls } from "../../present/visible-controls.ts";
 import { type CliContext, clientOf } from "../context.ts";
+import { readAge, readCount } from "./options/arguments.ts";
 import {
   type ContainerOptions,
   chooseContainer,
   containerUrlPath,
   fetchPod,
   withPodOptions,
-} from "./pod-options.ts";
+} from "./options/pod-options.ts";
 
 interface LogOptions extends ContainerOptions {
   readonly follow?: boolean;
@@ -51,7 +51,9 @@ export function addLogsCommand(program: Command, context: CliContext): void {
     )
     .option("--since-time <time>", "only lines after this time (RFC 3339)")
     .addOption(
-      new Option("--limit-bytes <bytes>", "maximum number of bytes to print").argParser(readCount),
+      new Option("--limit-bytes <bytes>", "maximum number of bytes to print").argParser((text) =>
+        readCount(text),
+      ),
     )
     .option(
       "--raw",
@@ -61,12 +63,12 @@ export function addLogsCommand(program: Command, context: CliContext): void {
     async (reference: string, container: string | undefined, options: LogOptions) => {
       const chosen = options.container ?? container;
       const all = { ...options, ...(chosen === undefined ? {} : { container: chosen }) };
-      context.finish(await logs(reference, all, context));
+      await logs(reference, all, context);
     },
   );
 }
 
-async function logs(reference: string, options: LogOptions, context: CliContext): Promise<number> {
+async function logs(reference: string, options: LogOptions, context: CliContext): Promise<void> {
   const { io } = context;
   const client = clientOf(context, options);
   const pod = await fetchPod(client, reference, options);
@@ -79,7 +81,6 @@ async function logs(reference: string, options: LogOptions, context: CliContext)
   } catch (thrown) {
     throw connectError(thrown as NodeJS.ErrnoException, client.socketPath);
   }
-  return EXIT_OK;
 }
 
 /** The request's parameters, as the API server passes them to a kubelet (v1.PodLogOptions). */
@@ -129,15 +130,7 @@ function readTail(text: string): number {
   return Number(text) === ALL ? ALL : readCount(text);
 }
 
-function readCount(text: string): number {
-  const count = Number(text);
-  if (text.trim() !== "" && Number.isSafeInteger(count) && count >= 0) return count;
-  throw new InvalidArgumentError("write a whole number");
-}
-
 /** Seconds of a time with its unit, at least one. */
 function readSince(text: string): number {
-  const parsed = parseDuration(text);
-  if (parsed.ok && parsed.ms > 0) return Math.max(1, Math.ceil(parsed.ms / 1000));
-  throw new InvalidArgumentError("write a time with its unit, like 30s or 2h");
+  return Math.max(1, Math.ceil(readAge(text) / 1000));
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CliError } from "../../present/cli-error.ts";
-import { EXIT_NOT_FOUND, EXIT_OK } from "../../present/exit-codes.ts";
+import { EXIT_NOT_FOUND } from "../../present/exit-codes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { writeLines } from "../io.ts";
 
@@ -17,7 +17,6 @@ export function addPageCommand(program: Command, context: CliContext): void {
   withSocketOption(command).action(async (options: { readonly socket?: string }) => {
     const { url } = await askTicket(clientOf(context, options));
     writeLines(context.io.stdout, [url]);
-    context.finish(EXIT_OK);
   });
 }
 

@@ -1,13 +1,12 @@
 import { type Command, Option } from "commander";
 import { describeProbes } from "../../present/describe/probe-detail.ts";
-import { EXIT_OK } from "../../present/exit-codes.ts";
 import { encode } from "../../present/output.ts";
 import type { ProbesReply } from "../../present/shapes.ts";
 import { PROBE_COLUMNS } from "../../present/tables/probe-table.ts";
 import { renderTable } from "../../present/tables/table.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { writeLines } from "../io.ts";
-import { fetchPod } from "./pod-options.ts";
+import { fetchPod } from "./options/pod-options.ts";
 
 interface ProbesOptions {
   readonly namespace?: string;
@@ -33,9 +32,7 @@ export function addProbesCommand(program: Command, context: CliContext): void {
     );
   withSocketOption(command)
     .addHelpText("after", EXAMPLES)
-    .action(async (pod: string | undefined, options: ProbesOptions) => {
-      context.finish(await probes(pod, options, context));
-    });
+    .action((pod: string | undefined, options: ProbesOptions) => probes(pod, options, context));
 }
 
 const EXAMPLES = `
@@ -49,7 +46,7 @@ async function probes(
   reference: string | undefined,
   options: ProbesOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const { namespace, output } = options;
   const client = clientOf(context, options);
@@ -73,5 +70,4 @@ async function probes(
       renderTable(PROBE_COLUMNS, rows, { paint: io.paint, wide: output === "wide" }),
     );
   }
-  return EXIT_OK;
 }

@@ -11,7 +11,7 @@ import {
   type ServicePlaces,
   showService,
 } from "../service/service.ts";
-import { type PlaceOptions, pathsOf, withPlaceOptions } from "./places.ts";
+import { type PlaceOptions, pathsOf, withPlaceOptions } from "./options/places.ts";
 
 interface UnitsOption {
   readonly unitDir: string;

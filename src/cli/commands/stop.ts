@@ -1,8 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import type { CliContext } from "../context.ts";
 import { runStop } from "../down/stop.ts";
-import { type PlaceOptions, pathsOf, withPlaceOptions } from "./places.ts";
-import { readDuration } from "./up.ts";
+import { readCount, readDuration } from "./options/arguments.ts";
+import { type PlaceOptions, pathsOf, withPlaceOptions } from "./options/places.ts";
 
 interface StopOptions extends PlaceOptions {
   readonly gracePeriod?: number;
@@ -39,17 +39,11 @@ export function withStopOptions(command: Command): Command {
       new Option(
         "--grace-period <seconds>",
         "grace period for all pods, instead of their own",
-      ).argParser(readSeconds),
+      ).argParser((text) => readCount(text, " of seconds")),
     )
     .addOption(
       new Option("--timeout <duration>", "give up waiting for pods after this time")
         .default(TIMEOUT_MS, "10m")
         .argParser(readDuration),
     );
-}
-
-function readSeconds(text: string): number {
-  const seconds = Number(text);
-  if (text.trim() !== "" && Number.isInteger(seconds) && seconds >= 0) return seconds;
-  throw new InvalidArgumentError("write a whole number of seconds");
 }

@@ -1,12 +1,12 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../api/text/duration.ts";
+import { type Command, Option } from "commander";
 import { NODE_FLAGS } from "../../outside/memory/memory.ts";
 import { selfCommand } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
 import type { UpContext } from "../up/request.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
-import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./places.ts";
+import { readDuration } from "./options/arguments.ts";
+import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./options/places.ts";
 
 interface UpOptions extends PlaceOptions {
   readonly demo?: boolean;
@@ -85,11 +85,4 @@ async function up(
   const supervisor = ["up", "--supervise", ...placeArguments(paths), "--", ...flags];
   const backgroundArgv: UpContext["backgroundArgv"] = selfCommand(NODE_FLAGS, supervisor);
   return await runUp(request, { io, onInterrupt, backgroundArgv });
-}
-
-/** A time with its unit, as milliseconds. */
-export function readDuration(text: string): number {
-  const parsed = parseDuration(text);
-  if (parsed.ok && parsed.ms >= 0) return parsed.ms;
-  throw new InvalidArgumentError("write a time with its unit, like 30s or 2m");
 }

@@ -1,11 +1,9 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../../present/cli-error.ts";
-import { EXIT_OK } from "../../present/exit-codes.ts";
-import { encode } from "../../present/output.ts";
 import type { Overview } from "../../present/shapes.ts";
 import { KUBERNETES_VERSION, nodeletVersion } from "../../process/version.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { writeLines } from "../io.ts";
+import { writeAs } from "../io.ts";
 
 interface VersionOptions {
   readonly output?: "json" | "yaml";
@@ -29,17 +27,13 @@ export function addVersionCommand(program: Command, context: CliContext): void {
       node: process.version,
     };
     const agent = await agentVersion(context, options);
-    if (options.output !== undefined) {
-      context.io.stdout.write(encode({ ...own, ...(agent ? { agent } : {}) }, options.output));
-    } else {
-      writeLines(context.io.stdout, [
-        `nodelet ${own.nodelet}, the kubelet of Kubernetes ${own.kubernetes}, on Node ${own.node}`,
-        agent === undefined
-          ? "agent: not running"
-          : `agent: ${agent.nodelet} on ${agent.runtime}, node ${agent.node}`,
-      ]);
-    }
-    context.finish(EXIT_OK);
+    const lines = [
+      `nodelet ${own.nodelet}, the kubelet of Kubernetes ${own.kubernetes}, on Node ${own.node}`,
+      agent === undefined
+        ? "agent: not running"
+        : `agent: ${agent.nodelet} on ${agent.runtime}, node ${agent.node}`,
+    ];
+    writeAs(options.output, { ...own, ...(agent ? { agent } : {}) }, () => lines, context.io);
   });
 }
 

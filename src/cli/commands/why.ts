@@ -1,13 +1,13 @@
 import { type Command, Option } from "commander";
 import type { DecisionRecord } from "../../api/decisions.ts";
+import type { AgentClient } from "../../client/agent-client.ts";
 import { readDecisions } from "../../client/decisions.ts";
 import { type PodReference, parsePodReference } from "../../client/pick-pod.ts";
 import { type PodHistory, requestPodHistory } from "../../client/pod-history.ts";
-import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../../present/cli-error.ts";
-import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
-import { encode } from "../../present/output.ts";
+import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../present/exit-codes.ts";
 import type { DecisionList, Overview, StateProblems } from "../../present/shapes.ts";
+import type { Paint } from "../../present/text.ts";
 import { renderHistory } from "../../present/why/history.ts";
 import {
   agentSteps,
@@ -19,9 +19,9 @@ import {
 import { stepsOf } from "../../present/why/off-node.ts";
 import { describeDecision } from "../../present/why/why.ts";
 import { type CliContext, clientOf } from "../context.ts";
-import { writeLines } from "../io.ts";
-import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
-import { type PodOptions, withPodOptions } from "./pod-options.ts";
+import { type Io, writeAs } from "../io.ts";
+import { askOrRead, DEFAULT_ROOTS, isNoAgent, noAgentNote } from "./ask-or-read.ts";
+import { type PodOptions, withPodOptions } from "./options/pod-options.ts";
 
 interface WhyOptions extends PodOptions {
   readonly node?: true;
@@ -36,10 +36,6 @@ const LIMIT = 500;
 const DISK_LIMIT = 100_000;
 const USUAL_COLUMNS = 100;
 const MAX_COLUMNS = 120;
-/** Root folders of agents: of the one that `up` starts, and of one that is started with `run`. */
-const DEFAULT_ROOTS: readonly string[] = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
-const FROM_JOURNAL = "nodelet: the agent is not running; showing its journal on disk\n";
-
 /** `nodelet why`. */
 export function addWhyCommand(program: Command, context: CliContext): void {
   const command = program
@@ -63,33 +59,37 @@ export function addWhyCommand(program: Command, context: CliContext): void {
         fix: "nodelet why <pod>, nodelet why --node, or nodelet why --agent",
       });
     }
-    const code =
-      reference !== undefined
-        ? await why(reference, options, context)
-        : options.agent
-          ? await whyAgent(options, context)
-          : await whyNode(options, context);
-    context.finish(code);
+    if (reference !== undefined) await why(reference, options, context);
+    else await (options.agent ? whyAgent(options, context) : whyNode(options, context));
   });
 }
 
-async function whyNode(options: WhyOptions, context: CliContext): Promise<number> {
-  if (options.rootDir !== undefined)
-    return await whyStoppedNode([options.rootDir], options, context);
+async function whyNode(options: WhyOptions, context: CliContext): Promise<void> {
+  const { rootDir } = options;
+  if (rootDir !== undefined) {
+    if (!(await whyStoppedNode([rootDir], options, context))) context.finish(EXIT_NOT_FOUND);
+    return;
+  }
   try {
-    return await whyRunningNode(options, context);
+    await whyRunningNode(options, context);
   } catch (thrown) {
-    if (!isNoAgent(thrown)) throw thrown;
-    const code = await whyStoppedNode(DEFAULT_ROOTS, options, context);
-    if (code !== EXIT_OK) throw thrown;
-    return code;
+    if (!isNoAgent(thrown) || !(await whyStoppedNode(DEFAULT_ROOTS, options, context)))
+      throw thrown;
   }
 }
 
-/** The agent's starts and ends: of one that runs as it tells them, else from its journal. */
-async function whyAgent(options: WhyOptions, context: CliContext): Promise<number> {
+/** The agent's starts and ends: as the agent reports them, or from its journal when none runs. */
+async function whyAgent(options: WhyOptions, context: CliContext): Promise<void> {
   const { io } = context;
-  const decisions = await agentDecisions(options, context);
+  const decisions = await askOrRead(options, io, {
+    ask: async () => {
+      const client = clientOf(context, options);
+      const { node } = await client.json<Overview>("/nodelet/v1/overview");
+      return await requestNodeDecisions(client, node);
+    },
+    read: (roots) => readDecisions(roots, DISK_LIMIT),
+    what: "journal",
+  });
   const history = agentSteps(decisions);
   if (history.length === 0) {
     throw new CliError("the journal has no start of an agent", {
@@ -97,114 +97,70 @@ async function whyAgent(options: WhyOptions, context: CliContext): Promise<numbe
       fix: "name the agent's root folder with --root-dir",
     });
   }
-  if (options.output !== undefined) {
-    io.stdout.write(encode({ history }, options.output));
-    return EXIT_OK;
-  }
-  const view = { columns: columnsOf(io), paint: io.paint };
-  writeLines(io.stdout, [
+  const lines = () => [
     ...renderRestarts(decisions, io.now()),
-    ...renderNodeHistory(history, view),
-  ]);
-  return EXIT_OK;
+    ...renderNodeHistory(history, viewOf(io)),
+  ];
+  writeAs(options.output, { history }, lines, io);
 }
 
-async function agentDecisions(
-  options: WhyOptions,
-  context: CliContext,
+async function requestNodeDecisions(
+  client: AgentClient,
+  node: string,
 ): Promise<readonly DecisionRecord[]> {
-  if (options.rootDir !== undefined) return await readDecisions([options.rootDir], DISK_LIMIT);
-  try {
-    const client = clientOf(context, options);
-    const { node } = await client.json<Overview>("/nodelet/v1/overview");
-    const query = new URLSearchParams({ name: node, limit: String(LIMIT) });
-    return (await client.json<DecisionList>(`/nodelet/v1/decisions?${query}`)).items;
-  } catch (thrown) {
-    if (!isNoAgent(thrown)) throw thrown;
-    context.io.stderr.write(FROM_JOURNAL);
-    return await readDecisions(
-      [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir],
-      DISK_LIMIT,
-    );
-  }
+  const query = new URLSearchParams({ name: node, limit: String(LIMIT) });
+  return (await client.json<DecisionList>(`/nodelet/v1/decisions?${query}`)).items;
 }
 
-async function whyRunningNode(options: WhyOptions, context: CliContext): Promise<number> {
+async function whyRunningNode(options: WhyOptions, context: CliContext): Promise<void> {
   const { io } = context;
   const client = clientOf(context, options);
   const overview = await client.json<Overview>("/nodelet/v1/overview");
   const { items } = await client.json<StateProblems>("/nodelet/v1/state-files");
-  const query = new URLSearchParams({ name: overview.node, limit: String(LIMIT) });
-  const decisions = await client.json<DecisionList>(`/nodelet/v1/decisions?${query}`);
-  const history = nodeSteps(decisions.items);
-  if (options.output !== undefined) {
-    const { node, ready, why: reason, conditions } = overview;
-    const told = { node, ready, why: reason, conditions, stateFiles: items, history };
-    io.stdout.write(encode(told, options.output));
-    return EXIT_OK;
-  }
-  const view = { columns: columnsOf(io), paint: io.paint };
-  writeLines(io.stdout, [
+  const { node, ready, why: reason, conditions } = overview;
+  const history = nodeSteps(await requestNodeDecisions(client, node));
+  const value = { node, ready, why: reason, conditions, stateFiles: items, history };
+  const view = viewOf(io);
+  const lines = () => [
     ...renderNodeWhy(overview, items, view),
     ...renderNodeHistory(history, view),
-  ]);
-  return EXIT_OK;
+  ];
+  writeAs(options.output, value, lines, io);
 }
 
-/** Prints the node's decisions in the journals below these root folders; exits with "not found" when there are none. */
+/** Prints the node's decisions in the journals below these root folders; returns whether there are any. */
 async function whyStoppedNode(
   roots: readonly string[],
   options: WhyOptions,
   { io }: CliContext,
-): Promise<number> {
+): Promise<boolean> {
   const history = nodeSteps(await readDecisions(roots, DISK_LIMIT));
-  if (history.length === 0) return EXIT_NOT_FOUND;
-  io.stderr.write(FROM_JOURNAL);
-  if (options.output !== undefined) io.stdout.write(encode({ history }, options.output));
-  else
-    writeLines(io.stdout, renderNodeHistory(history, { columns: columnsOf(io), paint: io.paint }));
-  return EXIT_OK;
+  if (history.length === 0) return false;
+  io.stderr.write(noAgentNote("journal"));
+  writeAs(options.output, { history }, () => renderNodeHistory(history, viewOf(io)), io);
+  return true;
 }
 
-function columnsOf({ stdout }: CliContext["io"]): number {
-  return Math.min(stdout.columns ?? USUAL_COLUMNS, MAX_COLUMNS);
+function viewOf({ stdout, paint }: Io): { readonly columns: number; readonly paint: Paint } {
+  return { columns: Math.min(stdout.columns ?? USUAL_COLUMNS, MAX_COLUMNS), paint };
 }
 
-function isNoAgent(thrown: unknown): boolean {
-  return thrown instanceof CliError && thrown.exitCode === EXIT_NO_AGENT;
-}
-
-async function why(reference: string, options: WhyOptions, context: CliContext): Promise<number> {
+async function why(reference: string, options: WhyOptions, context: CliContext): Promise<void> {
   const { io } = context;
   const wanted = parsePodReference(reference, options.namespace);
-  const found = await find(wanted, options, context);
-  const { decisions, pod } = found;
-  if (options.output !== undefined) {
-    const told = decisions.map((record) => ({ ...record, text: describeDecision(record) }));
-    const waits = found.isOffNode ? { offNode: pod?.blocked } : {};
-    io.stdout.write(encode({ pod: found.name, decisions: told, ...waits }, options.output));
-    return EXIT_OK;
-  }
-  const history = { ...found, steps: stepsOf(found) };
-  const view = { now: io.now(), columns: columnsOf(io), paint: io.paint };
-  writeLines(io.stdout, renderHistory(history, view));
-  return EXIT_OK;
-}
-
-/** Asks the agent, or reads the disk when none runs. */
-async function find(
-  wanted: PodReference,
-  options: WhyOptions,
-  context: CliContext,
-): Promise<PodHistory> {
-  if (options.rootDir !== undefined) return await findOnDisk(wanted, [options.rootDir]);
-  try {
-    return await requestPodHistory(wanted, clientOf(context, options), LIMIT);
-  } catch (thrown) {
-    if (!isNoAgent(thrown)) throw thrown;
-    context.io.stderr.write(FROM_JOURNAL);
-    return await findOnDisk(wanted, DEFAULT_ROOTS);
-  }
+  const found = await askOrRead(options, io, {
+    ask: () => requestPodHistory(wanted, clientOf(context, options), LIMIT),
+    read: (roots) => findOnDisk(wanted, roots),
+    what: "journal",
+  });
+  const decisions = found.decisions.map((record) => ({
+    ...record,
+    text: describeDecision(record),
+  }));
+  const offNode = found.isOffNode ? { offNode: found.pod?.blocked } : {};
+  const lines = () =>
+    renderHistory({ ...found, steps: stepsOf(found) }, { ...viewOf(io), now: io.now() });
+  writeAs(options.output, { pod: found.name, decisions, ...offNode }, lines, io);
 }
 
 async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<PodHistory> {

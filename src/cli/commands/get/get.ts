@@ -6,7 +6,7 @@ import {
 } from "../../../api/text/labels.ts";
 import { nearest } from "../../../api/text/nearest.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../../present/exit-codes.ts";
 import { encode, OUTPUT_FORMS } from "../../../present/output.ts";
 import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
 import { writeLines } from "../../io.ts";
@@ -31,9 +31,9 @@ export function addGetCommand(program: Command, context: CliContext): void {
     .option("--no-headers", "omit the header row");
   withSocketOption(command)
     .addHelpText("after", EXAMPLES)
-    .action(async (what: string, names: readonly string[], options: GetOptions) => {
-      context.finish(await get(what, names, options, context));
-    });
+    .action((what: string, names: readonly string[], options: GetOptions) =>
+      get(what, names, options, context),
+    );
 }
 
 const EXAMPLES = `
@@ -48,7 +48,7 @@ async function get(
   names: readonly string[],
   options: GetOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const [word = "", ...more] = what.split("/");
   const resource = resourceOf(word);
   const wanted = more.length > 0 ? [more.join("/"), ...names] : names;
@@ -78,7 +78,6 @@ async function get(
     writeLines(io.stdout, resource.table(rows, view));
     if (options.headers) writeLines(io.stdout, (await resource.below?.(client, view)) ?? []);
   }
-  return EXIT_OK;
 }
 
 /** The resource that a word names. */

@@ -1,7 +1,7 @@
 import type { AgentClient } from "../../../client/agent-client.ts";
 import { changesOf } from "../../../client/changes.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { EXIT_NO_AGENT, EXIT_USAGE } from "../../../present/exit-codes.ts";
 import type { OutputForm } from "../../../present/output.ts";
 import { encode } from "../../../present/output.ts";
 import type { CliContext } from "../../context.ts";
@@ -28,7 +28,7 @@ export interface Watch {
 }
 
 /** Shows what there is and then every change, until it is interrupted. */
-export async function watchResource(watch: Watch, context: CliContext): Promise<number> {
+export async function watchResource(watch: Watch, context: CliContext): Promise<void> {
   const { resource, client, select, options } = watch;
   const { ofChange } = resource;
   if (ofChange === undefined) {
@@ -55,7 +55,7 @@ export async function watchResource(watch: Watch, context: CliContext): Promise<
       tell([...known.values()]);
     }
   }
-  if (interrupt.aborted) return EXIT_OK;
+  if (interrupt.aborted) return;
   throw new CliError("the agent has stopped", { exitCode: EXIT_NO_AGENT });
 }
 

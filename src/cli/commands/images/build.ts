@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseImageReference } from "../../../api/text/image-reference.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { EXIT_USAGE } from "../../../present/exit-codes.ts";
 import { counted, oneLine } from "../../../present/text.ts";
 import type { CliContext } from "../../context.ts";
 import { writeLines } from "../../io.ts";
@@ -111,16 +111,10 @@ export function addBuildCommand(images: Command, context: CliContext): void {
     .option("-o, --output <file>", "write an OCI archive instead of loading the image");
   withRuntimeOptions(build)
     .addHelpText("after", EXAMPLES)
-    .action(async (folder: string, options: BuildOptions) => {
-      context.finish(await runBuild(folder, options, context));
-    });
+    .action((folder: string, options: BuildOptions) => runBuild(folder, options, context));
 }
 
-async function runBuild(
-  folder: string,
-  options: BuildOptions,
-  context: CliContext,
-): Promise<number> {
+async function runBuild(folder: string, options: BuildOptions, context: CliContext): Promise<void> {
   const { io } = context;
   const root = rootFolder(resolve(io.cwd, folder));
   const output = options.output === undefined ? undefined : resolve(io.cwd, options.output);
@@ -157,7 +151,7 @@ async function runBuild(
         load.map((image) => `Built image: ${imageLine(image)}`),
       );
     }
-    return EXIT_OK;
+    return;
   } finally {
     line.close();
     rmSync(scratch, { recursive: true, force: true });

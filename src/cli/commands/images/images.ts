@@ -2,8 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseQuantity, quantityValue } from "../../../api/text/quantity.ts";
 import { humanBytes } from "../../../present/amounts.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
-import { encode } from "../../../present/output.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../../present/exit-codes.ts";
 import {
   DELETION_COLUMNS,
   diskLine,
@@ -16,7 +15,7 @@ import { counted, oneLine } from "../../../present/text.ts";
 import type { CollectionAnswer } from "../../../server/server.ts";
 import type { ImagesReport } from "../../../subsystems/images/images.ts";
 import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
-import { type Io, writeLines } from "../../io.ts";
+import { type Io, writeAs } from "../../io.ts";
 import { addBuildCommand } from "./build.ts";
 import { addTransferCommands } from "./transfer.ts";
 
@@ -77,7 +76,7 @@ export function addImagesCommand(program: Command, context: CliContext): void {
   withSocketOption(gc).action(async (_: unknown, command: Command) => {
     const { socket, ...own } = command.opts<GcOptions>();
     const at = socket ?? images.opts<ListOptions>().socket;
-    context.finish(await collect({ ...own, ...(at === undefined ? {} : { socket: at }) }, context));
+    await collect({ ...own, ...(at === undefined ? {} : { socket: at }) }, context);
   });
 }
 
@@ -104,21 +103,18 @@ function percentOf(text: string): number {
 }
 
 function showImages(report: ImagesReport, output: Output, io: Io): void {
-  if (output === "json" || output === "yaml") {
-    io.stdout.write(encode(report, output));
-    return;
-  }
   const bySize = report.images.toSorted((a, b) => b.sizeBytes - a.sizeBytes);
   const rows = bySize.map((image) => ({ image, atMs: report.atMs }));
   const view = { paint: io.paint, wide: output === "wide" };
-  writeLines(io.stdout, [
+  const lines = () => [
     ...renderTable(IMAGE_COLUMNS, rows, view),
     diskLine(report),
     planLine(report),
-  ]);
+  ];
+  writeAs(output, report, lines, io);
 }
 
-async function collect(options: GcOptions, context: CliContext): Promise<number> {
+async function collect(options: GcOptions, context: CliContext): Promise<void> {
   const { io } = context;
   const goals = [options.free, options.to, options.unused].filter((goal) => goal !== undefined);
   if (goals.length > 1)
@@ -132,13 +128,11 @@ async function collect(options: GcOptions, context: CliContext): Promise<number>
     });
   const client = clientOf(context, options);
   const query = queryOf(options);
-  if (options.dryRun) {
-    showPlan(await client.json<ImagesReport>(`${ROUTE}${query}`), options.output, io);
-    return EXIT_OK;
-  }
+  if (options.dryRun)
+    return showPlan(await client.json<ImagesReport>(`${ROUTE}${query}`), options.output, io);
   const answer = await client.json<CollectionAnswer>(`${ROUTE}/gc${query}`, "POST", COLLECT_MS);
   showDone(answer, options.output, io);
-  return answer.errors.length > 0 ? EXIT_FAILURE : EXIT_OK;
+  if (answer.errors.length > 0) context.finish(EXIT_FAILURE);
 }
 
 function queryOf({ free, to, unused }: GcOptions): string {
@@ -149,27 +143,21 @@ function queryOf({ free, to, unused }: GcOptions): string {
 
 function showPlan(report: ImagesReport, output: Output, io: Io): void {
   const going = report.images.filter(({ fate }) => fate === "delete");
-  if (output === "json" || output === "yaml") {
-    io.stdout.write(encode({ ...report, images: going }, output));
-    return;
-  }
   const rows = going.map((image) => ({ image, atMs: report.atMs }));
   const table = rows.length === 0 ? [] : renderTable(DELETION_COLUMNS, rows, { paint: io.paint });
-  writeLines(io.stdout, [...table, diskLine(report), planLine(report)]);
+  const lines = [...table, diskLine(report), planLine(report)];
+  writeAs(output, { ...report, images: going }, () => lines, io);
 }
 
 function showDone(answer: CollectionAnswer, output: Output, io: Io): void {
-  if (output === "json" || output === "yaml") {
-    io.stdout.write(encode(answer, output));
-    return;
-  }
   const { removed, spared, freedBytes, errors } = answer;
-  writeLines(io.stdout, [
+  const lines = [
     ...removed.map(
       (image) => `removed ${oneLine(imageName(image))} ${humanBytes(image.sizeBytes)}`,
     ),
     ...spared.map((image) => `kept ${oneLine(imageName(image))}: it is in use now`),
     ...errors.map((error) => `failed: ${oneLine(error)}`),
     `${counted(removed.length, "image")} removed, ${humanBytes(freedBytes)}`,
-  ]);
+  ];
+  writeAs(output, answer, () => lines, io);
 }

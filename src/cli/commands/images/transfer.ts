@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
+import { EXIT_USAGE } from "../../../present/exit-codes.ts";
 import { counted } from "../../../present/text.ts";
 import type { CliContext } from "../../context.ts";
 import { writeLines } from "../../io.ts";
@@ -45,9 +45,7 @@ export function addTransferCommands(images: Command, context: CliContext): void 
     .option("--name <name>", "name for the image, if it has none in the archive");
   withRuntimeOptions(load)
     .addHelpText("after", LOAD_EXAMPLES)
-    .action(async (options: LoadOptions) => {
-      context.finish(await runLoad(options, context));
-    });
+    .action((options: LoadOptions) => runLoad(options, context));
   const pull = images
     .command("pull")
     .summary("pull images from a registry")
@@ -58,10 +56,8 @@ export function addTransferCommands(images: Command, context: CliContext): void 
         "is given.",
     )
     .argument("<images...>", "image names, e.g. docker.io/library/nginx:1.29 or nginx:1.29");
-  withRuntimeOptions(pull).action(
-    async (names: readonly string[], options: RuntimePlaceOptions) => {
-      context.finish(await runPull(names, options, context));
-    },
+  withRuntimeOptions(pull).action((names: readonly string[], options: RuntimePlaceOptions) =>
+    runPull(names, options, context),
   );
   const save = images
     .command("save")
@@ -71,9 +67,9 @@ export function addTransferCommands(images: Command, context: CliContext): void 
     )
     .argument("<images...>", "image names as shown by `nodelet images`")
     .option("-o, --output <file>", "archive file; default is standard output");
-  withRuntimeOptions(save).action(async (names: readonly string[], options: SaveOptions) => {
-    context.finish(await runSave(names, options, context));
-  });
+  withRuntimeOptions(save).action((names: readonly string[], options: SaveOptions) =>
+    runSave(names, options, context),
+  );
 }
 
 const LOAD_EXAMPLES = `
@@ -83,7 +79,7 @@ Examples:
   sudo nodelet images load -i oci.tar --name example/app:1
 `;
 
-async function runLoad(options: LoadOptions, context: CliContext): Promise<number> {
+async function runLoad(options: LoadOptions, context: CliContext): Promise<void> {
   const { io } = context;
   const place = chosenRuntime(options, io);
   const name = options.name === undefined ? undefined : checkedName(options.name);
@@ -108,7 +104,7 @@ async function runLoad(options: LoadOptions, context: CliContext): Promise<numbe
       io.stdout,
       loaded.map((image) => `Loaded image: ${imageLine(image)}`),
     );
-    return EXIT_OK;
+    return;
   };
   return await withPlainArchive(source, load, context.onInterrupt());
 }
@@ -117,7 +113,7 @@ async function runPull(
   names: readonly string[],
   options: RuntimePlaceOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const place = chosenRuntime(options, io);
   const all = names.map(checkedName);
@@ -137,14 +133,13 @@ async function runPull(
     recordUserImages(place, [name]);
     writeLines(io.stdout, [`Pulled image: ${imageLine(image)}`]);
   }
-  return EXIT_OK;
 }
 
 async function runSave(
   names: readonly string[],
   options: SaveOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const place = chosenRuntime(options, io);
   const all = names.map(checkedName);
@@ -155,12 +150,11 @@ async function runSave(
         fix: "nodelet images save -o image.tar IMAGE, or redirect standard output",
       });
     await withProgress("saving", context, (target) => saveImages(all, io.stdout, target), place);
-    return EXIT_OK;
+    return;
   }
   const file = resolve(io.cwd, options.output);
   await withOutputFile(file, (output) =>
     withProgress("saving", context, (target) => saveImages(all, output, target), place),
   );
   writeLines(io.stdout, [`Saved ${counted(all.length, "image")} to ${file}`]);
-  return EXIT_OK;
 }

@@ -13,8 +13,7 @@ import {
 import { UsageError } from "../../../kit/errors.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { renderEviction } from "../../../present/eviction-report.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
-import { encode } from "../../../present/output.ts";
+import { EXIT_USAGE } from "../../../present/exit-codes.ts";
 import {
   type EvictionReport,
   evictionSettings,
@@ -23,7 +22,7 @@ import {
   readSummary,
 } from "../../../subsystems/eviction/eviction.ts";
 import { type CliContext, clientOf } from "../../context.ts";
-import { writeLines } from "../../io.ts";
+import { writeAs } from "../../io.ts";
 import { readPodFile } from "../../plan/read-pods.ts";
 import { type ConfigPlace, loadPlanConfig, readInput, understood } from "./plan-inputs.ts";
 
@@ -41,17 +40,15 @@ export interface PlanEvictionOptions extends ConfigPlace {
 export async function planEvictionOf(
   options: PlanEvictionOptions,
   context: CliContext,
-): Promise<number> {
+): Promise<void> {
   const { io } = context;
   const hard = (options.evict === true ? [] : options.evict).map(thresholdOf);
   const report =
     options.summary === undefined && options.filename === undefined
       ? await askAgent(hard, options, context)
       : await planRecorded(hard, options, context);
-  if (report === undefined) return EXIT_USAGE;
-  if (options.output === "tree") writeLines(io.stdout, renderEviction(report, io.paint));
-  else io.stdout.write(encode(report, options.output));
-  return EXIT_OK;
+  if (report === undefined) return context.finish(EXIT_USAGE);
+  writeAs(options.output, report, () => renderEviction(report, io.paint), io);
 }
 
 /** A hard threshold as it was given. */

@@ -1,8 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { KubeletConfig } from "../../../config/kubelet-config.ts";
-import { loadConfig } from "../../../config/load.ts";
-import { formatConfigProblem } from "../../../config/problem.ts";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { messageOf, UsageError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
@@ -11,7 +9,7 @@ import type { Host } from "../../../outside/host/host.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_NOT_FOUND, EXIT_USAGE } from "../../../present/exit-codes.ts";
 import type { Io } from "../../io.ts";
-import { DEFAULT_PLACES } from "../../up/paths.ts";
+import { loadNamedConfig } from "../config.ts";
 
 /** Location of the planned agent's configuration. */
 export interface ConfigPlace {
@@ -23,13 +21,10 @@ export interface ConfigPlace {
 
 /** The configuration; `undefined` when it cannot be used, with all its problems on standard error. */
 export async function loadPlanConfig(
-  { config: path, flags }: ConfigPlace,
-  { stderr, cwd }: Pick<Io, "stderr" | "cwd">,
+  place: ConfigPlace,
+  io: Io,
 ): Promise<KubeletConfig | undefined> {
-  const named = path ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
-  const argv = [...(named === "" ? [] : [`--config=${named}`]), ...flags];
-  const { config, problems } = await loadConfig(argv, thisHost().files, { cwd });
-  for (const problem of problems) stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
+  const { config, problems } = await loadNamedConfig(place.flags, place, io);
   return problems.length > 0 ? undefined : config;
 }
 

@@ -6,8 +6,7 @@ import { nodeCapacity } from "../../../node/capacity.ts";
 import type { Host } from "../../../outside/host/host.ts";
 import type { NodeAttributes } from "../../../pipeline/admission/rules.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_OK, EXIT_USAGE } from "../../../present/exit-codes.ts";
-import { encode } from "../../../present/output.ts";
+import { EXIT_USAGE } from "../../../present/exit-codes.ts";
 import {
   type CgroupSettings,
   cgroupOptionsOf,
@@ -15,7 +14,7 @@ import {
   settingsFrom,
 } from "../../../subsystems/cgroups/cgroups.ts";
 import type { CliContext } from "../../context.ts";
-import { writeLines } from "../../io.ts";
+import { writeAs } from "../../io.ts";
 import { type NodePlan, planNodePods } from "../../plan/plan-node-pods.ts";
 import { type DescribedNode, readNode } from "../../plan/read-node.ts";
 import { readPodFile } from "../../plan/read-pods.ts";
@@ -74,13 +73,11 @@ export function addPlanCommand(program: Command, context: CliContext): void {
         .default("tree"),
     )
     .addHelpText("after", EXAMPLES)
-    .action(async (flags: readonly string[], options: PlanOptions) => {
+    .action((flags: readonly string[], options: PlanOptions) => {
       const { evict } = options;
-      context.finish(
-        evict === undefined
-          ? await runPlan(flags, options, context)
-          : await planEvictionOf({ ...options, evict, flags }, context),
-      );
+      return evict === undefined
+        ? runPlan(flags, options, context)
+        : planEvictionOf({ ...options, evict, flags }, context);
     });
 }
 
@@ -96,8 +93,8 @@ Examples:
 async function runPlan(
   flags: readonly string[],
   options: PlanOptions,
-  { io }: CliContext,
-): Promise<number> {
+  { io, finish }: CliContext,
+): Promise<void> {
   if (!options.filename)
     throw new CliError("plan: give a file with pods, or --evict", {
       exitCode: EXIT_USAGE,
@@ -106,11 +103,9 @@ async function runPlan(
   if (options.summary !== undefined)
     throw new CliError("plan: --summary requires --evict", { exitCode: EXIT_USAGE });
   const config = await loadPlanConfig({ ...options, flags }, io);
-  if (!config) return EXIT_USAGE;
+  if (!config) return finish(EXIT_USAGE);
   const plan = await understood(() => makePlan(options, config, { host: thisHost(), cwd: io.cwd }));
-  if (options.output === "tree") writeLines(io.stdout, renderPlan(plan, io.paint));
-  else io.stdout.write(encode(plan, options.output));
-  return EXIT_OK;
+  writeAs(options.output, plan, () => renderPlan(plan, io.paint), io);
 }
 
 interface Surroundings {

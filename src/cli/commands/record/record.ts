@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
-import { EXIT_OK } from "../../../present/exit-codes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
 import { withOutputFile } from "../../local-images/output-file.ts";
 
@@ -30,10 +29,7 @@ export function addRecordCommand(program: Command, context: CliContext): void {
     .option("-o, --output <file>", "file to write; default standard output");
   withSocketOption(dump)
     .addHelpText("after", EXAMPLES)
-    .action(async (options: DumpOptions) => {
-      await dumpRecording(options, context);
-      context.finish(EXIT_OK);
-    });
+    .action((options: DumpOptions) => dumpRecording(options, context));
 }
 
 const EXAMPLES = `

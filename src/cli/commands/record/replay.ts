@@ -6,7 +6,7 @@ import type { Flight } from "../../../pipeline/pods/flight/flight.ts";
 import { decodeFlight } from "../../../pipeline/pods/flight/flight-text.ts";
 import { type ReplayedStep, replayFlight } from "../../../pipeline/pods/flight/replay.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../../../present/exit-codes.ts";
+import { EXIT_FAILURE } from "../../../present/exit-codes.ts";
 import type { CliContext } from "../../context.ts";
 import { writeLines } from "../../io.ts";
 
@@ -33,7 +33,7 @@ export function addReplayCommand(program: Command, context: CliContext): void {
     .option("--all", "also show steps at which nothing was decided")
     .addHelpText("after", EXAMPLES)
     .action((file: string, options: ReplayOptions) => {
-      context.finish(replay(readRecording(resolve(context.io.cwd, file)), options, context));
+      replay(readRecording(resolve(context.io.cwd, file)), options, context);
     });
 }
 
@@ -54,7 +54,11 @@ function readRecording(path: string): Flight {
   }
 }
 
-function replay({ header, steps }: Flight, options: ReplayOptions, { io }: CliContext): number {
+function replay(
+  { header, steps }: Flight,
+  options: ReplayOptions,
+  { io, finish }: CliContext,
+): void {
   const departures: ReplayedStep[] = [];
   const pods = new Set<string>();
   let played = 0;
@@ -69,14 +73,14 @@ function replay({ header, steps }: Flight, options: ReplayOptions, { io }: CliCo
   const of = `${played} steps of ${pods.size} ${pods.size === 1 ? "pod" : "pods"} of ${header.node}`;
   if (departures.length === 0) {
     writeLines(io.stdout, [`${of}: all decided as recorded.`]);
-    return EXIT_OK;
+    return;
   }
   const shown = departures.slice(0, MAX_SHOWN_DEPARTURES);
   writeLines(io.stdout, [
     `${of}: ${departures.length} decided otherwise than recorded:`,
     ...shown.map(({ number, pod, input }) => `  step ${number}, ${pod}, ${input}`),
   ]);
-  return EXIT_FAILURE;
+  finish(EXIT_FAILURE);
 }
 
 /** `16:10:35.120  default/web  plan  startContainer: startContainer web (container exited)`. */

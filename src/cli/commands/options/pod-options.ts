@@ -1,14 +1,14 @@
 import type { Command } from "commander";
-import type { Pod, PodList } from "../../api/generated/types.ts";
-import type { AgentClient } from "../../client/agent-client.ts";
+import type { Pod, PodList } from "../../../api/generated/types.ts";
+import type { AgentClient } from "../../../client/agent-client.ts";
 import {
   type PickedContainer,
   parsePodReference,
   pickContainer,
   pickPod,
-} from "../../client/pick-pod.ts";
-import { withSocketOption } from "../context.ts";
-import type { Io } from "../io.ts";
+} from "../../../client/pick-pod.ts";
+import { withSocketOption } from "../../context.ts";
+import type { Io } from "../../io.ts";
 
 export interface PodOptions {
   readonly namespace: string;

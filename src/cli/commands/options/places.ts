@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../up/paths.ts";
+import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../../up/paths.ts";
 
 /** The options for the location of an installation. */
 export interface PlaceOptions {
