@@ -177,7 +177,7 @@ class ResizeGame {
     for (const record of records) {
       if (record.life.kind !== "running") continue;
       this.#checkContainers(record);
-      const path = agent.subsystems.cgroups.podPath(record.pod, record.uid);
+      const path = agent.subsystems.cgroups.podPath(record.pod);
       const drift = await agent.subsystems.cgroups.drift([record.pod]);
       const odd = drift.filter((each) => each.path === path);
       if (odd.length > 0)

@@ -48,5 +48,5 @@ export function cgroupModule(
 export async function runExample(cgroups: Cgroups): Promise<void> {
   assert.deepEqual(await cgroups.start(), { kind: "enforced" });
   await cgroups.updateQos([G, B, BE]);
-  for (const pod of [G, B, BE]) await cgroups.ensurePod(pod, pod.metadata.uid);
+  for (const pod of [G, B, BE]) await cgroups.ensurePod(pod);
 }

@@ -109,7 +109,7 @@ async function benchPass(host: Host, clock: Clock): Promise<string[][]> {
   );
   await cgroups.start();
   await cgroups.updateQos(pods);
-  for (const pod of pods) await cgroups.ensurePod(pod, uidOf(pod));
+  for (const pod of pods) await cgroups.ensurePod(pod);
   await cgroups.updateQos(pods);
   writes = 0;
   const pass = await cpuMs(() => cgroups.updateQos(pods));

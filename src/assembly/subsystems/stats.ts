@@ -35,7 +35,7 @@ export function assembleStats(
   const measuredOf = derivedOnce((fact: PodFact) => {
     const paths = podPaths(roots, fact.pod);
     return measuredPod(fact, {
-      group: cgroups.podPath(fact.pod, fact.uid),
+      group: cgroups.podPath(fact.pod),
       logsFolder: paths.logs,
       volumesFolder: paths.volumes,
       managedFiles: managedFiles(paths),

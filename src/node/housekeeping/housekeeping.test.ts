@@ -22,7 +22,7 @@ test("groups of unknown pods go; one that cannot go yet is left hardly any CPU t
     defaultCgroupOptions(1),
   );
   await cgroups.start();
-  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata.uid);
+  for (const pod of [B, BE]) await cgroups.ensurePod(pod);
   const [stuck, other] = ["/kubepods/burstable/podb", "/kubepods/besteffort/podbe"];
   host.cgroups.addProcess(stuck, 77);
   host.cgroups.unkillable.add(77);
@@ -68,7 +68,7 @@ test("what cannot be listed keeps nothing else from being removed", async () => 
     defaultCgroupOptions(1),
   );
   await cgroups.start();
-  await cgroups.ensurePod(BE, BE.metadata?.uid ?? "");
+  await cgroups.ensurePod(BE);
   const scope = new TaskScope("test", { clock, log: silentLog });
   const neighbors = new Neighbors("/root", { host, clock, scope, log: silentLog });
   startHousekeeping(
@@ -109,7 +109,7 @@ test("what pods of another agent on the machine have stays, until that agent has
     defaultCgroupOptions(1),
   );
   await cgroups.start();
-  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata.uid);
+  for (const pod of [B, BE]) await cgroups.ensurePod(pod);
   const scope = new TaskScope("test", { clock, log: silentLog });
   const neighbors = new Neighbors("/root", { host, clock, scope, log: silentLog });
   await neighbors.announce();

@@ -16,7 +16,7 @@ export function memoryPort({ outside, cgroups }: MemoryPortDeps): PodPorts["memo
   return {
     limitHits: (pod) => {
       const tree = outside.host.cgroups;
-      const path = cgroups.podPath(pod, pod.metadata.uid);
+      const path = cgroups.podPath(pod);
       const isV2 = tree.version === 2;
       const [text] = tree.readNow(path, [isV2 ? "memory.events.local" : "memory.failcnt"]);
       const digits = (isV2 ? /^oom (\d+)$/m : /^(\d+)\s*$/).exec(text ?? "")?.[1];

@@ -57,7 +57,7 @@ export function prerequisitesPort(
     },
     createCgroup: async (pod) => {
       await tryUpdateQos(deps.cgroups, activePods(deps.podFacts), deps.outside.log);
-      return deps.cgroups.ensurePod(pod, uidOf(pod));
+      return deps.cgroups.ensurePod(pod);
     },
     removeCgroup: async (pod) => {
       await deps.cgroups.removePod(uidOf(pod), qosClassOf(pod));

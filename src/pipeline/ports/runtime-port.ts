@@ -36,14 +36,14 @@ export function runtimePort(
     stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
     removeContainer: async (attempt, signal) => {
       await collecting(deps, signal, () => runtime.removeContainer(attempt.id, signal));
-      await deps.cgroups.clearRemoved(attempt.pod, attempt.pod.metadata.uid, attempt.id);
+      await deps.cgroups.clearRemoved(attempt.pod, attempt.id);
       if (attempt.files === "with pod") return await logs.links.removed(attempt.id, attempt);
       await logs.removed(attempt);
       await deps.volumes.removed(attempt);
     },
     removeSandbox: async (pod, id, signal) => {
       await collecting(deps, signal, () => runtime.removeSandbox(id, signal));
-      await deps.cgroups.clearRemoved(pod, pod.metadata.uid, id);
+      await deps.cgroups.clearRemoved(pod, id);
     },
   };
 }

@@ -61,9 +61,9 @@ async function snapshot(tree: CgroupTree, paths: readonly string[]): Promise<rea
 test("a pod's group that is there is left as it is", async () => {
   const { cgroups, tree } = cgroupModule(2);
   await cgroups.start();
-  await cgroups.ensurePod(G, "g");
+  await cgroups.ensurePod(G);
   await tree.write("/kubepods/podg", "cpu.weight", "77");
-  await cgroups.ensurePod(G, "g");
+  await cgroups.ensurePod(G);
   assert.equal(await tree.read("/kubepods/podg", "cpu.weight"), "77");
   const drift = await cgroups.drift([G]);
   assert.deepEqual(
@@ -77,7 +77,7 @@ test("a pod's group that an agent before left without limits gets them, unless s
     const { cgroups, tree } = cgroupModule(2);
     await cgroups.start();
     await tree.create(holds ? "/kubepods/podg/container" : "/kubepods/podg");
-    assert.equal(await cgroups.ensurePod(G, "g"), false);
+    assert.equal(await cgroups.ensurePod(G), false);
     assert.equal(await tree.read("/kubepods/podg", "memory.max"), holds ? "max" : String(2 ** 30));
   }
 });
@@ -88,14 +88,14 @@ test("a limit the kernel refuses is logged and the pod has its group; no group i
     `${operation} ${path}` === refuse ? new OutsideError("invalid", "no") : undefined;
   const { cgroups, tree, warnings } = cgroupModule(2, {}, fault);
   await cgroups.start();
-  await cgroups.ensurePod(G, "g");
+  await cgroups.ensurePod(G);
   assert.equal(await tree.read("/kubepods/podg", "cpu.max"), "100000 100000");
   assert.deepEqual(
     warnings.map((fields) => [fields?.["path"], fields?.["file"]]),
     [["/kubepods/podg", "memory.max"]],
   );
   refuse = "cgroup.create /kubepods/besteffort/podbe";
-  await assert.rejects(cgroups.ensurePod(BE, "be"), (thrown) => isOutside(thrown, "invalid"));
+  await assert.rejects(cgroups.ensurePod(BE), (thrown) => isOutside(thrown, "invalid"));
 });
 
 test("limits of classes: v1 takes the usage when refused, v2 stays a little above it", async () => {
@@ -210,7 +210,7 @@ test("a configured root is where everything stands", async () => {
   const { cgroups, tree, host } = cgroupModule(2, { cgroupRoot: "/custom-root" });
   await tree.create("/custom-root");
   await cgroups.start();
-  await cgroups.ensurePod(B, "b");
+  await cgroups.ensurePod(B);
   assert.equal(cgroups.criParent(B), "/custom-root/kubepods/burstable/podb");
   assert.deepEqual(host.cgroups.paths, [
     "/",
@@ -226,7 +226,7 @@ test("with cgroupsPerQos off nothing is made and pods go to the root", async () 
   const { cgroups, host } = cgroupModule(2, { cgroupsPerQos: false, cgroupRoot: "/r" });
   assert.deepEqual(await cgroups.start(), { kind: "enforced" });
   await cgroups.updateQos([G]);
-  await cgroups.ensurePod(G, "g");
+  await cgroups.ensurePod(G);
   await cgroups.removePod("g", "Guaranteed");
   assert.equal(cgroups.criParent(G), "/r");
   assert.deepEqual(await cgroups.listPods(), []);

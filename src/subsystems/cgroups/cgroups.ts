@@ -92,20 +92,20 @@ export interface Cgroups {
    * Makes the pod's group and limits it; whether it was made. One that was made with its limits is left as it is. A limit
    * the kernel refuses is logged and does not fail. Call `updateQos` with all active pods before.
    */
-  ensurePod(pod: IdentifiedPod, uid: string): Promise<boolean>;
+  ensurePod(pod: IdentifiedPod): Promise<boolean>;
   /** Ends what still runs in the pod's group and removes it. Idempotent. */
   removePod(uid: string, qos: QosClass): Promise<void>;
   /**
    * Ends and removes what is left of a container or sandbox that the runtime has removed. One that was
    * killed as it started a container forgets the process that was to become it.
    */
-  clearRemoved(pod: IdentifiedPod, uid: string, id: string): Promise<void>;
+  clearRemoved(pod: IdentifiedPod, id: string): Promise<void>;
   /** Lets go on what something in the pod's group has frozen, so that it can be ended. Idempotent. */
   thawPod(uid: string, qos: QosClass): Promise<void>;
   /** Leaves a group that cannot go yet hardly any CPU time. */
   squeezePod(uid: string, qos: QosClass): Promise<void>;
   /** Path of the pod's group in the tree. */
-  podPath(pod: IdentifiedPod, uid: string): string;
+  podPath(pod: IdentifiedPod): string;
   /** Path of the group of a class; guaranteed pods stand in the group of all pods. */
   tierPath(qos: QosClass): string;
   /** `cgroup_parent` of the pod's sandbox for the runtime. */
@@ -210,9 +210,9 @@ class CgroupHierarchy implements Cgroups {
     return this.#enforcement;
   }
 
-  async ensurePod(pod: IdentifiedPod, uid: string): Promise<boolean> {
+  async ensurePod(pod: IdentifiedPod): Promise<boolean> {
     if (!this.#options.cgroupsPerQos) return false;
-    const plan = planPodGroup(this.#settings, { ...podDemand(pod), uid });
+    const plan = planPodGroup(this.#settings, podDemand(pod));
     // A group that holds nothing may have been left without its limits, by an agent that was killed or by a failure.
     const { tree } = this.#deps;
     const isWhole = async () =>
@@ -236,9 +236,9 @@ class CgroupHierarchy implements Cgroups {
     await this.#timed("destroy", () => destroyGroup(this.#access, path));
   }
 
-  async clearRemoved(pod: IdentifiedPod, uid: string, id: string): Promise<void> {
+  async clearRemoved(pod: IdentifiedPod, id: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
-    for (const path of await clearRemoved(this.#access, this.podPath(pod, uid), id))
+    for (const path of await clearRemoved(this.#access, this.podPath(pod), id))
       this.#deps.log.warn("cgroup of a removed container is left", { path });
   }
 
@@ -253,11 +253,11 @@ class CgroupHierarchy implements Cgroups {
     if (failure && failure.code !== "notFound") throw failure;
   }
 
-  podPath(pod: IdentifiedPod, uid: string): string {
+  podPath(pod: IdentifiedPod): string {
     if (!this.#options.cgroupsPerQos) {
       return literalPath(this.#settings.root, this.#settings.driver);
     }
-    return this.#podGroupPath(uid, qosClassOf(pod));
+    return this.#podGroupPath(pod.metadata.uid, qosClassOf(pod));
   }
 
   tierPath(qos: QosClass): string {
@@ -265,7 +265,7 @@ class CgroupHierarchy implements Cgroups {
   }
 
   criParent(pod: IdentifiedPod): string {
-    return this.podPath(pod, uidOf(pod));
+    return this.podPath(pod);
   }
 
   containerResources(
@@ -384,8 +384,4 @@ class CgroupHierarchy implements Cgroups {
       this.#durations?.observe(seconds, { operation_type: operation });
     }
   }
-}
-
-function uidOf(pod: IdentifiedPod): string {
-  return pod.metadata.uid;
 }

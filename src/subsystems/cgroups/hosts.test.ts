@@ -50,9 +50,9 @@ for (const { what, fault, says } of ROWS) {
   test(`${what}: the error reaches the pod, and nothing is left half created`, async () => {
     const { cgroups, host } = cgroupModule(2, {}, fault);
     await cgroups.start();
-    await assert.rejects(cgroups.ensurePod(B, "b"), says);
+    await assert.rejects(cgroups.ensurePod(B), says);
     assert.equal(host.cgroups.paths.includes(POD), false);
-    await cgroups.ensurePod(G, "g");
+    await cgroups.ensurePod(G);
     assert.ok(host.cgroups.paths.includes("/kubepods/podg"), "other pods get theirs");
   });
 }
@@ -64,7 +64,7 @@ test("a group that vanishes while it is written is an error, not a pod without l
     return undefined;
   });
   await at.cgroups.start();
-  await assert.rejects(at.cgroups.ensurePod(B, "b"), (thrown) => isOutside(thrown, "notFound"));
+  await assert.rejects(at.cgroups.ensurePod(B), (thrown) => isOutside(thrown, "notFound"));
   assert.equal(at.host.cgroups.paths.includes(POD), false);
 });
 
@@ -87,11 +87,11 @@ test("a read-only file system of groups: nothing happens to pods, and each step 
     isReadOnly && /write|create|destroy/.test(operation) ? readOnly(path) : undefined,
   );
   await cgroups.start();
-  await cgroups.ensurePod(G, "g");
+  await cgroups.ensurePod(G);
   const before = host.cgroups.paths;
   isReadOnly = true;
   await assert.rejects(cgroups.updateQos([G, B]), /\/kubepods\/burstable\/cpu\.shares: EROFS/);
-  await assert.rejects(cgroups.ensurePod(B, "b"), /podb: EROFS/);
+  await assert.rejects(cgroups.ensurePod(B), /podb: EROFS/);
   await assert.rejects(cgroups.removePod("g", "Guaranteed"), /podg: EROFS/);
   const enforced = await cgroups.enforceNode();
   assert.equal(enforced.kind, "enforced", "what is as it should be is not written again");
@@ -102,18 +102,15 @@ test("names with dashes and underscores: each driver spells them, or says that i
   const uid = "12345678-abcd-4000-8000-000000000001";
   const pod = podOf(uid, [container("c", ONE, ONE)]);
   const dashed = cgroupModule(2, { cgroupRoot: "/my-agents/the-node" });
-  assert.equal(dashed.cgroups.podPath(pod, uid), `/my-agents/the-node/kubepods/pod${uid}`);
+  assert.equal(dashed.cgroups.podPath(pod), `/my-agents/the-node/kubepods/pod${uid}`);
   const systemd = cgroupModule(2, { cgroupRoot: "/my-agents", driver: "systemd" });
   const slice = `my_agents-kubepods-pod${uid.replaceAll("-", "_")}.slice`;
-  assert.equal(
-    systemd.cgroups.podPath(pod, uid),
-    `/my_agents.slice/my_agents-kubepods.slice/${slice}`,
-  );
+  assert.equal(systemd.cgroups.podPath(pod), `/my_agents.slice/my_agents-kubepods.slice/${slice}`);
   assert.throws(() => cgroupModule(2, { cgroupRoot: "/my_agents", driver: "systemd" }), UsageError);
   const under = cgroupModule(1, { cgroupRoot: "/my_agents" });
   await under.tree.create("/my_agents");
   await under.cgroups.start();
-  await under.cgroups.ensurePod(pod, uid);
+  await under.cgroups.ensurePod(pod);
   assert.deepEqual(
     (await under.cgroups.listPods()).map((one) => one.uid),
     [uid],

@@ -137,8 +137,8 @@ test("at every step no container has more than its pod", () => {
 async function resizing(from: IdentifiedPod, to: IdentifiedPod, fault?: Fault) {
   const at = cgroupModule(2, {}, fault);
   await at.cgroups.start();
-  await at.cgroups.ensurePod(from, UID);
-  const path = at.cgroups.podPath(from, UID);
+  await at.cgroups.ensurePod(from);
+  const path = at.cgroups.podPath(from);
   await at.tree.create(`${path}/cri-containerd-c1.scope`);
   const updates: string[] = [];
   const request = {

@@ -62,8 +62,8 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
     await withSystemdModule(tree, {}, async ({ cgroups, systemd }) => {
       const odd = podOf("1-2", [container("a", {}, { cpu: "123m", memory: "1Gi" })]);
       await cgroups.start();
-      await cgroups.ensurePod(odd, "1-2");
-      const path = cgroups.podPath(odd, "1-2");
+      await cgroups.ensurePod(odd);
+      const path = cgroups.podPath(odd);
       assert.equal(await tree.read(path, "cpu.max"), "13000 100000");
       const [unit] = [...systemd.units.keys()].filter((name) => name.includes("pod1_2"));
       assert.equal(systemd.units.get(unit ?? "")?.get("CPUQuotaPerSecUSec"), 130_000n);
@@ -92,7 +92,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
     await withSystemdModule(tree, {}, async ({ cgroups, systemd }) => {
       await cgroups.start();
       systemd.jobResult = "failed";
-      await assert.rejects(cgroups.ensurePod(G, "g"), /its job ended with "failed"/);
+      await assert.rejects(cgroups.ensurePod(G), /its job ended with "failed"/);
       assert.equal(await tree.exists("/kubepods.slice/kubepods-podg.slice"), false);
     });
   });
@@ -128,10 +128,10 @@ test("a pod's slice for which systemd did not take the limits gets them at the n
   const options = { ...defaultCgroupOptions(2), driver: "systemd" } as const;
   const cgroups = createCgroups({ ...deps, systemd: units }, options);
   await cgroups.start();
-  await assert.rejects(cgroups.ensurePod(G, "g"), /no answer/);
+  await assert.rejects(cgroups.ensurePod(G), /no answer/);
   fails = false;
-  await cgroups.ensurePod(G, "g");
-  assert.equal(await host.cgroups.read(cgroups.podPath(G, "g"), "memory.max"), String(2 ** 30));
+  await cgroups.ensurePod(G);
+  assert.equal(await host.cgroups.read(cgroups.podPath(G), "memory.max"), String(2 ** 30));
 });
 
 test("the runtime's driver is asked for, and not having one is fine", async () => {

@@ -16,6 +16,6 @@ test("a class whose limit the kernel refuses is logged, and does not stop the st
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
   await tryUpdateQos(cgroups, [G, B], log);
   assert.deepEqual(warnings, ["failed to update the cgroups of QoS classes"]);
-  await cgroups.ensurePod(G, "g");
+  await cgroups.ensurePod(G);
   assert.equal(await tree.read("/kubepods/podg", "memory.limit_in_bytes"), String(2 ** 30));
 });

@@ -151,33 +151,33 @@ async function checkRealLife(cgroups: Cgroups, tree: CgroupTree): Promise<void> 
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });
   const ended = once(child, "exit");
   await once(child, "spawn");
-  await tree.create(`${cgroups.podPath(B, "b")}/inner`);
-  await tree.write(`${cgroups.podPath(B, "b")}/inner`, "cgroup.procs", String(child.pid));
+  await tree.create(`${cgroups.podPath(B)}/inner`);
+  await tree.write(`${cgroups.podPath(B)}/inner`, "cgroup.procs", String(child.pid));
   await clearsOnlyTheRemoved(cgroups, tree);
   assert.deepEqual(await cgroups.podProcesses("b"), [child.pid]);
   const listed = (await cgroups.listPods()).map(({ uid, qos }) => `${qos} ${uid}`);
   assert.deepEqual(listed, ["Guaranteed g", "Burstable b", "BestEffort be"]);
   await cgroups.squeezePod("b", "Burstable");
   const [file, least] = tree.version === 1 ? ["cpu.shares", "2"] : ["cpu.weight", "1"];
-  assert.equal(await tree.read(cgroups.podPath(B, "b"), file ?? ""), least);
+  assert.equal(await tree.read(cgroups.podPath(B), file ?? ""), least);
   await cgroups.removePod("b", "Burstable");
   await cgroups.removePod("b", "Burstable");
   assert.deepEqual((await ended)[1], "SIGKILL");
-  assert.equal(await tree.exists(cgroups.podPath(B, "b")), false);
+  assert.equal(await tree.exists(cgroups.podPath(B)), false);
 }
 
 /** Kills processes of a removed container; its neighbours keep running, whatever the id. */
 async function clearsOnlyTheRemoved(cgroups: Cgroups, tree: CgroupTree): Promise<void> {
-  const pod = cgroups.podPath(B, "b");
+  const pod = cgroups.podPath(B);
   for (const name of ["c0ffee", "cri-containerd-c0ffee.scope"]) {
     const left = spawn("sleep", ["1000"], { stdio: "ignore" });
     const ended = once(left, "exit");
     await once(left, "spawn");
     await tree.create(`${pod}/${name}`);
     await tree.write(`${pod}/${name}`, "cgroup.procs", String(left.pid));
-    for (const id of ["", "c0ff", "inn"]) await cgroups.clearRemoved(B, "b", id);
+    for (const id of ["", "c0ff", "inn"]) await cgroups.clearRemoved(B, id);
     assert.ok((await cgroups.podProcesses("b")).includes(left.pid ?? 0));
-    await cgroups.clearRemoved(B, "b", "c0ffee");
+    await cgroups.clearRemoved(B, "c0ffee");
     assert.deepEqual((await ended)[1], "SIGKILL");
   }
   assert.deepEqual(await tree.children(pod), ["inner"]);

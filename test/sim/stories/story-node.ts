@@ -142,7 +142,7 @@ export class StoryNode {
     const shown = agent && shownPods(agent, this.world.clock)[0];
     assert.ok(agent && shown);
     const pod = identifyPod(shown);
-    const path = agent.subsystems.cgroups.podPath(pod, pod.metadata.uid);
+    const path = agent.subsystems.cgroups.podPath(pod);
     host.cgroups.set(path, "memory.failcnt", `${times}\n`);
     host.cgroups.set(path, "memory.events.local", `low 0\nmax ${times}\noom ${times}\n`);
   }
