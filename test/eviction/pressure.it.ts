@@ -164,7 +164,7 @@ describe("a node that runs short of memory", { skip }, () => {
     assert.match(events, /NodeHasInsufficientMemory/);
     assert.match(events, /NodeHasSufficientMemory/);
     const why = await node.run("why", "hog");
-    assert.match(why.replace(/\s+/g, " "), /less than the hard threshold 100Mi/);
+    assert.match(why.replace(/\s+/g, " "), /below the hard threshold 100Mi/);
     await kubectl.run(["delete", "pod", "hog", "small", "within", "late"]);
   });
 });

@@ -1,7 +1,7 @@
 // pure
 /** Fixes that a user can apply to a pod with a problem. */
 
-/** The pod for which a fix is looked for. */
+/** The pod that needs a fix. */
 interface FixFor {
   readonly namespace: string;
   readonly name: string;
@@ -188,7 +188,7 @@ const FIXES: readonly Fix[] = [
   {
     reason: UNSCHEDULED,
     message: /^no nodes available\b|\buntolerated taint \{node\.kubernetes\.io\//,
-    text: () => "nodelet why --node tells what is wrong with the node",
+    text: () => "nodelet why --node shows what is wrong with the node",
   },
   {
     reason: /^NodePorts$/,
@@ -224,7 +224,7 @@ const FIXES: readonly Fix[] = [
   {
     reason: /^Evicted$/,
     message: /\bnode had condition: \[(\w+)/,
-    text: ([, condition]) => `free resources on the node: nodelet why --node tells of ${condition}`,
+    text: ([, condition]) => `free resources on the node: nodelet why --node explains ${condition}`,
   },
   {
     reason: /^DeadlineExceeded$/,

@@ -8,7 +8,7 @@ import { describeDecision, storyOf, storyTitle } from "./why.ts";
 const START = { container: "web", restartCount: 0, policy: "Always" } as const;
 const AGAIN = { ...START, restartCount: 2, lastExitCode: 1 } as const;
 
-/** Outcome of the start of `web`, and how that is told. */
+/** Outcome of the start of `web`, and its text. */
 const OUTCOMES: readonly (readonly [DecisionOutcome | undefined, string, string])[] = [
   [undefined, "starting", "Decided to start web."],
   [{ kind: "done" }, "started", "Started web after 10 s."],
@@ -41,10 +41,10 @@ const OUTCOMES: readonly (readonly [DecisionOutcome | undefined, string, string]
   ],
 ];
 
-test("`describeDecision` tells of a decision what became of it", () => {
+test("`describeDecision` includes the outcome of a decision", () => {
   for (const [outcome, title, expected] of OUTCOMES) {
-    const told = outcome === undefined ? {} : { outcome: { ...outcome, atMs: NOW - 50_000 } };
-    const start = record("startContainer", "never started", START, told);
+    const settled = outcome === undefined ? {} : { outcome: { ...outcome, atMs: NOW - 50_000 } };
+    const start = record("startContainer", "never started", START, settled);
     assert.deepEqual([storyTitle(start), describeDecision(start)], [title, expected]);
   }
   const outcome = { kind: "pending", atMs: NOW } as const;
@@ -55,7 +55,7 @@ test("`describeDecision` tells of a decision what became of it", () => {
   );
 });
 
-test("`storyOf` tells an end after what it may come from, and before what it led to", () => {
+test("`storyOf` puts an end after what it may come from, and before what it led to", () => {
   const at = (sequence: number, ms: number) => ({ sequence, atMs: NOW + ms });
   const exit = { container: "web", restartCount: 0, exitCode: 143, reason: "Error" };
   const kill = { container: "web", graceSeconds: 5, detail: "" };

@@ -134,9 +134,9 @@ export function describeAttempt(record: DecisionRecord & { readonly kind: Attemp
   const { kind, rule, inputs, outcome, atMs } = record;
   // The journal keeps what `decided` was given for this kind.
   const describe = VERBS[kind] as Describe<AttemptKind>;
-  const told = describe(inputs as unknown as never, rule);
-  const { base, pending, done } = told;
-  const why = told.why === "" ? "" : `: ${told.why}`;
+  const texts = describe(inputs as unknown as never, rule);
+  const { base, pending, done } = texts;
+  const why = texts.why === "" ? "" : `: ${texts.why}`;
   switch (outcome?.kind) {
     case undefined:
       return sentence(`Decided to ${base}${why}`);
@@ -163,10 +163,10 @@ export function describeAttempt(record: DecisionRecord & { readonly kind: Attemp
 const POST_START = "PostStartHookError";
 
 /** Shorter durations are not mentioned. */
-const MIN_TOLD_MS = 5_000;
+const MIN_SHOWN_MS = 5_000;
 
 function tookText(ms: number): string {
-  return ms < MIN_TOLD_MS ? "" : ` after ${spokenDuration(ms)}`;
+  return ms < MIN_SHOWN_MS ? "" : ` after ${spokenDuration(ms)}`;
 }
 
 function failureText(

@@ -7,7 +7,7 @@ import { plainPaint } from "../text.ts";
 import { renderHistory } from "./history.ts";
 import { storyOf } from "./why.ts";
 
-test("`renderHistory` tells decisions and warnings in order, days, and other pods of the name", () => {
+test("`renderHistory` shows decisions and warnings in order, days, and other pods of the name", () => {
   const earlier = { kind: "pod", name: "default/web-edge-1", uid: "uid-before" } as const;
   const steps = storyOf([
     record("admit", "", { rules: 5 }, { atMs: NOW - 30 * 3600_000, subject: earlier }),

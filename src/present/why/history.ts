@@ -46,7 +46,7 @@ export function renderHistory(
   const textColumns = Math.max(MIN_TEXT_COLUMNS, columns - indent.length);
   let day = "";
   let uid: string | undefined;
-  const told = lines.flatMap(({ atMs, title, text, uid: of, warning }) => {
+  const steps = lines.flatMap(({ atMs, title, text, uid: of, warning }) => {
     const stamp = rfc3339(atMs as WallMs);
     const heading: string[] = [];
     if (stamp.slice(0, 10) !== day) {
@@ -62,7 +62,7 @@ export function renderHistory(
     const head = `${stamp.slice(11, 19)}  ${paint(style, padText(title, width))}  ${first}`;
     return [...heading, head, ...more.map((line) => indent + line)];
   });
-  return [paint("bold", oneLine(history.name)), ...told, ...renderNow(history, view)];
+  return [paint("bold", oneLine(history.name)), ...steps, ...renderNow(history, view)];
 }
 
 /** Steps and warnings in the order of cause; of a step and a warning about the same, the step is shown. */
@@ -70,7 +70,7 @@ function linesOf({ steps, warnings }: HistoryView): readonly Line[] {
   const places = steps.map((): Line[] => []);
   const last: Line[] = [];
   for (const event of warnings) {
-    if (isToldBy(steps, event)) continue;
+    if (isCoveredBy(steps, event)) continue;
     (places[placeOf(event, steps)] ?? last).push(warningLine(event));
   }
   return [...steps.flatMap((step, i) => [...(places[i] ?? []), stepLine(step)]), ...last];
@@ -101,7 +101,7 @@ const TOLD_BY_OUTCOMES: ReadonlySet<string> = new Set([
 ]);
 
 /** Steps of agents that kept no outcomes leave it to the warnings to say what happened. */
-function isToldBy(steps: readonly HistoryStep[], event: CoreEvent): boolean {
+function isCoveredBy(steps: readonly HistoryStep[], event: CoreEvent): boolean {
   const { reason = "", message = "", involvedObject } = event;
   const own = steps.filter(({ uid }) => uid === involvedObject.uid);
   const reported = oneLine(message).replace(/\.+$/, "");
@@ -151,11 +151,11 @@ function renderNow(
 ): readonly string[] {
   if (pod === undefined) return [];
   const { status, ready, restarts, age, why, style } = podRow(pod, now);
-  const told = `${ready} ready, ${restarts === "0" ? "no restarts" : `restarts ${restarts}`}, age ${age}`;
+  const counts = `${ready} ready, ${restarts === "0" ? "no restarts" : `restarts ${restarts}`}, age ${age}`;
   const painted = style === undefined ? status : paint(style, status);
   return [
     "",
-    `Now: ${painted}, ${told}`,
+    `Now: ${painted}, ${counts}`,
     ...wrapText(oneLine(why), columns - 2).map((l) => `  ${l}`),
   ];
 }

@@ -10,7 +10,7 @@ type NodeKind =
   | "endShutdownGroup"
   | "endShutdown";
 
-/** Decisions about the node and the agent: rule, inputs and the sentence that tells them. */
+/** Decisions about the node and the agent: rule, inputs and the sentence that describes them. */
 export const NODE_VECTORS: {
   readonly [K in NodeKind]: readonly (readonly [string, DecisionInputs[K], string])[];
 } = {
@@ -20,7 +20,7 @@ export const NODE_VECTORS: {
   ],
   stopAgent: [
     [
-      "told to stop",
+      "stopped",
       { reason: "received SIGTERM" },
       "Agent stopped, containers kept running: received SIGTERM.",
     ],

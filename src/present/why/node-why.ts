@@ -30,12 +30,12 @@ export function nodeSteps(decisions: readonly DecisionRecord[]): readonly Histor
   const own = decisions.filter(({ subject }) => subject.kind === "node");
   let isRunning = false;
   const steps = own.flatMap((record) => {
-    const told = storyOf([record]);
+    const steps = storyOf([record]);
     const wasRunning = isRunning;
     if (record.kind === "startAgent") isRunning = true;
     if (record.kind === "stopAgent" || record.kind === "agentExited") isRunning = false;
-    if (record.kind !== "startAgent" || !wasRunning) return told;
-    return told.flatMap((step) => [{ ...step, title: "ended", text: ENDED }, step]);
+    if (record.kind !== "startAgent" || !wasRunning) return steps;
+    return steps.flatMap((step) => [{ ...step, title: "ended", text: ENDED }, step]);
   });
   return steps.slice(-MAX_STEPS);
 }

@@ -16,7 +16,7 @@ export function sentence(text: string): string {
   return `${oneLine(text).replace(/\.+$/, "")}.`;
 }
 
-/** A UID that can be told from others. */
+/** A UID shortened, still distinct from others. */
 export function shortUid(uid: string): string {
   return uid.length > 8 ? `${uid.slice(0, 8)}…` : uid;
 }

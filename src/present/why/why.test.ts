@@ -81,7 +81,7 @@ const VECTORS: {
         limit: "64Mi or 1Gi",
         limitOf: "container or pod",
       },
-      "web was OOM-killed (exit code 137): it reached the memory limit of the container or that of the pod (64Mi or 1Gi); the kernel does not tell which.",
+      "web was OOM-killed (exit code 137): it reached the memory limit of the container or that of the pod (64Mi or 1Gi); the kernel does not report which.",
     ],
     [
       "OOMKilled",
@@ -123,8 +123,8 @@ const VECTORS: {
   deferResize: [
     [
       "resources",
-      { generation: 2, message: "no room" },
-      'Resize deferred by the check "resources", to be tried again: no room.',
+      { generation: 2, message: "no capacity" },
+      'Resize deferred by the check "resources", to be tried again: no capacity.',
     ],
   ],
   refuseResize: [
@@ -197,7 +197,7 @@ const VECTORS: {
   ],
   killPod: [
     [
-      "nobody wants it",
+      "nobody needs it",
       { graceSeconds: 5, reason: "no source names this pod" },
       "Stopping the pod (grace period 5 seconds): no source names this pod.",
     ],
@@ -271,7 +271,7 @@ const VECTORS: {
         savedByRequest: "400Mi",
         savedByPriority: 1,
       },
-      "The pod is evicted, with 1 second to finish: 44Mi of memory.available were left, less than the hard threshold 100Mi. Of 4 pods it was the first that may be evicted (uses more than it requests): it used 400Mi and requested 64Mi, its priority is 0. Ranked before it, but not evictable: kube-system/etcd. Next in order: default/web (uses 10Mi, requests 0, priority 0). Another pod would have been evicted with a request of 400Mi or a priority of 1.",
+      "Evicting the pod (grace period 1 second): memory.available was 44Mi, below the hard threshold 100Mi. It ranked first of 4 pods (uses more than it requests): usage 400Mi, request 64Mi, priority 0. Ranked before it but not evictable: kube-system/etcd. Next in order: default/web (uses 10Mi, requests 0, priority 0). With a request of 400Mi or a priority of 1 it would not have ranked first.",
     ],
     [
       "not measured",
@@ -288,19 +288,19 @@ const VECTORS: {
         passedOver: [],
         next: [],
       },
-      "The pod is evicted, with 30 seconds to finish: 7 of pid.available were left, less than the soft threshold 100. Of 1 pod it was the first that may be evicted (not measured): nothing of it could be measured, its priority is 5.",
+      "Evicting the pod (grace period 30 seconds): pid.available was 7, below the soft threshold 100. It ranked first of 1 pod (not measured): usage not measured, priority 5.",
     ],
   ],
   exceedStorage: [
     [
       "emptydirfs.limit",
       { what: "data", usedBytes: 40 * 2 ** 20, limitBytes: 5 * 2 ** 20, graceSeconds: 1 },
-      "The pod is evicted, with 1 second to finish: its volume data takes 40 MiB of the node's disk, and its limit is 5 MiB.",
+      "Evicting the pod (grace period 1 second): disk usage of volume data was 40 MiB, above the limit 5 MiB.",
     ],
     [
       "ephemeralpodfs.limit",
       { what: "", usedBytes: 40 * 2 ** 20, limitBytes: 5 * 2 ** 20, graceSeconds: 1 },
-      "The pod is evicted, with 1 second to finish: it takes 40 MiB of the node's disk, and its limit is 5 MiB.",
+      "Evicting the pod (grace period 1 second): disk usage of the pod was 40 MiB, above the limit 5 MiB.",
     ],
   ],
   reclaimNode: [
@@ -314,7 +314,7 @@ const VECTORS: {
         before: "1Gi",
         after: "2Gi",
       },
-      "Of nodefs.available 1Gi were left, less than 10Gi: containers that had ended, images that nothing used were removed, and 2Gi were left then, which was not enough.",
+      "nodefs.available was 1Gi, below the threshold 10Gi; removed dead containers and unused images, after which nodefs.available was 2Gi: not enough.",
     ],
   ],
   release: [
@@ -333,7 +333,7 @@ for (const [kind, vectors] of Object.entries(VECTORS) as [
     assert.notEqual(storyTitle({ kind }), "");
   });
 
-test("`describeDecision` tells what another version decided by its rule and inputs", () => {
+test("`describeDecision` describes what another version decided by its rule and inputs", () => {
   const strange = record("admit", "by magic", { rules: 1 }, { kind: "teleport" as DecisionKind });
   assert.equal(describeDecision(strange), 'by magic {"rules":1}');
   assert.equal(storyTitle(strange), "teleport");

@@ -26,10 +26,10 @@ export interface HistoryStep {
   readonly hasOutcome: boolean;
 }
 
-type Tell<K extends DecisionKind> = (inputs: DecisionInputs[K], rule: string) => string;
+type Describe<K extends DecisionKind> = (inputs: DecisionInputs[K], rule: string) => string;
 
 /** Sentences for each kind of decision from its inputs. */
-const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
+const SENTENCES: { readonly [K in FactKind]: Describe<K> } = {
   admit: ({ rules }) => `Admitted: passed ${counted(rules, "check")}.`,
   reject: ({ reason, message }, rule) =>
     `Rejected by the check "${rule}" (${reason}): ${sentence(message)}`,
@@ -73,9 +73,9 @@ const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
     }; nothing had used it for ${humanDuration(idleMs)}.`,
   evictPod: evictionSentence,
   exceedStorage: ({ what, usedBytes, limitBytes, graceSeconds }, rule) =>
-    `The pod is evicted, with ${counted(graceSeconds, "second")} to finish: ${EXCEEDERS[rule]?.(what) ?? rule} takes ${humanBytes(usedBytes)} of the node's disk, and its limit is ${humanBytes(limitBytes)}.`,
+    `Evicting the pod (grace period ${counted(graceSeconds, "second")}): disk usage of ${EXCEEDERS[rule]?.(what) ?? rule} was ${humanBytes(usedBytes)}, above the limit ${humanBytes(limitBytes)}.`,
   reclaimNode: ({ signal, steps, threshold, before, after }, rule) =>
-    `Of ${signal} ${before} were left, less than ${threshold}: ${listed(steps.map((step) => RECLAIMED[step] ?? step))} were removed${after === undefined ? "" : `, and ${after} were left then`}, which was ${rule}.`,
+    `${signal} was ${before}, below the threshold ${threshold}; removed ${steps.map((step) => RECLAIMED[step] ?? step).join(" and ")}${after === undefined ? "" : `, after which ${signal} was ${after}`}: ${rule}.`,
   startAgent: ({ version }) =>
     `Agent started${version === undefined ? "" : `, version ${version}`}.`,
   stopAgent: ({ reason }) => `Agent stopped, containers kept running: ${sentence(reason)}`,
@@ -135,14 +135,14 @@ const TITLES: { readonly [K in FactKind]: string } = {
 
 /** Subject of each limit on local storage. */
 const EXCEEDERS: Readonly<Record<string, (what: string) => string>> = {
-  "emptydirfs.limit": (volume) => `its volume ${volume}`,
-  "ephemeralpodfs.limit": () => "it",
-  "ephemeralcontainerfs.limit": (container) => `its container ${container}`,
+  "emptydirfs.limit": (volume) => `volume ${volume}`,
+  "ephemeralpodfs.limit": () => "the pod",
+  "ephemeralcontainerfs.limit": (container) => `container ${container}`,
 };
 
 const RECLAIMED: Readonly<Record<string, string>> = {
-  containers: "containers that had ended",
-  images: "images that nothing used",
+  containers: "dead containers",
+  images: "unused images",
 };
 
 const RELEASE_CAUSES: Readonly<Record<string, string>> = {
@@ -203,7 +203,7 @@ function exitSentence({
       limit === undefined
         ? "the node ran out of memory, as neither container nor pod has a limit"
         : limitOf === "container or pod"
-          ? `it reached the memory limit of the container or that of the pod (${limit}); the kernel does not tell which`
+          ? `it reached the memory limit of the container or that of the pod (${limit}); the kernel does not report which`
           : `it reached the memory limit of the ${limitOf ?? "container"} (${limit})`;
     return `${container} was OOM-killed (exit code ${exitCode}): ${why}.`;
   }
@@ -226,8 +226,8 @@ export function describeDecision(record: DecisionRecord): string {
   const { kind, rule, inputs } = record;
   if (!Object.hasOwn(SENTENCES, kind)) return `${rule} ${JSON.stringify(inputs)}`;
   // The journal keeps what `decided` was given for this kind.
-  const tell = SENTENCES[kind as FactKind] as Tell<DecisionKind>;
-  return oneLine(tell(inputs as unknown as DecisionInputs[DecisionKind], rule));
+  const describe = SENTENCES[kind as FactKind] as Describe<DecisionKind>;
+  return oneLine(describe(inputs as unknown as DecisionInputs[DecisionKind], rule));
 }
 
 /** The decisions as steps, oldest first: by when they were made, not by when they were written down. */
@@ -255,8 +255,8 @@ interface Placed {
 }
 
 /**
- * By when they were made. The runtime tells when a container ended, with a clock of its own: that is never before its
- * start, nor before the stop that ended it. What was given up is told where it was.
+ * By when they were made. The runtime reports when a container ended, by a clock of its own: that is never before its
+ * start, nor before the stop that ended it. What was given up stands where it was.
  */
 function inOrder(decisions: readonly DecisionRecord[]): readonly DecisionRecord[] {
   const anchors = new Map<string, DecisionRecord>();
@@ -296,20 +296,20 @@ function placeOfEnd(record: DecisionRecord, anchors: ReadonlyMap<string, Decisio
 function evictionSentence(inputs: DecisionInputs["evictPod"], rule: string): string {
   const { signal, resource, kind, threshold, available, used, requested, priority, pods } = inputs;
   const { graceSeconds, passedOver, next, savedByRequest, savedByPriority } = inputs;
-  const usage = used === undefined ? "nothing of it could be measured" : `it used ${used}`;
+  const usage = used === undefined ? "usage not measured" : `usage ${used}`;
   const request = ["memory", "ephemeral-storage"].includes(resource)
-    ? ` and requested ${requested}`
+    ? `, request ${requested}`
     : "";
   const saved = [
     savedByRequest === undefined ? "" : `a request of ${savedByRequest}`,
     savedByPriority === undefined ? "" : `a priority of ${savedByPriority}`,
   ].filter((text) => text !== "");
   return [
-    `The pod is evicted, with ${counted(graceSeconds, "second")} to finish: ${available} of ${signal} were left, less than the ${kind} threshold ${threshold}.`,
-    `Of ${counted(pods, "pod")} it was the first that may be evicted (${rule}): ${usage}${request}, its priority is ${priority}.`,
-    passedOver.length === 0 ? "" : `Ranked before it, but not evictable: ${listed(passedOver)}.`,
+    `Evicting the pod (grace period ${counted(graceSeconds, "second")}): ${signal} was ${available}, below the ${kind} threshold ${threshold}.`,
+    `It ranked first of ${counted(pods, "pod")} (${rule}): ${usage}${request}, priority ${priority}.`,
+    passedOver.length === 0 ? "" : `Ranked before it but not evictable: ${listed(passedOver)}.`,
     next.length === 0 ? "" : `Next in order: ${listed(next)}.`,
-    saved.length === 0 ? "" : `Another pod would have been evicted with ${saved.join(" or ")}.`,
+    saved.length === 0 ? "" : `With ${saved.join(" or ")} it would not have ranked first.`,
   ]
     .filter((text) => text !== "")
     .join(" ");

@@ -131,7 +131,7 @@ export const ONLY_SIMULATED: Readonly<Record<string, string>> = {
   "the container runtime does not answer": RUNTIME,
   "a container and its pod have a memory limit, and the pod's is exceeded":
     "depends on the version of cgroups",
-  "a container and its pod have a memory limit, and cgroup v1 does not tell whose is exceeded":
+  "a container and its pod have a memory limit, and cgroup v1 does not show whose is exceeded":
     "depends on the version of cgroups",
   "the node runs out of memory and kills a container": PRESSURE,
   "its sandbox dies": "the runtime reports the ends of sandbox and container in any order",

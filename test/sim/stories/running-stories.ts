@@ -119,7 +119,7 @@ export const RUNNING_STORIES: readonly Story[] = [
     play: oomKilledInPod(1),
   },
   {
-    name: "a container and its pod have a memory limit, and cgroup v1 does not tell whose is exceeded",
+    name: "a container and its pod have a memory limit, and cgroup v1 does not show whose is exceeded",
     pod: limitedTwice,
     options: { cgroupVersion: 1 },
     play: oomKilledInPod(1),

@@ -1,9 +1,9 @@
 // What `nodelet why` tells of a pod, in a form that can be compared.
 import type { PodHistory } from "../../../src/client/pod-history.ts";
+import { problemText } from "../../../src/present/problem/pod-problem.ts";
 import { plainPaint } from "../../../src/present/text.ts";
 import { renderHistory } from "../../../src/present/why/history.ts";
 import { stepsOf } from "../../../src/present/why/off-node.ts";
-import { problemText } from "../../../src/present/problem/pod-problem.ts";
 
 const COLUMNS = 10_000;
 
