@@ -10,7 +10,7 @@ export interface Io extends TerminalStreams {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder that relative paths start at; absolute. */
   readonly cwd: string;
-  /** Looks for standard output. */
+  /** Styles of standard output. */
   readonly paint: Paint;
   /** Unix milliseconds. */
   now(): number;
@@ -30,7 +30,7 @@ export function processIo(): Io {
   };
 }
 
-/** Looks by ANSI sequences. */
+/** Styles as ANSI sequences. */
 const paintAnsi: Paint = (style, text) => styleText(style, text, { validateStream: false });
 
 function hasColours(stdout: OutputStream, env: Io["env"]): boolean {

@@ -188,7 +188,7 @@ test("`runRemote` warns where the end of the input cannot be sent", async () => 
       }, 50);
     });
   });
-  assert.match(io.err(), /cannot be told that the input has ended/);
+  assert.match(io.err(), /does not support closing standard input/);
 });
 
 test("`runRemote` fails when the connection breaks before the command has ended", async () => {

@@ -10,8 +10,8 @@ import { EMPTY_PICTURE, type NodePicture, withChange } from "./node-picture.ts";
 const RETRY_MS = 250;
 
 /**
- * Tells `onPicture` of the node whenever it has changed, until `signal` is aborted. An agent that is away is
- * waited for, and known by an empty overview.
+ * Calls `onPicture` whenever the node has changed, until `signal` is aborted. Waits for an agent that is away, and shows
+ * it by an empty overview.
  */
 export async function followNode(
   client: AgentClient,

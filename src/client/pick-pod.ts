@@ -42,9 +42,9 @@ export function podNamed(pods: readonly Pod[], { namespace, name }: PodReference
 }
 
 /** The pod of that name, found as by `podNamed`. Throws `podNotFound` when there is none. */
-export function pickPod(pods: readonly Pod[], wanted: PodReference): Pod {
-  const found = podNamed(pods, wanted);
-  if (found === undefined) throw podNotFound(pods, wanted);
+export function pickPod(pods: readonly Pod[], reference: PodReference): Pod {
+  const found = podNamed(pods, reference);
+  if (found === undefined) throw podNotFound(pods, reference);
   return found;
 }
 
@@ -76,11 +76,11 @@ export interface PickedContainer {
 }
 
 /** The named container of a pod, or else the one that is meant by default. */
-export function pickContainer(pod: Pod, wanted: string | undefined): PickedContainer {
+export function pickContainer(pod: Pod, reference: string | undefined): PickedContainer {
   const names = allContainers(pod).map(({ container }) => (container as Container).name);
-  if (wanted !== undefined) {
-    if (names.includes(wanted)) return { name: wanted, others: [] };
-    throw new CliError(`pod ${podDisplayName(pod)} has no container ${wanted}`, {
+  if (reference !== undefined) {
+    if (names.includes(reference)) return { name: reference, others: [] };
+    throw new CliError(`pod ${podDisplayName(pod)} has no container ${reference}`, {
       exitCode: EXIT_NOT_FOUND,
       fix: `it has: ${names.join(", ")}`,
     });

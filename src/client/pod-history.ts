@@ -26,20 +26,20 @@ export interface PodHistory {
 
 /** Asks the agent of a pod, and through it the API where the agent has no such pod. Throws `CliError`. */
 export async function requestPodHistory(
-  wanted: PodReference,
+  reference: PodReference,
   client: AgentClient,
   limit: number,
 ): Promise<PodHistory> {
   const { items } = await client.json<PodList>("/nodelet/v1/pods");
-  const own = podNamed(items, wanted);
+  const own = podNamed(items, reference);
   if (own) return await historyOfOwn(own, client, limit);
   const { node } = await client.json<Overview>("/nodelet/v1/overview");
-  const path = [wanted.namespace, wanted.name].map(encodeURIComponent).join("/");
+  const path = [reference.namespace, reference.name].map(encodeURIComponent).join("/");
   const reply = await client.json<ApiPodReply>(`/nodelet/v1/api-pods/${path}`);
-  const { name, decisions } = await historyOfGone(client, { wanted, node, limit });
+  const { name, decisions } = await historyOfGone(client, { reference, node, limit });
   const pod = reply.kind === "found" ? reply.pod : undefined;
   // A pod that is gone still has its history; one that never was has none.
-  if (!pod && decisions.length === 0) throw unknownPod(items, wanted, reply);
+  if (!pod && decisions.length === 0) throw unknownPod(items, reference, reply);
   return {
     name: `${name.namespace}/${name.name}`,
     decisions,
@@ -60,15 +60,15 @@ async function historyOfOwn(pod: Pod, client: AgentClient, limit: number): Promi
 /** Decisions about a pod that is gone, also found by a static pod's name without the node's. */
 async function historyOfGone(
   client: AgentClient,
-  { wanted, node, limit }: { wanted: PodReference; node: string; limit: number },
+  { reference, node, limit }: { reference: PodReference; node: string; limit: number },
 ): Promise<{ readonly name: PodReference; readonly decisions: readonly DecisionRecord[] }> {
-  const decisions = await requestDecisions(client, wanted, limit);
-  if (decisions.length > 0) return { name: wanted, decisions };
-  const ofNode = { ...wanted, name: `${wanted.name}-${node}` };
+  const decisions = await requestDecisions(client, reference, limit);
+  if (decisions.length > 0) return { name: reference, decisions };
+  const ofNode = { ...reference, name: `${reference.name}-${node}` };
   const ofStatic = await requestDecisions(client, ofNode, limit);
   return ofStatic.length > 0
     ? { name: ofNode, decisions: ofStatic }
-    : { name: wanted, decisions: [] };
+    : { name: reference, decisions: [] };
 }
 
 async function warningsOf(
@@ -81,9 +81,9 @@ async function warningsOf(
 }
 
 /** The error for a pod that neither agent nor journal has. */
-function unknownPod(pods: readonly Pod[], wanted: PodReference, reply: ApiPodReply): CliError {
-  if (reply.kind !== "refused") return podNotFound(pods, wanted);
-  const { namespace, name } = wanted;
+function unknownPod(pods: readonly Pod[], reference: PodReference, reply: ApiPodReply): CliError {
+  if (reply.kind !== "refused") return podNotFound(pods, reference);
+  const { namespace, name } = reference;
   return new CliError(
     `pod ${namespace}/${name} is not on this node, and the agent failed to read it from the API server: ${reply.message}`,
     { exitCode: EXIT_NOT_FOUND, fix: `kubectl describe pod ${name} -n ${namespace}` },

@@ -140,7 +140,7 @@ function sendInput(socket: WebSocket, { stdin, stderr }: TerminalStreams): () =>
     if (socket.protocol === WITH_CLOSE) socket.send(Buffer.of(CHANNEL.close, CHANNEL.stdin));
     else {
       stderr.write(
-        "nodelet: this runtime cannot be told that the input has ended; a command that reads to the end waits\n",
+        "nodelet: this runtime does not support closing standard input; a command that reads to the end waits\n",
       );
     }
   };

@@ -27,7 +27,7 @@ export interface ViewProps {
   readonly state: ShownNode;
 }
 
-/** The latest state, and who wants to be told of changes. */
+/** The latest state, and the callbacks for changes. */
 export class NodeStore {
   #connection: Connection = "connecting";
   #overview: Overview | undefined;

@@ -67,19 +67,19 @@ test("`renderScreen` of a small terminal", () => {
   assertGolden("screen-50x12.txt", frame(screen(), 50, 12));
 });
 
-test("`renderScreen` with looks", () => {
+test("`renderScreen` with styles", () => {
   const paint: Paint = (style, text) => `<${style}>${text}</${style}>`;
   assertGolden("screen-painted.txt", frame(screen(), 100, 24, paint));
 });
 
-test("`renderScreen` of a node that is not ready, with a broken manifest and a word of up", () => {
+test("`renderScreen` of a node that is not ready, with a broken manifest and notices of `up`", () => {
   const overview = anOverview({ ready: false, why: "NetworkReady: cni plugin not initialized" });
   const problem = {
     origin: "/etc/nodelet/manifests/a.yaml",
     message: "spec.containers: Required value",
   };
   assertGolden(
-    "screen-trouble.txt",
+    "screen-not-ready.txt",
     frame(
       screen({
         node: summarizeNode(overview, [problem], undefined),

@@ -64,10 +64,10 @@ function shareLines(
   pods: number,
   events: number,
 ): { readonly pods: number; readonly events: number } {
-  const wanted = Math.max(1, pods);
+  const podLines = Math.max(1, pods);
   const available = free - EVENTS_HEAD;
   const few = Math.min(events, MIN_EVENTS, Math.floor(available / 2));
-  const eventLines = Math.min(events, MAX_EVENTS, Math.max(few, available - wanted));
+  const eventLines = Math.min(events, MAX_EVENTS, Math.max(few, available - podLines));
   if (eventLines <= 0) return { pods: Math.max(1, free), events: 0 };
   return { pods: Math.max(1, available - eventLines), events: eventLines };
 }

@@ -3,7 +3,7 @@ import fastStringWidth from "fast-string-width";
 
 /** Texts as a terminal shows them: width in columns, cut, padded, and without anything that steers it. */
 
-/** Looks a text can have; what becomes of it is up to the `Paint`. */
+/** Styles of a text; the `Paint` renders them. */
 export type Style = "bold" | "dim" | "green" | "yellow" | "red" | "cyan";
 
 /** Colours a text, or leaves it as it is where there are no colours. */
@@ -12,7 +12,7 @@ export type Paint = (style: Style, text: string) => string;
 /** No colours. */
 export const plainPaint: Paint = (_, text) => text;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it matches
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Shows nothing and takes no column: soft hyphen, spaces and joiners without width, byte order mark. */

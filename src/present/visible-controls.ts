@@ -1,7 +1,7 @@
 // pure
 /** Output of containers for a terminal, with what steers a terminal shown instead of sent. */
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it matches
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 /** Distance of a control character from the letter that stands for it behind `^`. */
 const CARET = 0x40;
@@ -13,7 +13,7 @@ const CARET = 0x40;
  */
 export class VisibleControls {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  /** A carriage return at the end of a portion, of which the next one tells whether it ends a line. */
+  /** A carriage return at the end of a portion, the next one decides whether it ends a line. */
   #pending = "";
 
   push(bytes: Uint8Array): string {

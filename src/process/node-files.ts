@@ -60,11 +60,11 @@ export async function tightenNodeFiles(settings: NamingSettings, log: Log): Prom
   const { kubeconfig, clientAuthorities, config } = await readNodeFiles(settings);
   const key = settings.config.tlsPrivateKeyFile;
   const keys = key === "" ? [] : [await factsOf(key)];
-  const wanted: readonly (readonly [number, readonly (NodeFile | undefined)[]])[] = [
+  const limits: readonly (readonly [number, readonly (NodeFile | undefined)[]])[] = [
     [0o600, [...kubeconfig, ...config, ...keys]],
     [0o644, clientAuthorities],
   ];
-  for (const [allowed, files] of wanted)
+  for (const [allowed, files] of limits)
     for (const file of files) if (file) await tighten(file, allowed, log);
 }
 

@@ -11,7 +11,7 @@ export function packageRoot(): string {
   }
 }
 
-/** A file of the package, e.g. `examples/hello/pod.yaml`. Throws when the package lacks it. */
+/** A file of the package, e.g. `examples/hello/pod.yaml`. Throws when the package does not contain it. */
 export function readPackageFile(path: string): Buffer {
   if (isSea()) return Buffer.from(getRawAsset(path));
   return readFileSync(join(packageRoot(), path));

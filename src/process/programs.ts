@@ -3,7 +3,7 @@ import { accessSync, constants, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { PROGRAM_FOLDERS } from "../outside/host/host.ts";
 
-/** The PATH for programs that we start: the user's, which often lacks the folders of administration, and the usual folders. */
+/** The PATH for programs that we start: the user's, which often omits the folders of administration, and the usual folders. */
 export function searchPath(env: NodeJS.ProcessEnv = process.env): string {
   const own = (env["PATH"] ?? "").split(":").filter((folder) => folder.startsWith("/"));
   return [...new Set([...own, ...PROGRAM_FOLDERS])].join(":");

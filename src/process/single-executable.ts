@@ -25,8 +25,8 @@ export function becomeFileWorker(argv: readonly string[]): boolean {
 }
 
 /**
- * Starts this process once more in its own place when it is to be an agent and the C library was not told how to
- * keep memory, which it reads only at the start.
+ * Starts this process once more in its own place when it is to be an agent and the environment does not set how the C library
+ * keeps memory, which it reads only at the start.
  */
 export function withAgentMemory(argv: readonly string[]): void {
   if (argv[0] !== "run" || process.env["MALLOC_ARENA_MAX"] !== undefined) return;

@@ -1,4 +1,4 @@
-// Decisions for the tests of what the command line tells of them.
+// Decisions for the tests of what the command line shows of them.
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../src/api/decisions.ts";
 import { NOW } from "./pods.ts";
 

@@ -54,7 +54,7 @@ test("a running agent: all, those of a pod, of the node, of a time, and as they 
     () => interrupt.signal,
   );
   await world.run("later", { kind: "sleep" });
-  await world.until(() => / Started +pod\/later /.test(io.out()), "it is told");
+  await world.until(() => / Started +pod\/later /.test(io.out()), "it is shown");
   interrupt.abort();
   assert.equal(await watching, 0);
   const lines = io.out().trimEnd().split("\n");
@@ -66,7 +66,7 @@ test("a watch ends with the agent", async () => {
   const world = await startWorld();
   const io = { ...fakeIo({ NODELET_SOCKET: world.socketPath }), now: () => Date.now() };
   const watching = runCommand(["events", "-w", "-o", "json"], io, NO_INTERRUPT);
-  await world.until(() => io.out().includes('"Starting"'), "it is told");
+  await world.until(() => io.out().includes('"Starting"'), "it is shown");
   await world[Symbol.asyncDispose]();
   assert.equal(await watching, 4);
 });

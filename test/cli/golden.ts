@@ -1,4 +1,4 @@
-/** Texts that are compared with a file; `UPDATE_GOLDEN=1` writes the files again, to be looked at in the diff. */
+/** Texts that are compared with a file; `UPDATE_GOLDEN=1` writes the files again, to be reviewed in the diff. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ export function assertGolden(name: string, text: string): void {
   }
   assert.ok(
     existsSync(file),
-    `${file} is missing: run the test with UPDATE_GOLDEN=1 and look at it`,
+    `${file} is missing: run the test with UPDATE_GOLDEN=1 and review it`,
   );
   assert.equal(text, readFileSync(file, "utf8"), `differs from ${file}`);
 }

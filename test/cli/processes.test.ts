@@ -49,7 +49,7 @@ const AS_KUBELET = { NODELET_INVOKED_AS: "kubelet" };
 test("as kubelet it says its version as a kubelet does", async () => {
   const { code, stdout, stderr } = await nodelet(["--version"], AS_KUBELET);
   assert.deepEqual([code, stderr], [0, ""]);
-  // The shape that kubeadm and node problem detectors look for.
+  // The shape that kubeadm and node problem detectors match.
   assert.match(stdout, /^Kubernetes v1\.36\.\d+\+nodelet\.\d+\.\d+\.\d+\n$/);
   const raw = await nodelet(["--version=raw"], AS_KUBELET);
   assert.match(raw.stdout, /^version\.Info\{Major:"1", Minor:"36", GitVersion:"v1\.36\./);

@@ -76,7 +76,7 @@ test("an agent goes on without its supervisor, and a new up takes it over", asyn
   assert.deepEqual(noteOf(node).agent, first.agent, "the agent is the same");
   assert.equal(await httpdOf(node), pid);
 
-  // It is looked after as one that this supervisor has started itself.
+  // It is supervised as one that this supervisor has started itself.
   await node.box.run(["kill", "-KILL", `${first.agent?.pid}`]);
   await until("another agent", () => {
     const now = noteOf(node).agent?.pid;

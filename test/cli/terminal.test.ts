@@ -1,4 +1,4 @@
-// What a container or the agent reports must not steer the terminal of whoever looks.
+// What a container or the agent reports must not steer the terminal of its user.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -48,7 +48,7 @@ test("errors and JSON show what steers terminals", async () => {
   assert.equal(await runCommand(["get", "node"], io, () => new AbortController().signal), 1);
   assert.equal(io.err(), "nodelet: broken \ufffd[2J\ufffd\n");
   const value = { text: "\u001b[2J\u007f\u009b31m\u202e" };
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it matches
   assert.doesNotMatch(toJson(value).replaceAll("\n", ""), /[\u0000-\u001f\u007f-\u009f\u202e]/);
   assert.deepEqual(JSON.parse(toJson(value)), value);
 });

@@ -121,8 +121,8 @@ test("commands on a node in the background", async () => {
     /stopped +Stopped web[^:]*: its liveness probe failed \(grace period 5 seconds\)\./,
   );
   assert.match(why, /started +Restarted web \(restart 1\)/);
-  const told = JSON.parse(await node.run("why", "hello", "-o", "json"));
-  assert.ok(told.decisions.some((each: { kind: string }) => each.kind === "killContainer"));
+  const history = JSON.parse(await node.run("why", "hello", "-o", "json"));
+  assert.ok(history.decisions.some((each: { kind: string }) => each.kind === "killContainer"));
 });
 
 test("the screen on a terminal shows the node, and Ctrl-C gives the terminal back", async () => {

@@ -135,7 +135,7 @@ test("every view shows the node, without a problem, within 150 KB", async () => 
   await context.close();
 });
 
-/** The picture in the documentation, made anew on request: NODELET_PICTURES=docs. */
+/** The picture in the documentation, made again on request: NODELET_PICTURES=docs. */
 async function picture(page: Page): Promise<void> {
   const folder = process.env["NODELET_PICTURES"];
   if (folder === undefined) return;

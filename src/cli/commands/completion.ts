@@ -146,8 +146,8 @@ async function containerNames(
   context: CliContext,
 ): Promise<readonly CompletionCandidate[]> {
   try {
-    const wanted = parsePodReference(asked.before.positional[0] ?? "", namespaceOf(asked));
-    const pod = pickPod(await knownPods(asked, context), wanted);
+    const reference = parsePodReference(asked.before.positional[0] ?? "", namespaceOf(asked));
+    const pod = pickPod(await knownPods(asked, context), reference);
     return allContainers(pod).map(({ container }) => bare(container.name));
   } catch {
     // A pod that does not exist has nothing to complete with.

@@ -49,9 +49,10 @@ async function describe(
   { options, context }: Describe,
 ): Promise<void> {
   const [word = "", behind] = what.split("/");
-  const wanted = name ?? behind;
-  if (POD.has(word) && wanted !== undefined) return await describeOnePod(wanted, options, context);
-  if (NODE.has(word)) return await describeTheNode(wanted, options, context);
+  const reference = name ?? behind;
+  if (POD.has(word) && reference !== undefined)
+    return await describeOnePod(reference, options, context);
+  if (NODE.has(word)) return await describeTheNode(reference, options, context);
   throw new CliError(`"${what}" cannot be described`, {
     exitCode: EXIT_USAGE,
     fix: "write: nodelet describe pod <name>, or nodelet describe node",
@@ -59,13 +60,13 @@ async function describe(
 }
 
 async function describeOnePod(
-  wanted: string,
+  reference: string,
   options: PodOptions,
   context: CliContext,
 ): Promise<void> {
   const { io } = context;
   const client = clientOf(context, options);
-  const pod = await fetchPod(client, wanted, options);
+  const pod = await fetchPod(client, reference, options);
   const { namespace = "", name = "" } = pod.metadata ?? {};
   const query = new URLSearchParams({ for: `pod/${namespace}/${name}` });
   const [events, decisions] = await Promise.all([
@@ -77,15 +78,15 @@ async function describeOnePod(
 }
 
 async function describeTheNode(
-  wanted: string | undefined,
+  reference: string | undefined,
   options: PodOptions,
   context: CliContext,
 ): Promise<void> {
   const { io } = context;
   const client = clientOf(context, options);
   const overview = await client.json<Overview>("/nodelet/v1/overview");
-  if (wanted !== undefined && wanted !== overview.node) {
-    throw new CliError(`there is no node ${wanted}`, {
+  if (reference !== undefined && reference !== overview.node) {
+    throw new CliError(`there is no node ${reference}`, {
       exitCode: EXIT_NOT_FOUND,
       fix: `the node here is ${overview.node}`,
     });

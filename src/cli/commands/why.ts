@@ -145,12 +145,12 @@ function viewOf({ stdout, paint }: Io): { readonly columns: number; readonly pai
   return { columns: Math.min(stdout.columns ?? USUAL_COLUMNS, MAX_COLUMNS), paint };
 }
 
-async function why(reference: string, options: WhyOptions, context: CliContext): Promise<void> {
+async function why(text: string, options: WhyOptions, context: CliContext): Promise<void> {
   const { io } = context;
-  const wanted = parsePodReference(reference, options.namespace);
+  const reference = parsePodReference(text, options.namespace);
   const found = await askOrRead(options, io, {
-    ask: () => requestPodHistory(wanted, clientOf(context, options), LIMIT),
-    read: (roots) => findOnDisk(wanted, roots),
+    ask: () => requestPodHistory(reference, clientOf(context, options), LIMIT),
+    read: (roots) => findOnDisk(reference, roots),
     what: "journal",
   });
   const decisions = found.decisions.map((record) => ({
@@ -163,9 +163,9 @@ async function why(reference: string, options: WhyOptions, context: CliContext):
   writeAs(options.output, { pod: found.name, decisions, ...offNode }, lines, io);
 }
 
-async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<PodHistory> {
+async function findOnDisk(reference: PodReference, roots: readonly string[]): Promise<PodHistory> {
   const all = await readDecisions(roots, DISK_LIMIT);
-  const exact = `${wanted.namespace}/${wanted.name}`;
+  const exact = `${reference.namespace}/${reference.name}`;
   const names = [...new Set(all.map(({ subject }) => subject.name))];
   // Without an agent the name of the node is unknown, which ends the names of static pods.
   const name = names.includes(exact)

@@ -42,7 +42,7 @@ export type Completion =
   | { readonly kind: "files" }
   | {
       readonly kind: "ask";
-      /** Command, argument or option whose value is wanted, e.g. `logs`, `pod`. */
+      /** Command, argument or option whose value is completed, e.g. `logs`, `pod`. */
       readonly command: string;
       readonly value: string;
       readonly before: Before;

@@ -21,7 +21,7 @@ _nodelet() {
     fi
     texts+=("\${line%%$'\\t'*}")
   done
-  # bash takes --option=value for three words and wants the last one only.
+  # bash takes --option=value for three words and completes the last one only.
   if [ "$current" = "=" ] || [ "\${COMP_WORDS[COMP_CWORD-1]}" = "=" ]; then
     texts=("\${texts[@]#*=}")
   fi

@@ -24,13 +24,13 @@ interface DrainRequest {
   readonly timeoutMs: number;
   readonly host: Host;
   readonly print: (text: string) => void;
-  /** Aborted when the user does not want to wait any more. */
+  /** Aborted when the user stops waiting. */
   readonly interrupt: AbortSignal;
 }
 
 const POLL_MS = 100;
 /**
- * For calls to the runtime, which have a deadline of their own: who does not want to wait any more is still told what
+ * For calls to the runtime, which have a deadline of their own: a user who stops waiting still gets a list of what
  * is left.
  */
 const TO_THE_END = new AbortController().signal;

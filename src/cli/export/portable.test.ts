@@ -59,7 +59,7 @@ test("`portable` leaves out fields of the server, and keeps those of the user", 
   });
 });
 
-test("`isUsers` tells the user's objects from those of every API", () => {
+test("`isUsers` distinguishes the user's objects from those of every API", () => {
   const vectors: readonly (readonly [string, string, boolean])[] = [
     ["Namespace", "default", false],
     ["Namespace", "mine", true],

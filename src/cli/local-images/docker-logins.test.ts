@@ -21,7 +21,7 @@ interface Case {
 }
 
 /** The logins, what the helper was asked, and the warnings. */
-async function look({ config, image = "r.test/app:1", helpers = {} }: Case) {
+async function loginsFor({ config, image = "r.test/app:1", helpers = {} }: Case) {
   return await withTemporaryFolder(async (folder) => {
     const asked = join(folder, "asked");
     const warnings: string[] = [];
@@ -92,11 +92,11 @@ const FOUND: readonly (readonly [string, Case, unknown, string])[] = [
 
 for (const [what, given, logins, asked] of FOUND)
   test(`dockerLogins: ${what}`, async () => {
-    assert.deepEqual(await look(given), { logins, asked, warnings: [] });
+    assert.deepEqual(await loginsFor(given), { logins, asked, warnings: [] });
   });
 
 test("dockerLogins goes on without credentials when the missing store has none for the registry", async () => {
-  const { logins, warnings } = await look({ config: { credsStore: "desktop", auths: {} } });
+  const { logins, warnings } = await loginsFor({ config: { credsStore: "desktop", auths: {} } });
   assert.deepEqual(logins, []);
   assert.match(
     warnings.join("\n"),
@@ -143,5 +143,5 @@ const REFUSED: readonly (readonly [string, Case, RegExp])[] = [
 
 for (const [what, given, expected] of REFUSED)
   test(`dockerLogins refuses ${what}`, async () => {
-    await assert.rejects(look(given), expected);
+    await assert.rejects(loginsFor(given), expected);
   });

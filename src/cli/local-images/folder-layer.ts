@@ -157,8 +157,8 @@ class Walk {
   async #copy(file: FileHandle, sizeBytes: number, shown: string): Promise<void> {
     for (let at = 0; at < sizeBytes; ) {
       this.#layer.signal.throwIfAborted();
-      const wanted = Math.min(CHUNK_BYTES, sizeBytes - at);
-      const { bytesRead } = await reading(shown, file.read(this.#buffer, 0, wanted, at));
+      const nextBytes = Math.min(CHUNK_BYTES, sizeBytes - at);
+      const { bytesRead } = await reading(shown, file.read(this.#buffer, 0, nextBytes, at));
       if (bytesRead === 0) throw changed(shown);
       await this.#sink(this.#buffer.subarray(0, bytesRead));
       at += bytesRead;

@@ -86,7 +86,7 @@ test("`dockerArchive` stores shared layers once and the same input gives the sam
   );
 });
 
-test("`isStaticElf` tells programs without a loader from others", () => {
+test("`isStaticElf` recognizes programs without a loader", () => {
   const program = pauseProgram("amd64");
   assert.ok(program && isStaticElf(program));
   assert.equal(isStaticElf(text("#!/bin/sh\n")), false);

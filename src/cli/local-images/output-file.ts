@@ -1,4 +1,4 @@
-/** Files that commands write at the user's wish. */
+/** Files that commands write where the user names them. */
 import { randomBytes } from "node:crypto";
 import { createWriteStream, openSync, renameSync, rmSync, statSync } from "node:fs";
 import type { Writable } from "node:stream";

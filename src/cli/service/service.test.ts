@@ -10,7 +10,7 @@ import { installService, removeService, type ServiceKind, showService } from "./
 const KUBEADM: ServiceKind = { kind: "kubeadm" };
 const OWN: ServiceKind = { kind: "own", flags: ["--config=/c.yaml"] };
 
-/** A folder of units, and a systemctl that notes what it is told and answers `shown`. */
+/** A folder of units, and a systemctl that records its arguments and answers `shown`. */
 async function withUnits(
   use: (world: {
     readonly units: string;

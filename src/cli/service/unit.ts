@@ -154,7 +154,7 @@ function noteOf(rootFolder: string): string {
   return `echo ${line} > '${lastExitPath(rootFolder)}'`;
 }
 
-/** A word of a command as systemd reads it, with nothing for it to expand. */
+/** An argument of a command as systemd reads it, with nothing for it to expand. */
 function word(text: string): string {
   const whole = quoted(text.replaceAll("$", "$$$$"));
   return /^"[A-Za-z0-9_./:=,@%+$-]+"$/.test(whole) ? whole.slice(1, -1) : whole;

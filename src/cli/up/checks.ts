@@ -18,7 +18,7 @@ export interface Check {
   readonly fix: string;
 }
 
-/** Something that listens where the agent wants to. */
+/** A process that listens on a port of the agent. */
 export interface TakenPort {
   readonly port: number;
   /** The setting that names the port. */

@@ -9,7 +9,7 @@ const NAME = "nodelet";
 /** Folder for programs that no package manages; in the PATH of every usual shell, and in sudo's. */
 const FOLDER = "/usr/local/bin";
 
-/** The word that starts this program when it is typed: its name, or its path where the PATH lacks it. */
+/** The word that starts this program when it is typed: its name, or its path where the PATH does not have it. */
 export function commandWord(): string {
   const found = findProgram(NAME);
   return found !== undefined && isSame(found, programPath()) ? NAME : programPath();

@@ -1,4 +1,4 @@
-/** Looks at the machine for `checks.ts`; changes nothing but for a trial mount that is undone at once. */
+/** Inspects the machine for `checks.ts`; changes nothing but for a trial mount that is undone at once. */
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   mkdirSync,
@@ -38,7 +38,7 @@ interface Survey {
   readonly containerd: RuntimeChoice;
 }
 
-/** Everything that the checks want to know. */
+/** Everything that the checks need. */
 export async function surveyMachine(survey: Survey): Promise<MachineReport> {
   const { host, paths, ledger } = survey;
   const facts = await host.facts();
@@ -165,13 +165,13 @@ async function takenPorts(
   const known = await host.files.facts(paths.config);
   const flags = known === undefined ? ["--enable-server=false"] : [`--config=${paths.config}`];
   const { config } = await loadConfig(flags, host.files, { cwd: "/" });
-  const wanted = [
+  const needed = [
     { setting: "port", port: config.enableServer ? config.port : 0 },
     { setting: "readOnlyPort", port: known === undefined ? 0 : config.readOnlyPort },
     { setting: "healthzPort", port: config.healthzPort },
   ];
   const listeners = listenersByPort();
-  return wanted.flatMap(({ setting, port }) => {
+  return needed.flatMap(({ setting, port }) => {
     const listener = port === 0 ? undefined : listeners.get(port);
     if (listener === undefined) return [];
     const holder = holderOf(listener);

@@ -36,10 +36,10 @@ interface PortHolder {
 
 /** The process that holds the socket; `undefined` when none can be seen. */
 export function holderOf({ inode }: Listener): PortHolder | undefined {
-  const wanted = `socket:[${inode}]`;
+  const target = `socket:[${inode}]`;
   for (const pid of namesIn("/proc").filter((name) => /^\d+$/.test(name))) {
     const holds = namesIn(`/proc/${pid}/fd`).some(
-      (fd) => linkOf(`/proc/${pid}/fd/${fd}`) === wanted,
+      (fd) => linkOf(`/proc/${pid}/fd/${fd}`) === target,
     );
     if (holds) return { pid: Number(pid), name: readText(`/proc/${pid}/comm`).trim() };
   }

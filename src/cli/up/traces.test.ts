@@ -79,7 +79,7 @@ test("a lock is free again when its holder is killed", () =>
     );
   }));
 
-test("`fileState` tells ours from the user's, also after a change", () =>
+test("`fileState` distinguishes ours from the user's, also after a change", () =>
   withTemporaryFolder((folder) => {
     const ledger = new OpenLedger(join(folder, "made.json"));
     const file = join(folder, "config.yaml");

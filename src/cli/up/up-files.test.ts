@@ -96,7 +96,7 @@ test("`podNetworkConfig` keeps its addresses in our folder and names the plugins
   assert.ok(!without.includes("firewall"));
 });
 
-test("`overlaps` tells networks that share an address", () => {
+test("`overlaps` recognizes networks that share an address", () => {
   const vectors: readonly (readonly [string, string, boolean])[] = [
     ["10.85.0.0/16", "10.85.3.4", true],
     ["10.85.0.0/16", "10.0.0.0/8", true],

@@ -107,7 +107,7 @@ const WRITERS: Readonly<Record<ReportedValue["state"], string>> = {
   same: "",
   differs: "the agent, with its next pass",
   foreign: "nobody by itself: another program has set it",
-  runtime: "the container runtime, when the container starts anew",
+  runtime: "the container runtime, when the container restarts",
 };
 
 const DRIFT_COLUMNS: readonly TableColumn<DriftRow>[] = [

@@ -12,6 +12,6 @@ export function Pill({
   readonly text: string;
   readonly style: Style | undefined;
 }): ComponentChild {
-  const look = style === undefined ? undefined : CLASSES[style];
-  return h("span", { class: `pill ${look ?? ""}`.trim() }, text);
+  const pillStyle = style === undefined ? undefined : CLASSES[style];
+  return h("span", { class: `pill ${pillStyle ?? ""}`.trim() }, text);
 }

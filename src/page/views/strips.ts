@@ -31,8 +31,8 @@ export function ProbeStrips({
 /** The strip of one probe. */
 export function Strip({ report }: { readonly report: ProbeReport }): ComponentChild {
   const { history, timeoutMs, verdict, counts } = report;
-  const told = `${verdict ?? "no result yet"}: ${counts.successful} succeeded, ${counts.failed} failed`;
-  if (history.length === 0) return h("span", { class: "dim" }, told);
+  const summary = `${verdict ?? "no result yet"}: ${counts.successful} succeeded, ${counts.failed} failed`;
+  if (history.length === 0) return h("span", { class: "dim" }, summary);
   return h(
     "svg",
     {
@@ -40,7 +40,7 @@ export function Strip({ report }: { readonly report: ProbeReport }): ComponentCh
       width: history.length * CELL,
       height: HEIGHT,
       role: "img",
-      "aria-label": `${told}; last ${history.length} attempts`,
+      "aria-label": `${summary}; last ${history.length} attempts`,
     },
     history.map(({ atMs, durationMs, result, output }, at) => {
       const share = Math.min(1, durationMs / Math.max(1, timeoutMs));

@@ -81,8 +81,8 @@ export function Table<Row>({
 }
 
 function cellOf<Row>({ title, value, style, align }: TableColumn<Row>, row: Row): ComponentChild {
-  const look = style?.(row);
-  const classes = [look === undefined ? undefined : CLASSES[look], align].filter(Boolean);
+  const cellStyle = style?.(row);
+  const classes = [cellStyle === undefined ? undefined : CLASSES[cellStyle], align].filter(Boolean);
   return h(
     "td",
     {

@@ -51,20 +51,20 @@ async function get(
 ): Promise<void> {
   const [word = "", ...more] = what.split("/");
   const resource = resourceOf(word);
-  const wanted = more.length > 0 ? [more.join("/"), ...names] : names;
+  const selected = more.length > 0 ? [more.join("/"), ...names] : names;
   const selector = selectorOf(options.selector);
   const client = clientOf(context, options);
   const { io } = context;
   const select = (rows: readonly ResourceRow[]) =>
-    selectRows(resource, rows, { names: wanted, options, selector });
+    selectRows(resource, rows, { names: selected, options, selector });
   if (options.watch === true)
     return await watchResource({ resource, client, select, options }, context);
   const rows = select(await resource.fetch(client));
-  requireAll(resource, rows, wanted);
+  requireAll(resource, rows, selected);
   const { output } = options;
   if (output === "json" || output === "yaml") {
     const [single] = rows;
-    const one = wanted.length === 1 && single !== undefined;
+    const one = selected.length === 1 && single !== undefined;
     io.stdout.write(encode(one ? single.object : listOf(rows), output));
   } else if (output === "name") {
     writeLines(
@@ -107,7 +107,7 @@ interface Selection {
   readonly selector: LabelRequirements;
 }
 
-/** Rows of the wanted namespace, names and labels. */
+/** Rows of the selected namespace, names and labels. */
 function selectRows(
   resource: ListedResource,
   rows: readonly ResourceRow[],

@@ -41,7 +41,7 @@ export async function watchResource(watch: Watch, context: CliContext): Promise<
   const known = new Map<string, ResourceRow>();
   let headers = options.headers;
   let synced = false;
-  const tell = (rows: readonly ResourceRow[]) => {
+  const print = (rows: readonly ResourceRow[]) => {
     if (rows.length === 0) return;
     show(watch, { rows, known: [...known.values()], headers }, context);
     headers = false;
@@ -49,10 +49,10 @@ export async function watchResource(watch: Watch, context: CliContext): Promise<
   for await (const change of changesOf(client, interrupt)) {
     const rows = select([ofChange(change)].filter((row) => row !== undefined));
     for (const row of rows) known.set(`${row.namespace}/${row.name}`, row);
-    if (synced) tell(rows);
+    if (synced) print(rows);
     else if (change.kind === "synced") {
       synced = true;
-      tell([...known.values()]);
+      print([...known.values()]);
     }
   }
   if (interrupt.aborted) return;

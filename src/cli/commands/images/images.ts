@@ -124,7 +124,7 @@ async function collect(options: GcOptions, context: CliContext): Promise<void> {
   if (goals.length === 0 && !options.dryRun)
     throw new CliError("specify how much to free", {
       exitCode: EXIT_USAGE,
-      fix: "nodelet images gc --free 5Gi, --to 70% or --unused; add --dry-run to look first",
+      fix: "nodelet images gc --free 5Gi, --to 70% or --unused; add --dry-run for a preview",
     });
   const client = clientOf(context, options);
   const query = queryOf(options);

@@ -31,9 +31,9 @@ export async function fetchPod(
   reference: string,
   { namespace }: PodOptions,
 ): Promise<Pod> {
-  const wanted = parsePodReference(reference, namespace);
+  const named = parsePodReference(reference, namespace);
   const { items } = await client.json<PodList>("/nodelet/v1/pods");
-  return pickPod(items, wanted);
+  return pickPod(items, named);
 }
 
 /** The container that was named or is the default; where one of several was chosen, that is printed. */

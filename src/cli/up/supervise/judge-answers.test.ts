@@ -12,7 +12,7 @@ const ROWS: readonly (readonly [name: string, asks: readonly Ask[], missed: numb
   ["an agent that answers", [ANSWERED, ANSWERED], 0],
   ["one that is silent", [SILENT, SILENT, SILENT], 3],
   ["an answer forgets what was missed before", [SILENT, SILENT, ANSWERED, SILENT], 1],
-  ["a machine that is slow itself tells nothing", Array(20).fill(SILENT_ON_A_SLOW_MACHINE), 0],
+  ["a machine that is slow itself proves nothing", Array(20).fill(SILENT_ON_A_SLOW_MACHINE), 0],
   ["nor does it forget", [SILENT, SILENT_ON_A_SLOW_MACHINE, SILENT], 2],
   ["an agent that starts may take its time", Array(100).fill(STARTING), 0],
   ["one that is stopped while it starts will never serve", Array(3).fill(STOPPED_AT_THE_START), 3],
