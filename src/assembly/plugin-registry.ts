@@ -1,3 +1,4 @@
+import type { PluginHandlers } from "../api/ports/plugin-handler.ts";
 import { deriveRootLayout } from "../config/derive.ts";
 import { startPluginRegistry } from "../node/plugin-registry/plugin-registry.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -11,6 +12,7 @@ export function assemblePluginRegistry(
   const { clock, grpc, host } = outside;
   const { pluginsRegistry } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
   const log = outside.log.child("devices");
+  const handlers: PluginHandlers = { DevicePlugin: devices.plugins };
   startPluginRegistry(pluginsRegistry, {
     grpc,
     files: host.files,
@@ -18,6 +20,6 @@ export function assemblePluginRegistry(
     log,
     scope,
     metrics,
-    handlers: { DevicePlugin: devices.plugins },
+    handlers,
   });
 }

@@ -1,5 +1,6 @@
 import { activePods } from "../api/pod-facts.ts";
 import { deriveRootLayout } from "../config/derive.ts";
+import type { PodResourcesProviders } from "../node/pod-resources/list-pods.ts";
 import { startPodResources } from "../node/pod-resources/pod-resources.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Foundation } from "./foundation.ts";
@@ -12,6 +13,7 @@ export function assemblePodResources(
   const { clock, grpc, host } = outside;
   const { podResources } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
   const log = outside.log.child("devices");
+  const providers: PodResourcesProviders = { devices: devices.held };
   startPodResources(podResources.directory, {
     grpc,
     files: host.files,
@@ -20,6 +22,6 @@ export function assemblePodResources(
     scope,
     metrics,
     pods: () => activePods(podFacts),
-    providers: { devices: devices.held },
+    providers,
   });
 }

@@ -21,7 +21,7 @@ import { startIptables } from "./iptables/iptables.ts";
 import { startSystemGroups } from "./kernel/system-groups.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { startOomWatch } from "./oom/oom.ts";
-import { followPodCidr } from "./pod-cidr.ts";
+import { startPodCidr } from "./pod-cidr.ts";
 
 /** Folders of the agent. */
 export interface NodeOptions {
@@ -59,7 +59,7 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startIptables(options.config, { host, clock, log: outside.log.child("iptables"), scope });
-  followPodCidr(options.config, {
+  startPodCidr(options.config, {
     clock,
     log: outside.log.child("node"),
     scope,

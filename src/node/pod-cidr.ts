@@ -23,7 +23,7 @@ interface PodCidrDeps {
 const RETRY = { initialMs: 10_000, maxMs: 300_000 };
 
 /** Keeps the runtime informed, in the scope. `podCIDR`: of the configuration, as long as the node's object has none. */
-export function followPodCidr(
+export function startPodCidr(
   { podCIDR }: { readonly podCIDR: string },
   { runtime, node, clock, log, scope }: PodCidrDeps,
 ): void {

@@ -31,7 +31,7 @@ interface PluginRegistryDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
-  readonly handlers: PluginHandlers;
+  readonly handlers: Partial<PluginHandlers>;
 }
 
 /** A plugin that is registered, with what ends that. */
@@ -144,8 +144,8 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
       {},
       { signal, timeoutMs: INFO_MS },
     );
-    if (!Object.hasOwn(handlers, info.type)) return { registered: undefined, retryAt: undefined };
-    const handler = handlers[info.type as keyof PluginHandlers];
+    const handler = new Map<string, PluginHandler>(Object.entries(handlers)).get(info.type);
+    if (!handler) return { registered: undefined, retryAt: undefined };
     const socketPath = info.endpoint === "" ? path : info.endpoint;
     const plugin = { name: info.name, socketPath, versions: info.supportedVersions };
     const problem = await handler.register(plugin).then(() => "", messageOf);

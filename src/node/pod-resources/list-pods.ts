@@ -27,7 +27,10 @@ interface PodResourcesProvider {
 export type PodResourcesProviders = Readonly<Record<ResourceKind, PodResourcesProvider>>;
 
 /** One pod with the resources of its containers. */
-export function listedPod(pod: IdentifiedPod, providers: PodResourcesProviders): PodResources {
+export function listedPod(
+  pod: IdentifiedPod,
+  providers: Partial<PodResourcesProviders>,
+): PodResources {
   const { name, namespace } = pod.metadata;
   const sidecars = (pod.spec?.initContainers ?? []).filter(isRestartableInit);
   const held = Object.values(providers).map((provider) => provider.heldBy(pod));
@@ -60,7 +63,7 @@ export function listedPodV1alpha1({
 
 /** What may be given to containers. */
 export function allocatableResources(
-  providers: PodResourcesProviders,
+  providers: Partial<PodResourcesProviders>,
 ): AllocatableResourcesResponse {
   const parts = Object.values(providers).map((provider) => provider.allocatable());
   return { devices: [], cpuIds: [], memory: [], ...mergedParts(parts) };

@@ -35,7 +35,7 @@ interface PodResourcesDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
-  readonly providers: PodResourcesProviders;
+  readonly providers: Partial<PodResourcesProviders>;
   /** Pods that run or are about to, or are being ended. */
   readonly pods: () => readonly IdentifiedPod[];
 }

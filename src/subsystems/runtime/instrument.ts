@@ -9,8 +9,10 @@ import type {
   RuntimeService,
 } from "../../outside/cri/cri.ts";
 
-/** The Go kubelet's operation types by our method; streams are not counted. */
-const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
+type Operations<S> = Readonly<Record<keyof S, string | undefined>>;
+
+/** The Go kubelet's operation type of each of our methods; what it has none for is not counted. */
+const RUNTIME_OPERATIONS: Operations<RuntimeService> = {
   version: "version",
   status: "status",
   runtimeConfig: "runtime_config",
@@ -34,13 +36,15 @@ const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
   attach: "attach",
   portForward: "port_forward",
   reopenLog: "reopen_container_log",
+  events: undefined,
 };
 
-const IMAGE_OPERATIONS: Partial<Record<keyof ImageService, string>> = {
+const IMAGE_OPERATIONS: Operations<ImageService> = {
   listImages: "list_images",
   imageStatus: "image_status",
   pullImage: "pull_image",
   removeImage: "remove_image",
+  imageLabels: undefined,
   filesystems: "image_fs_info",
 };
 
@@ -99,11 +103,7 @@ function measureSandboxes(
 
 type Measure = (operation: string, call: (...args: never[]) => Promise<unknown>) => unknown;
 
-function wrap<S extends object>(
-  service: S,
-  operations: Partial<Record<keyof S, string>>,
-  measure: Measure,
-): S {
+function wrap<S extends object>(service: S, operations: Operations<S>, measure: Measure): S {
   const wrapped = { ...service };
   for (const name of Object.keys(operations) as (keyof S)[]) {
     const operation = operations[name];
