@@ -26,10 +26,9 @@ import { RuntimeServiceDefinition, VersionResponse } from "../../src/outside/cri
 import { openChannel } from "../../src/outside/grpc/channel.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import {
-  createProbes,
   DEFAULT_PROBES_OPTIONS,
   type ProbeRecord,
-  type Probes,
+  Probes,
 } from "../../src/subsystems/probes/probes.ts";
 import { TEST_CERTIFICATE } from "./certificate.ts";
 import { listen, timeWaitCount } from "./sockets.ts";
@@ -136,7 +135,7 @@ async function startPeer(): Promise<Peer> {
 function startProbes(peer: Peer, scope: TaskScope, seconds: number) {
   const runtime = openChannel({ target: `unix://${peer.socketPath}` });
   const state = { failures: 0 };
-  const probes = createProbes(
+  const probes = new Probes(
     {
       clock: createSystemClock(),
       random: createSystemRandom(),

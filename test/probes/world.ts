@@ -13,10 +13,10 @@ import { VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import type { ConnectAnswer } from "../../src/outside/net/net.ts";
 import type { ContainerProcesses } from "../../src/subsystems/probes/handlers/exec-guard.ts";
 import {
-  createProbes,
   DEFAULT_PROBES_OPTIONS,
   type ProbedPod,
   type ProbeEvent,
+  Probes,
   type ProbesOptions,
 } from "../../src/subsystems/probes/probes.ts";
 import { SimClock } from "../sim/sim-clock.ts";
@@ -62,7 +62,7 @@ export class World {
   ) => ExecResult | Promise<ExecResult> = () => exited(0);
   /** Answer of the runtime about itself; may never come. */
   version: () => Promise<VersionResponse> = async () => VersionResponse.fromPartial({});
-  readonly probes: ReturnType<typeof createProbes>;
+  readonly probes: Probes;
   /** Virtual time at which the test begins. */
   readonly zero: number;
 
@@ -70,7 +70,7 @@ export class World {
     this.clock = clock;
     this.zero = zero;
     this.scope = new TaskScope("test", { clock, log: silentLog });
-    this.probes = createProbes(
+    this.probes = new Probes(
       {
         clock,
         random: options.random ?? NO_RANDOM,

@@ -3,11 +3,7 @@ import type { OutsideError } from "../../src/kit/errors.ts";
 import { type LogFields, silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import type { CgroupTree } from "../../src/outside/host/host.ts";
-import {
-  type CgroupOptions,
-  type Cgroups,
-  createCgroups,
-} from "../../src/subsystems/cgroups/cgroups.ts";
+import { type CgroupOptions, Cgroups } from "../../src/subsystems/cgroups/cgroups.ts";
 import { defaultCgroupOptions } from "../../src/subsystems/cgroups/options.ts";
 import { FAKE_FACTS, FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
@@ -37,7 +33,7 @@ export function cgroupModule(
   const metrics = new MetricsRegistry();
   const warnings: (LogFields | undefined)[] = [];
   const log = { ...silentLog, warn: (_: string, fields?: LogFields) => warnings.push(fields) };
-  const cgroups = createCgroups(
+  const cgroups = new Cgroups(
     { tree: host.cgroups, facts: FAKE_FACTS, clock, log, metrics },
     { ...defaultCgroupOptions(version), ...options },
   );

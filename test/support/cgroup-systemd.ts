@@ -3,11 +3,7 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { CgroupTree } from "../../src/outside/host/host.ts";
 import { connectSystemd } from "../../src/outside/systemd/connect-systemd.ts";
-import {
-  type CgroupOptions,
-  type Cgroups,
-  createCgroups,
-} from "../../src/subsystems/cgroups/cgroups.ts";
+import { type CgroupOptions, Cgroups } from "../../src/subsystems/cgroups/cgroups.ts";
 import { defaultCgroupOptions } from "../../src/subsystems/cgroups/options.ts";
 import { FAKE_FACTS } from "../sim/fake-host.ts";
 import { FakeSystemd } from "../systemd/fake-systemd.ts";
@@ -29,7 +25,7 @@ export async function withSystemdModule(
   const clock = createSystemClock();
   const units = connectSystemd({ clock, addresses: [{ address: bus.address }] });
   try {
-    const cgroups = createCgroups(
+    const cgroups = new Cgroups(
       { tree, systemd: units, facts: FAKE_FACTS, clock, log: silentLog },
       { ...defaultCgroupOptions(tree.version), driver: "systemd", ...options },
     );

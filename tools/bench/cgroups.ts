@@ -19,7 +19,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { ListContainerStatsResponse } from "../../src/outside/cri/generated/api.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { CgroupTree, Host } from "../../src/outside/host/host.ts";
-import { createCgroups } from "../../src/subsystems/cgroups/cgroups.ts";
+import { Cgroups } from "../../src/subsystems/cgroups/cgroups.ts";
 import { defaultCgroupOptions } from "../../src/subsystems/cgroups/options.ts";
 import { type MeasuredPod, Stats } from "../../src/subsystems/stats/stats.ts";
 import { median } from "./statistics.ts";
@@ -103,7 +103,7 @@ function counting(tree: CgroupTree): CgroupTree {
 async function benchPass(host: Host, clock: Clock): Promise<string[][]> {
   const facts = await host.facts();
   const { version } = host.cgroups;
-  const cgroups = createCgroups(
+  const cgroups = new Cgroups(
     { tree: counting(host.cgroups), facts, clock, log: silentLog },
     { ...defaultCgroupOptions(version), cgroupRoot: ROOT, qosReservedMemoryPercent: 100 },
   );

@@ -1,8 +1,7 @@
 import type { RuntimeService } from "../../outside/cri/cri.ts";
 import {
-  type Cgroups,
+  Cgroups,
   cgroupOptionsOf,
-  createCgroups,
   enforcementEvent,
   runtimeCgroupDriver,
 } from "../../subsystems/cgroups/cgroups.ts";
@@ -18,7 +17,7 @@ export async function assembleCgroups(
   const log = outside.log.child("cgroups");
   const runtimeDriver = await runtimeCgroupDriver(runtime, { log, metrics }, scope.signal);
   const { systemd } = host;
-  const cgroups = createCgroups(
+  const cgroups = new Cgroups(
     { tree: host.cgroups, facts, clock, log, metrics, ...(systemd ? { systemd } : {}) },
     cgroupOptionsOf(options.config, {
       pageBytes: facts.pageBytes,

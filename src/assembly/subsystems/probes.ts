@@ -4,9 +4,8 @@ import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import {
   containerProcesses,
-  createProbes,
   DEFAULT_PROBES_OPTIONS,
-  type Probes,
+  Probes,
 } from "../../subsystems/probes/probes.ts";
 import type { Foundation } from "../foundation.ts";
 
@@ -30,7 +29,7 @@ export function assembleProbes(
       return place.kind === "container" ? place.group : undefined;
     },
   });
-  return createProbes(
+  return new Probes(
     {
       clock,
       random,

@@ -9,7 +9,7 @@ import { silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
 import { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
-import { createCgroups } from "../../subsystems/cgroups/cgroups.ts";
+import { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import { defaultCgroupOptions } from "../../subsystems/cgroups/options.ts";
 import { Neighbors } from "../../subsystems/neighbors/neighbors.ts";
 import { startHousekeeping } from "./housekeeping.ts";
@@ -17,7 +17,7 @@ import { startHousekeeping } from "./housekeeping.ts";
 test("groups of unknown pods go; one that cannot go yet is left hardly any CPU time", async () => {
   const clock = new SimClock();
   const host = new FakeHost({ clock, cgroupVersion: 1 });
-  const cgroups = createCgroups(
+  const cgroups = new Cgroups(
     { tree: host.cgroups, facts: FAKE_FACTS, clock, log: silentLog },
     defaultCgroupOptions(1),
   );
@@ -63,7 +63,7 @@ test("what cannot be listed keeps nothing else from being removed", async () => 
       : undefined;
   const host = new FakeHost({ clock, cgroupVersion: 1, fault: broken });
   await host.files.makeDirectory("/logs/default_web_uid-1", 0o755);
-  const cgroups = createCgroups(
+  const cgroups = new Cgroups(
     { tree: host.cgroups, facts: FAKE_FACTS, clock, log: silentLog },
     defaultCgroupOptions(1),
   );
@@ -104,7 +104,7 @@ test("what pods of another agent on the machine have stays, until that agent has
   await host.files.makeDirectory(`/var/lib/kubelet/pods/${usual}`, 0o750);
   for (const uid of [theirs, usual, "nobodys"])
     await host.files.makeDirectory(`/logs/ns_web_${uid}`, 0o755);
-  const cgroups = createCgroups(
+  const cgroups = new Cgroups(
     { tree: host.cgroups, facts: FAKE_FACTS, clock, log: silentLog },
     defaultCgroupOptions(1),
   );

@@ -16,7 +16,7 @@ import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import { applyCgroupPlan } from "./apply.ts";
-import { createCgroups } from "./cgroups.ts";
+import { Cgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
 
 const V2_FILES = ["cpu.weight", "cpu.max", "memory.max"];
@@ -40,7 +40,7 @@ test("a restart changes nothing and keeps the share of pods that run", async () 
   const { cgroups, tree, host } = cgroupModule(2, { qosReservedMemoryPercent: 100 });
   await runExample(cgroups);
   const before = await snapshot(tree, host.cgroups.paths);
-  const again = createCgroups(
+  const again = new Cgroups(
     { tree, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog },
     { ...defaultCgroupOptions(2), qosReservedMemoryPercent: 100 },
   );
@@ -199,7 +199,7 @@ test("start refuses what cannot hold", async () => {
   await withSystem.cgroups.start();
   assert.equal(await withSystem.tree.read("/system", "cpu.weight"), "39");
   const bare = new FakeHost({ clock: new SimClock(), controllers: ["cpu", "pids"] });
-  const without = createCgroups(
+  const without = new Cgroups(
     { tree: bare.cgroups, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog },
     defaultCgroupOptions(2),
   );

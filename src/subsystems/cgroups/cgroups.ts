@@ -80,74 +80,13 @@ interface CgroupDeps {
   readonly metrics?: MetricsRegistry;
 }
 
-/** Interface of the module. Every method that waits may throw `OutsideError`. */
-export interface Cgroups {
-  /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */
-  start(): Promise<NodeEnforcement>;
-  /** Limits the group of all pods to what is left to pods; for trying again. */
-  enforceNode(): Promise<NodeEnforcement>;
-  /** Outcome of the last attempt. */
-  readonly enforcement: NodeEnforcement;
-  /**
-   * Makes the pod's group and limits it; whether it was made. One that was made with its limits is left as it is. A limit
-   * the kernel refuses is logged and does not fail. Call `updateQos` with all active pods before.
-   */
-  ensurePod(pod: IdentifiedPod): Promise<boolean>;
-  /** Ends what still runs in the pod's group and removes it. Idempotent. */
-  removePod(uid: string, qos: QosClass): Promise<void>;
-  /**
-   * Ends and removes what is left of a container or sandbox that the runtime has removed. One that was
-   * killed as it started a container forgets the process that was to become it.
-   */
-  clearRemoved(pod: IdentifiedPod, id: string): Promise<void>;
-  /** Lets go on what something in the pod's group has frozen, so that it can be ended. Idempotent. */
-  thawPod(uid: string, qos: QosClass): Promise<void>;
-  /** Leaves a group that cannot go yet hardly any CPU time. */
-  squeezePod(uid: string, qos: QosClass): Promise<void>;
-  /** Path of the pod's group in the tree. */
-  podPath(pod: IdentifiedPod): string;
-  /** Path of the group of a class; guaranteed pods stand in the group of all pods. */
-  tierPath(qos: QosClass): string;
-  /** `cgroup_parent` of the pod's sandbox for the runtime. */
-  criParent(pod: IdentifiedPod): string;
-  /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
-  containerResources(
-    pod: IdentifiedPod,
-    container: Container | EphemeralContainer,
-  ): ContainerResources;
-  /** The pod's resources for its sandbox, as sent to the runtime. Valid only after `start`. */
-  sandboxResources(pod: IdentifiedPod): SandboxResources;
-  /**
-   * Sets shares and limits of the classes for the pods that are active. Calls that overlap share a pass
-   * with the pods of the latest.
-   */
-  updateQos(pods: readonly IdentifiedPod[]): Promise<void>;
-  /** Changes the resources of a running pod, never giving a container more than its pod. */
-  resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome>;
-  /** Pods' groups that are there, by class and uid. */
-  listPods(): Promise<readonly FoundPodGroup[]>;
-  /** The object at a path reported by the kernel. */
-  locate(path: string): GroupPlace;
-  /** Processes in the pod's group, whatever its class. */
-  podProcesses(uid: string): Promise<readonly number[]>;
-  /** The whole tree as it should be for these pods. */
-  planTree(pods: readonly IdentifiedPod[]): readonly CgroupPlan[];
-  /** Differences of the machine from `planTree(pods)`. Reads only. */
-  drift(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]>;
-  /** The whole live tree beside the desired one; pods come with their statuses. Reads only. */
-  report(pods: readonly IdentifiedPod[]): Promise<CgroupsReport>;
-  /** Writes what differs, on groups that are there; also what is usually left alone. Answers what it wrote. */
-  repair(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]>;
-}
-
 const ENFORCED: NodeEnforcement = { kind: "enforced" };
 
-/** See `Cgroups`. With `cgroupsPerQos` off pods have no groups of their own. */
-export function createCgroups(deps: CgroupDeps, options: CgroupOptions): Cgroups {
-  return new CgroupHierarchy(deps, options);
-}
-
-class CgroupHierarchy implements Cgroups {
+/**
+ * The cgroups of the node and of its pods. Every method that waits may throw `OutsideError`. With `cgroupsPerQos` off pods have no
+ * groups of their own.
+ */
+export class Cgroups {
   readonly #deps: CgroupDeps;
   readonly #options: CgroupOptions;
   readonly #durations: Histogram | undefined;
@@ -172,6 +111,7 @@ class CgroupHierarchy implements Cgroups {
     deps.metrics?.collected(METRICS.kubelet_cgroup_version, () => [{ value: deps.tree.version }]);
   }
 
+  /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */
   async start(): Promise<NodeEnforcement> {
     const { tree, systemd } = this.#deps;
     checkControllers(tree);
@@ -194,10 +134,12 @@ class CgroupHierarchy implements Cgroups {
     return enforcement;
   }
 
+  /** Outcome of the last attempt. */
   get enforcement(): NodeEnforcement {
     return this.#enforcement;
   }
 
+  /** Limits the group of all pods to what is left to pods; for trying again. */
   async enforceNode(): Promise<NodeEnforcement> {
     if (!this.#options.cgroupsPerQos) return ENFORCED;
     try {
@@ -210,6 +152,10 @@ class CgroupHierarchy implements Cgroups {
     return this.#enforcement;
   }
 
+  /**
+   * Makes the pod's group and limits it; whether it was made. One that was made with its limits is left as it is. A limit
+   * the kernel refuses is logged and does not fail. Call `updateQos` with all active pods before.
+   */
   async ensurePod(pod: IdentifiedPod): Promise<boolean> {
     if (!this.#options.cgroupsPerQos) return false;
     const plan = planPodGroup(this.#settings, podDemand(pod));
@@ -229,6 +175,7 @@ class CgroupHierarchy implements Cgroups {
     return report.created;
   }
 
+  /** Ends what still runs in the pod's group and removes it. Idempotent. */
   async removePod(uid: string, qos: QosClass): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     const path = this.#podGroupPath(uid, qos);
@@ -236,16 +183,22 @@ class CgroupHierarchy implements Cgroups {
     await this.#timed("destroy", () => destroyGroup(this.#access, path));
   }
 
+  /**
+   * Ends and removes what is left of a container or sandbox that the runtime has removed. One that was
+   * killed as it started a container forgets the process that was to become it.
+   */
   async clearRemoved(pod: IdentifiedPod, id: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     for (const path of await clearRemoved(this.#access, this.podPath(pod), id))
       this.#deps.log.warn("cgroup of a removed container is left", { path });
   }
 
+  /** Lets go on what something in the pod's group has frozen, so that it can be ended. Idempotent. */
   async thawPod(uid: string, qos: QosClass): Promise<void> {
     if (this.#options.cgroupsPerQos) await this.#deps.tree.thaw(this.#podGroupPath(uid, qos));
   }
 
+  /** Leaves a group that cannot go yet hardly any CPU time. */
   async squeezePod(uid: string, qos: QosClass): Promise<void> {
     const path = this.#podGroupPath(uid, qos);
     const writes = planWrites(this.#settings, { cpuShares: MIN_SHARES });
@@ -253,6 +206,7 @@ class CgroupHierarchy implements Cgroups {
     if (failure && failure.code !== "notFound") throw failure;
   }
 
+  /** Path of the pod's group in the tree. */
   podPath(pod: IdentifiedPod): string {
     if (!this.#options.cgroupsPerQos) {
       return literalPath(this.#settings.root, this.#settings.driver);
@@ -260,14 +214,17 @@ class CgroupHierarchy implements Cgroups {
     return this.#podGroupPath(pod.metadata.uid, qosClassOf(pod));
   }
 
+  /** Path of the group of a class; guaranteed pods stand in the group of all pods. */
   tierPath(qos: QosClass): string {
     return literalPath(tierName(this.#settings.root, qos), this.#settings.driver);
   }
 
+  /** `cgroup_parent` of the pod's sandbox for the runtime. */
   criParent(pod: IdentifiedPod): string {
     return this.podPath(pod);
   }
 
+  /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
   containerResources(
     pod: IdentifiedPod,
     container: Container | EphemeralContainer,
@@ -275,30 +232,39 @@ class CgroupHierarchy implements Cgroups {
     return planContainerGroup(this.#settings, podDemand(pod), containerDemand(pod, container));
   }
 
+  /** The pod's resources for its sandbox, as sent to the runtime. Valid only after `start`. */
   sandboxResources(pod: IdentifiedPod): SandboxResources {
     return planSandboxGroup(this.#settings, pod);
   }
 
+  /**
+   * Sets shares and limits of the classes for the pods that are active. Calls that overlap share a pass
+   * with the pods of the latest.
+   */
   updateQos(pods: readonly IdentifiedPod[]): Promise<void> {
     if (!this.#options.cgroupsPerQos) return Promise.resolve();
     return this.#qosPasses.update(pods);
   }
 
+  /** Changes the resources of a running pod, never giving a container more than its pod. */
   async resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome> {
     const access = { ...this.#access, settings: this.#settings, options: this.#options };
     return this.#timed("update", () => applyResize(access, request));
   }
 
+  /** Pods' groups that are there, by class and uid. */
   async listPods(): Promise<readonly FoundPodGroup[]> {
     if (!this.#options.cgroupsPerQos) return [];
     const { driver } = this.#settings;
     return findPodGroups(this.#deps.tree, driver, (qos) => this.tierPath(qos));
   }
 
+  /** The object at a path reported by the kernel. */
   locate(path: string): GroupPlace {
     return locateGroup(path, this.#settings.driver);
   }
 
+  /** Processes in the pod's group, whatever its class. */
   async podProcesses(uid: string): Promise<readonly number[]> {
     if (!this.#options.cgroupsPerQos) return [];
     const pids = new Set<number>();
@@ -309,10 +275,12 @@ class CgroupHierarchy implements Cgroups {
     return [...pids];
   }
 
+  /** The whole tree as it should be for these pods. */
   planTree(pods: readonly IdentifiedPod[]): readonly CgroupPlan[] {
     return planTree(this.#settings, pods.map(podDemand));
   }
 
+  /** Differences of the machine from `planTree(pods)`. Reads only. */
   async drift(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]> {
     const differences: CgroupDifference[] = [];
     for (const plan of this.planTree(pods))
@@ -320,6 +288,7 @@ class CgroupHierarchy implements Cgroups {
     return differences;
   }
 
+  /** The whole live tree beside the desired one; pods come with their statuses. Reads only. */
   async report(pods: readonly IdentifiedPod[]): Promise<CgroupsReport> {
     const isKept = this.#options.cgroupsPerQos;
     return reportCgroups({
@@ -334,6 +303,7 @@ class CgroupHierarchy implements Cgroups {
     });
   }
 
+  /** Writes what differs, on groups that are there; also what is usually left alone. Answers what it wrote. */
   async repair(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]> {
     const written: CgroupDifference[] = [];
     for (const plan of this.planTree(pods)) {

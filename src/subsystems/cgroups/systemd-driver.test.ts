@@ -9,7 +9,7 @@ import { busObstacle } from "../../../test/systemd/private-bus.ts";
 import { OutsideError, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
-import { createCgroups } from "./cgroups.ts";
+import { Cgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
 import { runtimeCgroupDriver } from "./runtime-driver.ts";
 
@@ -102,14 +102,14 @@ test("without systemd its driver is refused with what to do", async () => {
   const host = new FakeHost({ clock: new SimClock() });
   const deps = { tree: host.cgroups, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog };
   const options = { ...defaultCgroupOptions(2), driver: "systemd" } as const;
-  await assert.rejects(createCgroups(deps, options).start(), UsageError);
+  await assert.rejects(new Cgroups(deps, options).start(), UsageError);
   const units = {
     version: () => Promise.reject(new OutsideError("unavailable", "nobody there")),
     start: async () => {},
     setProperties: async () => {},
     stop: async () => {},
   };
-  const there = createCgroups({ ...deps, systemd: units }, options);
+  const there = new Cgroups({ ...deps, systemd: units }, options);
   await assert.rejects(there.start(), /cgroupDriver "systemd": nobody there; use "cgroupfs"/);
 });
 
@@ -126,7 +126,7 @@ test("a pod's slice for which systemd did not take the limits gets them at the n
     stop: async () => Promise.reject(new OutsideError("deadline", "no answer")),
   };
   const options = { ...defaultCgroupOptions(2), driver: "systemd" } as const;
-  const cgroups = createCgroups({ ...deps, systemd: units }, options);
+  const cgroups = new Cgroups({ ...deps, systemd: units }, options);
   await cgroups.start();
   await assert.rejects(cgroups.ensurePod(G), /no answer/);
   fails = false;

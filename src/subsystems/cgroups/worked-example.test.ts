@@ -11,7 +11,7 @@ import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectHost } from "../../outside/host/connect-host.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
-import { type Cgroups, createCgroups } from "./cgroups.ts";
+import { Cgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
 import { expectContainerFiles, type RuntimeWeights } from "./plan/plan-container.ts";
 
@@ -128,7 +128,7 @@ test("the worked example on the real kernel, its life and its end", { skip: notR
   const { tree, root } = await realTree();
   try {
     for (const [percent, burstable, bestEffort] of RESERVED) {
-      const cgroups = createCgroups(
+      const cgroups = new Cgroups(
         { tree, facts: FAKE_FACTS, clock: createSystemClock(), log: silentLog },
         {
           ...defaultCgroupOptions(tree.version),

@@ -66,28 +66,6 @@ export const DEFAULT_PROBES_OPTIONS: ProbesOptions = {
   endLeftovers: true,
 };
 
-/** Interface of the module. */
-export interface Probes {
-  /**
-   * Says what is to be probed of a pod from now on, and how its containers are. To be called on every
-   * turn of the pod: probes that are new begin, those no longer named end, all others learn the facts.
-   * A readiness probe of a started container that is not known to be ready starts an attempt at once.
-   */
-  watch(pod: ProbedPod, targets: readonly ProbeTarget[]): void;
-  /** Ends all probes of a pod. */
-  forget(podUid: string): void;
-  /** Every probe with its last attempts, in no particular order. */
-  history(): readonly ProbeReport[];
-}
-
-/** Begins with nothing to probe; ends with the scope. */
-export function createProbes(
-  deps: ProbesDeps,
-  options: ProbesOptions = DEFAULT_PROBES_OPTIONS,
-): Probes {
-  return new PodProbes(deps, options);
-}
-
 const METRIC_TYPE: Readonly<Record<ProbeKind, string>> = {
   liveness: "Liveness",
   readiness: "Readiness",
@@ -100,7 +78,8 @@ interface PodSettings {
   readonly settings: ProbeSettings;
 }
 
-class PodProbes implements Probes {
+/** Begins with nothing to probe; ends with the scope. */
+export class Probes {
   readonly #pods = new Map<string, Map<string, Prober>>();
   /** Attempts of probes that have ended meanwhile. */
   readonly #inFlight = new Set<Promise<void>>();
@@ -110,7 +89,7 @@ class PodProbes implements Probes {
   readonly #forgetMetrics: (prober: Prober) => void;
   #closed = false;
 
-  constructor(deps: ProbesDeps, options: ProbesOptions) {
+  constructor(deps: ProbesDeps, options: ProbesOptions = DEFAULT_PROBES_OPTIONS) {
     const { clock } = deps;
     const schedule = new Schedule(clock);
     const execSlots = new Slots({
@@ -152,6 +131,11 @@ class PodProbes implements Probes {
     });
   }
 
+  /**
+   * Says what is to be probed of a pod from now on, and how its containers are. To be called on every
+   * turn of the pod: probes that are new begin, those no longer named end, all others learn the facts.
+   * A readiness probe of a started container that is not known to be ready starts an attempt at once.
+   */
   watch(pod: ProbedPod, targets: readonly ProbeTarget[]): void {
     if (this.#closed) return;
     const before = this.#pods.get(pod.uid);
@@ -173,12 +157,14 @@ class PodProbes implements Probes {
     }
   }
 
+  /** Ends all probes of a pod. */
   forget(podUid: string): void {
     const probers = this.#pods.get(podUid);
     this.#drop(podUid);
     for (const prober of probers?.values() ?? []) this.#end(prober);
   }
 
+  /** Every probe with its last attempts, in no particular order. */
   history(): readonly ProbeReport[] {
     return [...this.#probers()].map((prober) => prober.report());
   }
