@@ -1,9 +1,13 @@
 /**
- * The cgroups of the node, of each class of service and of each pod.
+ * The cgroups of the node, of each QoS class and of each pod. Owns: the tree below `<cgroupRoot>/kubepods` down
+ * to the pods' groups; containers' groups are the runtime's. In: facts of the node, configuration, pods. Out: groups
+ * and their limits, paths and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file applies them.
  *
- * Owns: the tree below `<cgroupRoot>/kubepods` down to the pods' groups; containers' groups are the
- * runtime's. Comes in: the node's facts, configuration, pods. Goes out: groups and their limits, paths
- * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
+ * Example:
+ *     const cgroups = new Cgroups({ tree, facts, clock, log }, cgroupOptionsOf(config, machine));
+ *     await cgroups.start();
+ *     await cgroups.updateQos(pods);
+ *     await cgroups.ensurePod(pod, pod.metadata.uid); // its limits are set before its sandbox is made
  */
 
 import type { Container, EphemeralContainer } from "../../api/generated/types.ts";

@@ -1,7 +1,13 @@
 /**
- * The environment of containers. Owns: which objects environments refer to, followed for as long as their
- * pod is. In: objects and services of the API, the pod, its addresses. Out: variables, or what is missing
- * for them. Invariants: an object is followed once for each pod that names it, and no longer than that.
+ * The environment of containers. Owns: the watches of objects that environments refer to, as long as their
+ * pod exists. In: objects and services of the API, the pod, its addresses. Out: variables, or the message
+ * that says what is missing. Invariants: an object is watched once for each pod that names it, and only while that pod exists.
+ *
+ * Example:
+ *     const environments = new Environments({ nodeName, allocatable }, { objects, services, readVolumeFile, recordSkipped });
+ *     environments.follow(pod); // when the pod is admitted
+ *     const environment = await environments.of({ pod, container, podIps, hostIps }, signal);
+ *     environments.forget(uid);
  */
 
 import {

@@ -1,8 +1,12 @@
 /**
- * Kubernetes events. Owns: what was reported lately, in memory and on disk, and what waits for the API server.
+ * Kubernetes events. Owns: recent events, in memory and on disk, and those that wait for the API server.
  * In: events that modules record about objects. Out: events to the log, to watchers and to the API server, in
  * order. Invariants: recording never waits and never throws; memory and disk are bounded; every event that
  * is recorded is counted once, as sent, aggregated, kept or dropped.
+ *
+ * Example:
+ *     const events = await startEvents({ nodeName, folder }, { clock, random, log, state, metrics, scope, api });
+ *     events.ofPod(pod, { type: "Normal", reason: "Started", message: "Container started" }, "web");
  */
 
 import { withMarks } from "../../api/event-marks.ts";
@@ -78,7 +82,7 @@ export async function startEvents(options: EventsOptions, deps: EventsDeps): Pro
   return events;
 }
 
-/** See the head of this file. `startEvents` makes it. */
+/** The module; `startEvents` creates it. */
 export class Events implements PodEvents, NodeEvents {
   /** For programs that embed the agent: records events about any object. */
   readonly recorder: Recorder;
@@ -108,7 +112,7 @@ export class Events implements PodEvents, NodeEvents {
     this.#referenceSink = deps.api && isReference ? this.#createReferenceSink(deps.api) : undefined;
   }
 
-  /** Takes up what a previous run left and begins. `startEvents` does it. */
+  /** Restores what the previous run left and begins. `startEvents` calls it. */
   async open(): Promise<void> {
     const { scope, metrics, api, log } = this.#deps;
     await this.#history.open();
@@ -128,7 +132,7 @@ export class Events implements PodEvents, NodeEvents {
     else scope.spawn("events to the API server", "restart", (signal) => this.#runSink(signal));
   }
 
-  /** Takes no more; what is under way is handed out, written or left on disk. */
+  /** Accepts no more events; those in queues are delivered, written or left on disk. */
   async close(): Promise<void> {
     await this.#broadcaster.close();
     await this.#sink?.close();

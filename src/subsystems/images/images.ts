@@ -1,8 +1,13 @@
 /**
- * Images: having them when a container needs them, and not having them for ever. Owns: what is known of each
- * image, pulls under way, holds, deletions. In: what the pods module needs, the disk, the owner's rules. Out:
- * an outcome the status can show, deletions with their reasons. Invariants: an image that a pod is about to
+ * Pulls images for containers and removes unused ones. Owns: the record of each image, pulls under way, holds,
+ * deletions. In: requests of the pods module, the usage of the disk, the user's keep rules. Out: an outcome that
+ * the status can show, deletions with their reasons. Invariants: an image that a pod is about to
  * use is not removed; what a pass removes is what its dry run says.
+ *
+ * Example:
+ *     const images = await Images.open(options, deps);
+ *     const outcome = await images.ensure({ pod, container, image, policy: "IfNotPresent" }, signal);
+ *     await images.upkeep(allPodsAreKnown, signal); // lists, then removes what is unused
  */
 
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";

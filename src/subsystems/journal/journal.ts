@@ -1,8 +1,14 @@
 /**
- * The journal of decisions. Owns: the files below its folder. In: decisions of every module, and what became of
- * them. Out: the history of a pod, also of what was decided before a restart. Invariants: recording never waits and
+ * The journal of decisions. Owns: the files below its folder. In: decisions of every module and their
+ * outcomes. Out: the history of a pod, also of what was decided before a restart. Invariants: recording never waits and
  * never throws; disk use is bounded; a torn last line costs that line only; a decision whose outcome was not recorded
  * is never read as carried out.
+ *
+ * Example:
+ *     const journal = new Journal({ folder, segmentBytes: 1 << 20, segments: 4 }, { state, clock });
+ *     await journal.open();
+ *     const id = journal.record({ kind: "pod", name, uid }, decision);
+ *     journal.conclude({ kind: "pod", name, uid }, id, outcome);
  */
 
 import {

@@ -2,6 +2,10 @@
  * Logs of containers. Owns: the links in the folder of all logs, and the readers. In: queries of logs, containers
  * that were created. Out: text. Invariants: nothing outside the log folder is ever
  * read, renamed or removed, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
+ *
+ * Example:
+ *     const logs = new Logs({ root: "/var/log/pods", linkFolder }, { files, openFolder, clock, log, reopen });
+ *     await using reading = await logs.open(path, query, ended);
  */
 import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";

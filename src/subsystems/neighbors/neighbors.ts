@@ -1,7 +1,12 @@
 /**
- * Other agents on this machine. Owns: the note about this agent's root folder, and its lock. In: notes and pod folders of
- * others. Out: which pods are theirs, and whether they run. Invariants: a pod with a folder in this agent's root is its own;
+ * Other agents on this machine. Owns: the file that registers this agent's root folder, and its lock. In: such files and pod folders of
+ * other agents. Out: the pods of other agents, and whether those agents run. Invariants: a pod with a folder in this agent's root is its own;
  * what cannot be found out is never reported as "nobody's".
+ *
+ * Example:
+ *     const neighbors = new Neighbors(root, { host, clock, log, scope });
+ *     await neighbors.announce();
+ *     const owners = await neighbors.ownersOf(uids);
  */
 import type { PodOwner } from "../../api/pod-owner.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";

@@ -1,8 +1,13 @@
 /**
- * Liveness, readiness and startup probes. Owns: the verdict per container and probe. In: for every pod,
- * what is to be probed (`watch`), as it is now. Out: verdicts when they change, events, metrics, history.
+ * Liveness, readiness and startup probes. Owns: the verdict per container and probe. In: for every pod
+ * its containers with probes (`watch`), as they are now. Out: verdicts when they change, events, metrics, history.
  * Invariants: a probe runs once at a time; a verdict names the container it is about and is never of
  * one that was replaced; nothing is left running for a pod that is no longer watched.
+ *
+ * Example:
+ *     const probes = new Probes(deps); // verdicts are published to deps.news
+ *     probes.watch(pod, targets); // on every turn of the pod
+ *     probes.forget(pod.uid);
  */
 
 import { METRICS } from "../../api/metrics/metrics.ts";

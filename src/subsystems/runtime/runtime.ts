@@ -1,8 +1,14 @@
 /**
- * Sandboxes and containers through CRI, and watching them. Owns: what was last seen of the runtime and
- * how it is. In: requests of the pods module. Out: observations, health. Invariants: what is reported of a pod
- * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
- * carry, and what is further along goes first.
+ * Creates, removes and observes sandboxes and containers through CRI. Owns: the last observations of the runtime
+ * and its health. In: requests of the pods module. Out: observations, health. Invariants: an observation
+ * of a pod was requested at its `asOf`; the number of sandboxes and containers made at once is bounded by the
+ * processors, and containers go before sandboxes.
+ *
+ * Example:
+ *     const runtime = new Runtime(options, deps);
+ *     runtime.followPods(); // publishes observations to deps.news
+ *     const sandboxId = await runtime.createSandbox(pod, 0, signal);
+ *     const containerId = await runtime.createContainer({ pod, container, sandboxId, ...rest }, signal);
  */
 
 import type { EnvEntry } from "../../api/env/env.ts";

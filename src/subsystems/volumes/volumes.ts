@@ -3,6 +3,12 @@
  * to prepare, to bring up to date or to clear. Out: mounts of a container. Invariants: preparing twice
  * changes nothing; files of a volume change all at once; nothing in a volume is reached through a link
  * that leaves it; clearing follows no link and crosses no mount point.
+ *
+ * Example:
+ *     const volumes = new Volumes({ roots, clusterDomain, allocatable }, deps);
+ *     await volumes.mount(pod, signal);
+ *     const { mounts } = await volumes.mounts({ pod, container, restartCount, env, podIps, features, images });
+ *     await volumes.unmount(pod);
  */
 
 import type { Allocatable } from "../../api/env/downward.ts";
