@@ -6,7 +6,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
-import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
+import { createHooks, type HookPlace, type Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { PodPorts } from "../pods/ports.ts";
 
 export interface HookPortDeps {
@@ -42,7 +42,7 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
       message: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded`,
     });
   };
-  const hooks = deps.runtime.hooks({
+  const hooks = createHooks({
     runtime: cri.runtime,
     net,
     clock,

@@ -22,7 +22,7 @@ const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
 const SHORTAGE_TRIES = 60;
 const SHORTAGE_PAUSE_MS = 1_000;
 
-export interface HookDeps {
+interface HookDeps {
   readonly runtime: RuntimeService;
   readonly net: Net;
   readonly clock: Clock;

@@ -8,7 +8,7 @@
  *     const runtime = new Runtime(options, deps);
  *     runtime.followPods(); // publishes observations to deps.news
  *     const sandboxId = await runtime.createSandbox(pod, 0, signal);
- *     const containerId = await runtime.createContainer({ pod, container, sandboxId, ...rest }, signal);
+ *     const containerId = await runtime.createConfigured({ pod, container, sandboxId, ...rest }, signal);
  */
 
 import type { EnvEntry } from "../../api/env/env.ts";
@@ -45,7 +45,6 @@ import { RuntimeCalls } from "./calls/calls.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { dnsFaults, missingClusterDns, sandboxDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
-import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer, STATUS_WITHIN_MS } from "./observe.ts";
 import type { Resolver } from "./resolver.ts";
 import { runtimeHandler } from "./runtime-class.ts";
@@ -62,7 +61,7 @@ import type { ReadTail } from "./termination-message.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export type { RuntimeFeatures } from "./features.ts";
-export type { HookPlace } from "./hooks.ts";
+export { createHooks, type HookPlace } from "./hooks.ts";
 export { instrumentRuntime } from "./instrument.ts";
 export { Resolver } from "./resolver.ts";
 export { openUserNamespaces, UserNamespaces } from "./security/user-namespaces.ts";
@@ -175,11 +174,6 @@ export class Runtime {
     const { scope } = this.#deps;
     scope.spawn("runtime events", "restart", (signal) => this.watch.followEvents(signal));
     scope.spawn("runtime listings", "restart", (signal) => this.watch.followPods(signal));
-  }
-
-  /** The hooks of containers, run through this runtime. */
-  hooks(deps: HookDeps): Hooks {
-    return createHooks(deps);
   }
 
   /** Observes one pod; throws when the runtime cannot list. */
