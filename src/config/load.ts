@@ -16,7 +16,6 @@ export interface ConfigFiles {
   ): Promise<readonly { readonly name: string; readonly kind: string }[] | undefined>;
 }
 
-/** Settings of `loadConfig`. */
 export interface LoadOptions {
   /** Working folder, absolute. */
   readonly cwd: string;

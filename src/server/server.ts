@@ -1,8 +1,11 @@
 /**
  * The agent's server. Owns: its listeners and the certificate it makes. In: requests. Out: what the agent
- * knows, and connections into containers. Invariants: it changes nothing of the agent; nobody is answered
- * on the HTTPS port who has not proved who they are, unless the configuration says so; the port is where the
+ * knows, and connections into containers. Invariants: it changes nothing of the agent; unauthenticated peers get no answer
+ * on the HTTPS port, unless the configuration allows it; the port is where the
  * configuration says; no response contains what only a client of another endpoint may see.
+ *
+ * Example:
+ *     const { addresses } = await startServer({ certFolder, socketPath }, { node, serving, files, clock, log, scope, random });
  */
 import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { Reading } from "../kit/cell.ts";

@@ -40,7 +40,7 @@ export interface KubeletFlags {
   readonly eventMode: string;
   /** How long a pod waits for a device plugin that is known but not there; zero refuses at once. */
   readonly deviceWait: DurationMs;
-  /** How long a device plugin may take to answer Allocate; zero is for ever. */
+  /** How long a device plugin may take to answer Allocate; zero is no limit. */
   readonly deviceAllocateTimeout: DurationMs;
   /** Devices that only init containers needed stay with the pod until it ends. */
   readonly keepInitDevices: boolean;

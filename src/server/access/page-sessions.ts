@@ -10,7 +10,7 @@ import { ALL_AUTHENTICATED, type Authenticator, type Identity } from "./authenti
 const TICKET_MS = 5 * 60_000;
 /** A working day. */
 const SESSION_MS = 12 * 3_600_000;
-/** More are never open at once; the oldest gives way. */
+/** Sessions open at once at the most; the oldest is closed for a new one. */
 const MAX_TICKETS = 16;
 const MAX_SESSIONS = 64;
 const SECRET_BYTES = 32;

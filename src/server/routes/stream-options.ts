@@ -38,12 +38,12 @@ export type Translation =
 const NONE: Translation = { kind: "none" };
 const TUNNEL = /^SPDY\/3\.1\+(.*\.k8s\.io)$/;
 
-/** Dependencies of a request for exec or attach. */
+/** How the WebSocket of an exec or attach is translated to SPDY. */
 export function translationOfCommand(offer: UpgradeOffer): Translation {
   return offered(offer).includes("v5.channel.k8s.io") ? { kind: "command" } : NONE;
 }
 
-/** Dependencies of a request for a port-forward. */
+/** How the WebSocket of a port-forward is translated to SPDY. */
 export function translationOfPortForward(offer: UpgradeOffer): Translation {
   const streamProtocols = offered(offer).flatMap((name) => TUNNEL.exec(name)?.[1] ?? []);
   return streamProtocols.length > 0 ? { kind: "tunnel", streamProtocols } : NONE;

@@ -16,7 +16,6 @@ import {
   translationOfPortForward,
 } from "./stream-options.ts";
 
-/** Dependencies of connections into containers. */
 export interface Streaming {
   readonly node: ServedNode;
   readonly log: Log;

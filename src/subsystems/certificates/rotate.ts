@@ -41,8 +41,8 @@ const RETRY = { initialMs: 2_000, maxMs: 60_000 };
 const LONGEST_SLEEP_MS = 10 * 60_000;
 
 /**
- * Keeps a certificate valid until `signal` is aborted: a new one is asked for when it has gone 70 to 90 %
- * of its way, or when it does not name what it must (client-go certificate_manager.go).
+ * Keeps a certificate valid until `signal` is aborted: a new one is requested after 70 to 90 %
+ * of its validity, or when required names are missing from it (client-go certificate_manager.go).
  */
 export async function keepCertificate(
   options: RotationOptions,

@@ -37,7 +37,7 @@ export interface CgroupReport {
   readonly failed: readonly CgroupFailure[];
 }
 
-/** Tries of a limit that chases a usage which grows meanwhile. */
+/** Attempts at a limit above a usage that is growing. */
 const RAISE_ATTEMPTS = 3;
 
 /**
@@ -74,7 +74,7 @@ async function compareWrite(
 
 /**
  * The planned value, or more where that much is in use and must not be cut. A limit above the planned one
- * only ever sinks, so that a class which fills it cannot raise it by and by.
+ * is only lowered, so that a class at its limit cannot raise it step by step.
  */
 async function raisedValue(
   tree: CgroupTree,

@@ -188,8 +188,8 @@ export class Cgroups {
   }
 
   /**
-   * Ends and removes what is left of a container or sandbox that the runtime has removed. One that was
-   * killed as it started a container forgets the process that was to become it.
+   * Ends the processes and removes the group of a container or sandbox that the runtime has removed: a runtime that was
+   * killed while it started a container leaves its process behind.
    */
   async clearRemoved(pod: IdentifiedPod, id: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
@@ -197,12 +197,12 @@ export class Cgroups {
       this.#deps.log.warn("cgroup of a removed container is left", { path });
   }
 
-  /** Lets go on what something in the pod's group has frozen, so that it can be ended. Idempotent. */
+  /** Thaws the pod's group, so that its processes can be killed. Idempotent. */
   async thawPod(uid: string, qos: QosClass): Promise<void> {
     if (this.#options.cgroupsPerQos) await this.#deps.tree.thaw(this.#podGroupPath(uid, qos));
   }
 
-  /** Leaves a group that cannot go yet hardly any CPU time. */
+  /** Gives a group that cannot be removed yet the lowest CPU weight. */
   async squeezePod(uid: string, qos: QosClass): Promise<void> {
     const path = this.#podGroupPath(uid, qos);
     const writes = planWrites(this.#settings, { cpuShares: MIN_SHARES });

@@ -150,7 +150,7 @@ function runningContainers(
 
 /**
  * Without the limits of huge pages that the runtime has not set: containerd leaves them out without
- * its option (`disable_hugetlb_controller`), and the pod's group holds them all the same.
+ * its option (`disable_hugetlb_controller`), and the pod's group has the limits anyway.
  */
 async function withoutLeftOut(
   tree: CgroupTree,

@@ -109,7 +109,7 @@ function nameOf(step: ResizeStep): string {
 }
 
 /**
- * A memory limit below what is in use would kill, and one below what nobody knows may; the Go kubelet refuses
+ * A memory limit below the usage would cause an OOM kill, and with unknown usage it may; the Go kubelet refuses
  * with the same words (kuberuntime validateMemoryResizeAction).
  */
 async function refusal(

@@ -45,7 +45,6 @@ export type { EventObject } from "./make-event.ts";
 export type { CorrelatorOptions, EventMode, EventPolicy } from "./policy.ts";
 export type { Recorder } from "./recorder.ts";
 
-/** Settings of the module. */
 export interface EventsOptions {
   readonly nodeName: string;
   /** Folder of the history and of what waits for the API server; made when missing. */

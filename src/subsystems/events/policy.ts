@@ -1,5 +1,5 @@
 // pure
-/** How events are treated: the bounds of memory, disk and writes, and what gives way to what. */
+/** How events are handled: the bounds of memory, disk and writes, and which events are dropped first. */
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Budget } from "../../kit/limits/token-budget.ts";
 import type { SimilarLimits } from "./correlate.ts";

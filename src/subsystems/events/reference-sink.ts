@@ -22,7 +22,7 @@ interface ReferenceSinkDeps {
 
 /**
  * The sink as the Go kubelet has it (event.go recordToSink): a queue of 1000 before the correlator, one event
- * after the other, 12 tries for each, and what overflows meanwhile is lost.
+ * after the other, 12 tries for each, and events beyond its queue are lost.
  */
 export class ReferenceSink {
   readonly #deps: ReferenceSinkDeps;

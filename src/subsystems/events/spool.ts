@@ -174,7 +174,7 @@ export class Spool {
     this.#lostText = lostText;
   }
 
-  /** Thousands of lines at once would hold up everybody else. */
+  /** Thousands of lines at once would block the event loop. */
   async #linesOf(entries: readonly OutboxEntry[]): Promise<readonly string[]> {
     const lines: string[] = [];
     for (const entry of entries) {

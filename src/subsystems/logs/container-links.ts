@@ -81,18 +81,18 @@ export class ContainerLinks {
     });
   }
 
-  /** The container is gone, and its link with it. */
+  /** Removes the link of a container that was removed. */
   async removed(containerId: string, container: LinkedContainer): Promise<void> {
     if (!isFileName(containerId)) return;
     this.#created.delete(containerId);
     const name = linkName(container, containerId);
-    // A name that was cut may be another container's, too: `sweep` removes it when it leads nowhere.
+    // A name that was cut may be another container's, too: `sweep` removes it when its target is missing.
     if (!name.endsWith(`-${containerId}${SUFFIX}`)) return;
     const path = `${this.#folder}/${name}`;
     await this.#quietly("remove", path, () => this.#files.remove(path));
   }
 
-  /** Removes links that led nowhere now and at the last sweep; while a log is rotated, one does for a moment. */
+  /** Removes links that are dangling now and were at the last sweep; while a log is rotated, a link dangles for a moment. */
   async sweep(): Promise<void> {
     await this.#quietly("check", this.#folder, async () => {
       const dead = new Set<string>();

@@ -80,12 +80,12 @@ export class Logs {
     this.#newFolders.made(uid);
   }
 
-  /** The folder of the pod's logs is gone, and with it what is known of it. */
+  /** Forgets the folder of the pod's logs, which was removed. */
   folderRemoved({ metadata: { uid } }: IdentifiedPod): void {
     this.#newFolders.forget(uid);
   }
 
-  /** The attempt is gone from the runtime: its files and its link go, too. Never throws. */
+  /** Removes the files and the link of an attempt that the runtime has removed. Never throws. */
   async removed({ pod, id, container, restartCount }: LoggedAttempt): Promise<void> {
     const { logs } = podPaths({ root: "", logs: this.#options.root }, pod);
     const path = `${logs}/${containerLogFile(container, restartCount)}`;

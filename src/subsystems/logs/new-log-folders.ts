@@ -20,7 +20,7 @@ export class NewLogFolders {
     }
   }
 
-  /** The folder is gone, or what is in it is no longer known. */
+  /** Forgets a folder that was removed, or whose contents are no longer known. */
   forget(uid: string): void {
     this.#attempted.delete(uid);
   }

@@ -34,7 +34,7 @@ const READ_BYTES = 64 * 1024;
 const LIST_EVERY_MS = 1_000;
 /** Maximum files of one log that are read, the newest ones; a node keeps a handful. */
 const MAX_SEGMENTS = 64;
-/** Times opening all files is tried again when they are rotated meanwhile. */
+/** Attempts at opening all files while they are rotated. */
 const HOLD_ATTEMPTS = 10;
 /** A rotated file is read once more after this. */
 const SETTLE_MS = 50;

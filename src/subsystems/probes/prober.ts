@@ -87,7 +87,7 @@ function subjectOf(kind: ProbeKind, watched: Watched, before?: Subject): Subject
  */
 type Activity =
   | { readonly kind: "idle" }
-  /** `done` never rejects. `again`: an extra attempt was asked for meanwhile. */
+  /** `done` never rejects. `again`: an extra attempt was requested during it. */
   | { readonly kind: "probing"; readonly done: Promise<void>; readonly again: boolean };
 
 const IDLE: Activity = { kind: "idle" };

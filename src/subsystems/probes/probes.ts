@@ -86,7 +86,7 @@ interface PodSettings {
 /** Begins with nothing to probe; ends with the scope. */
 export class Probes {
   readonly #pods = new Map<string, Map<string, Prober>>();
-  /** Attempts of probes that have ended meanwhile. */
+  /** Attempts under way of probes that were stopped. */
   readonly #inFlight = new Set<Promise<void>>();
   readonly #settings = new Map<string, PodSettings>();
   readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;

@@ -12,7 +12,6 @@ import { probeHttp } from "./handlers/http.ts";
 import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 
-/** Dependencies for running a probe. */
 export interface ProbePorts extends ExecPorts {
   readonly net: Net;
 }

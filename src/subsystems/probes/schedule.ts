@@ -4,7 +4,7 @@ import { Heap } from "../../kit/health/heap.ts";
 interface Entry {
   at: number;
   sequence: number;
-  /** `undefined` when the turn was taken back or moved meanwhile. */
+  /** `undefined` once the turn was cancelled or moved. */
   turn: ScheduledTurn | undefined;
 }
 

@@ -200,7 +200,7 @@ function hookPort(pod: IdentifiedPod, container: string, port: number | string):
 
 /**
  * Runs a pre-stop hook for `graceSeconds` at most and says how many whole seconds that took. A failure
- * is passed to `onFailure` and changes nothing else: the container is stopped all the same.
+ * is passed to `onFailure` and changes nothing else: the container is stopped anyway.
  */
 async function runPreStop(
   deps: HookDeps,

@@ -65,7 +65,7 @@ function podLabels(pod: IdentifiedPod): Record<string, string> {
   return { [POD_NAME]: name, [POD_NAMESPACE]: namespace, [POD_UID]: uid };
 }
 
-/** Everything that is needed to end the container properly when its spec is gone. */
+/** What stopping the container needs (hooks, grace) once its spec is gone. */
 export function containerAnnotations(
   pod: IdentifiedPod,
   container: Container,

@@ -51,7 +51,7 @@ interface Run {
 }
 
 /**
- * Observes pods, each alone: one whose observation fails or takes its time holds up no other. Of each pod one observation is
+ * Observes pods, each alone: one whose observation fails or is slow delays no other. Of each pod one observation is
  * under way at a time; one that failed is tried again after a pause.
  */
 export class PodObservations {
@@ -172,7 +172,7 @@ export class PodObservations {
     this.#leaveBehind(run.catch((error: unknown) => this.#unlisted(job.uid, error, signal)));
   }
 
-  /** An observation that nobody waits for failed: a listing of all pods shows whether the runtime is the reason. */
+  /** An observation without a caller failed: a listing of all pods shows whether the runtime is the reason. */
   #unlisted(uid: PodUid, error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
     if (isOutside(error)) this.#deps.log.verbose(2, "failed to observe a pod", { uid, error });

@@ -269,7 +269,7 @@ export class Runtime {
     return within(limit, signal, (own) => cri.runtime.sandboxStatus(id, own));
   }
 
-  /** Nothing of the pod runs any more and its volumes are gone: its ids may go to another one. */
+  /** Releases the pod's ids for another pod, once none of its containers runs and its volumes are removed. */
   releaseIds(uid: string): Promise<void> {
     return this.#deps.userNamespaces.release(uid);
   }

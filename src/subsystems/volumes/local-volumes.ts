@@ -128,7 +128,7 @@ export class LocalVolumes {
   }
 
   /**
-   * Gives back what the pod had, after its own mounts are gone, and unmounts what no pod has any more. A
+   * Releases the pod's volumes after its own mounts are removed, and unmounts those that no pod uses. A
    * volume that is just being made for another pod is left to that pod's end.
    */
   async release(podUid: string): Promise<void> {

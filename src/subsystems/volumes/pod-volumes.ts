@@ -38,7 +38,7 @@ interface Entry {
   lastFault: { readonly message: string; readonly at: MonotonicMs } | undefined;
 }
 
-/** The same message is not reported twice within this time: an object's first answer wakes everybody. */
+/** The same message is not reported twice within this time: the first answer about an object wakes all volumes that wait for it. */
 const SAME_FAULT_MS = 400;
 
 /** Volumes of one pod that are made side by side. */

@@ -236,7 +236,7 @@ export class Volumes {
     });
   }
 
-  /** The attempt is gone from the runtime, and with it the file of its message. */
+  /** Removes the file of the termination message of an attempt that the runtime has removed. */
   async removed(attempt: AttemptWithFiles): Promise<void> {
     await this.#deps.files.remove(terminationLogPath(attempt, this.#options));
   }

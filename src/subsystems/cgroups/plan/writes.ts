@@ -15,7 +15,7 @@ export interface CgroupWrite {
   readonly usage?: { readonly file: string; readonly raise: "always" | "refused" };
   /**
    * The value is what the kernel shows for a group that the agent created; it is not written, so that a limit which
-   * an administrator has set stays. Counts as a difference all the same.
+   * an administrator has set stays. It still counts as a difference.
    */
   readonly asFound?: true;
 }

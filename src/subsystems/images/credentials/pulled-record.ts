@@ -110,7 +110,7 @@ function sameSecret(a: SecretSource, b: SecretSource): boolean {
   return a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
 }
 
-/** The record with more access; the same object when nothing changes. Node-wide access swallows the rest. */
+/** The record with more access; the same object when nothing changes. Node-wide access replaces all others. */
 export function withAccess(
   record: PulledRecord,
   repository: string,

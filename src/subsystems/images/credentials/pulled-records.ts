@@ -59,7 +59,7 @@ const MAX_RECORD_BYTES = 1024 * 1024;
 const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
 /** Records read at most. */
 const MAX_RECORDS = 100_000;
-/** A runtime that went on with the pull of an agent that is gone has ended it by then. */
+/** By then a runtime has finished a pull that an earlier agent requested. */
 const INHERITED_MS = 24 * 3_600_000;
 
 /** See the head of this file. */
@@ -113,7 +113,7 @@ export class PulledRecords {
   /** A pull begins. Throws `OutsideError` when that cannot be written: without the note nothing is pulled. */
   async began(image: string): Promise<void> {
     if (!this.#options.policy) return;
-    // Counted first, so that nobody who ends another pull meanwhile removes the note.
+    // Counted first, so that another pull that ends now does not remove the record of the intent.
     this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
     try {
       await this.#write("pulling", image, encodeIntent(image));

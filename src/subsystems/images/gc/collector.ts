@@ -56,7 +56,7 @@ export interface GcResult {
   readonly removed: readonly GcImage[];
   /** Sum of the sizes of what was removed for space; layers that others share still take theirs. */
   readonly freedBytes: number;
-  /** Images that were to go, but came into use meanwhile. */
+  /** Images chosen for deletion that came into use before it. */
   readonly spared: readonly GcImage[];
   /** Errors; empty on success. */
   readonly errors: readonly string[];

@@ -89,7 +89,7 @@ export interface GcPlan {
   readonly atMs: number;
   readonly goal: GcGoal;
   readonly deletions: readonly (GcVerdict & { readonly fate: "delete" })[];
-  /** In order, taken when a deletion fails or an image came into use meanwhile. */
+  /** Further candidates in order, for when a deletion fails or an image has come into use. */
   readonly reserve: readonly GcImage[];
   readonly kept: readonly (GcVerdict & { readonly fate: "keep" })[];
   /** Disk usage before, integer percent as the Go kubelet counts it; absent without figures. */

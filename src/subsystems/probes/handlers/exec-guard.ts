@@ -188,7 +188,7 @@ interface Begun {
   readonly tree: readonly ContainerProcess[];
 }
 
-/** Those that have ended meanwhile, as the runtime ends processes of a cancelled exec. */
+/** Processes that have ended by now, as the runtime ends those of a cancelled exec. */
 function goneOf(
   begun: readonly ContainerProcess[],
   all: readonly ContainerProcess[],

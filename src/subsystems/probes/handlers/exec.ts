@@ -8,7 +8,6 @@ import type { ExecResult, RuntimeService } from "../../../outside/cri/cri.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest } from "../outcome.ts";
 import type { Cleared, ExecGuard, GuardedExec } from "./exec-guard.ts";
 
-/** Dependencies for running a command in a container. */
 export interface ExecPorts {
   readonly runtime: Pick<RuntimeService, "execSync" | "version">;
   readonly clock: Clock;

@@ -40,7 +40,7 @@ export const emptyDirKind: VolumeKind = {
 const readyFolder = ({ plugins, volume }: VolumeRequest): string =>
   `${plugins}/${PLUGIN}/${volume.name}`;
 
-/** Memory is gone after the node was restarted, whatever was noted before. */
+/** A volume in memory is lost when the node restarts, whatever its record says. */
 async function isReady(
   path: string,
   medium: string,
