@@ -7,7 +7,7 @@
  *     const cgroups = new Cgroups({ tree, facts, clock, log }, cgroupOptionsOf(config, machine));
  *     await cgroups.start();
  *     await cgroups.updateQos(pods);
- *     await cgroups.ensurePod(pod, pod.metadata.uid); // its limits are set before its sandbox is made
+ *     await cgroups.ensurePod(pod); // its limits are set before its sandbox is made
  */
 
 import type { Container, EphemeralContainer } from "../../api/generated/types.ts";
