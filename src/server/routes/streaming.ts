@@ -16,6 +16,7 @@ import {
   translationOfPortForward,
 } from "./stream-options.ts";
 
+/** What connections into containers are opened with. */
 export interface Streaming {
   readonly node: ServedNode;
   readonly log: Log;

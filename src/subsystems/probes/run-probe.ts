@@ -12,6 +12,7 @@ import { probeHttp } from "./handlers/http.ts";
 import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 
+/** The runtime, the network and the guard that attempts of probes use. */
 export interface ProbePorts extends ExecPorts {
   readonly net: Net;
 }

@@ -8,6 +8,7 @@ import type { ExecResult, RuntimeService } from "../../../outside/cri/cri.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest } from "../outcome.ts";
 import type { Cleared, ExecGuard, GuardedExec } from "./exec-guard.ts";
 
+/** The runtime and the clock that exec probes use. */
 export interface ExecPorts {
   readonly runtime: Pick<RuntimeService, "execSync" | "version">;
   readonly clock: Clock;
