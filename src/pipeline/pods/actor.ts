@@ -1,6 +1,6 @@
 import type { Decision } from "../../api/decisions.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { InvariantError, isOutside, messageOf } from "../../kit/errors.ts";
 import { Mailbox } from "../../kit/mailbox.ts";
 import { jitter } from "../../kit/random.ts";
 import type { PodAction, PodEvent, PodPlan } from "./plan/actions.ts";
@@ -98,7 +98,19 @@ export class PodActor {
     this.#deps.onRecord(record);
   }
 
+  /** A pod whose life would go where it must not stands still and reports it, like one that cannot be observed. */
   #take(signal: PodSignal): void {
+    try {
+      this.#move(signal);
+    } catch (error) {
+      if (!(error instanceof InvariantError)) throw error;
+      this.#deps.log.error("a signal to the pod was ignored", { signal: signal.kind, error });
+      const asOf = this.#deps.clock.monotonic();
+      this.#move({ kind: "unobserved", asOf, problem: error.message });
+    }
+  }
+
+  #move(signal: PodSignal): void {
     const before = this.#record;
     const now = this.#deps.clock.monotonic();
     const after = transition(before, signal, now);

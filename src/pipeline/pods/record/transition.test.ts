@@ -11,10 +11,11 @@ import {
   at,
 } from "../../../../test/support/pods.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
+import { InvariantError } from "../../../kit/errors.ts";
 import { derivePhase } from "./phase.ts";
-import { asSpecified, type PodRecord } from "./record.ts";
+import { asSpecified, type PodLife, type PodRecord } from "./record.ts";
 import type { PodSignal } from "./signals.ts";
-import { transition } from "./transition.ts";
+import { checkEdge, transition } from "./transition.ts";
 
 const LIVES = ["waiting", "running", "terminating", "terminated", "released"];
 
@@ -274,4 +275,34 @@ test("transition: any history of signals is taken in, and life only goes forward
     }),
     { numRuns: 2000 },
   );
+});
+
+test("checkEdge: life only moves forward, one step at a time, and the error names pod and edge", () => {
+  const lives: readonly PodLife[] = [
+    { kind: "waiting" },
+    { kind: "running" },
+    { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(1) },
+    { kind: "terminated", cause: { kind: "deleted" } },
+    { kind: "released" },
+  ];
+  const allowed: string[] = [];
+  for (const from of lives)
+    for (const to of lives) {
+      const next = aRecord({}, { life: to });
+      try {
+        assert.equal(checkEdge(aRecord({}, { life: from }), next), next);
+        if (from.kind !== to.kind) allowed.push(`${from.kind} -> ${to.kind}`);
+      } catch (error) {
+        assert.ok(error instanceof InvariantError, String(error));
+        const message = `the life of pod web_default(uid-1) cannot go from ${from.kind} to ${to.kind}`;
+        assert.equal(error.message, message);
+      }
+    }
+  assert.deepEqual(allowed, [
+    "waiting -> running",
+    "waiting -> terminating",
+    "running -> terminating",
+    "terminating -> terminated",
+    "terminated -> released",
+  ]);
 });

@@ -1,9 +1,10 @@
 // pure
 
 import type { Observation, PodUid } from "../../../api/observation.ts";
-import { findContainer, graceSecondsOf } from "../../../api/pod/pod.ts";
+import { findContainer, graceSecondsOf, podDescription } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
+import { InvariantError } from "../../../kit/errors.ts";
 import { after } from "../../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
 import { livingContainers } from "./observed.ts";
@@ -70,9 +71,29 @@ export function newRecord(from: NewRecord): PodRecord {
 
 type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
 
-/** One turn of a pod: take in one signal, then move life forward as far as the facts allow. */
+/**
+ * One turn of a pod: take in one signal, then move life forward as far as the facts allow. Throws `InvariantError`
+ * rather than moving it in any other way.
+ */
 export function transition(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
-  return advance(absorb(record, signal, now), now);
+  return advance(checkEdge(record, absorb(record, signal, now)), now);
+}
+
+/** Where each life may lead: a pod that went another way would be ended, or started again, for no reason. */
+const EDGES: Readonly<Record<PodLife["kind"], readonly PodLife["kind"][]>> = {
+  waiting: ["waiting", "running", "terminating"],
+  running: ["running", "terminating"],
+  terminating: ["terminating", "terminated"],
+  terminated: ["terminated", "released"],
+  released: ["released"],
+};
+
+/** The record after one step, if its life may follow that of the record before. */
+export function checkEdge(before: PodRecord, next: PodRecord): PodRecord {
+  const [from, to] = [before.life.kind, next.life.kind];
+  if (EDGES[from].includes(to)) return next;
+  const pod = podDescription(before.pod);
+  throw new InvariantError(`the life of pod ${pod} cannot go from ${from} to ${to}`);
 }
 
 /** The record with what its plan leaves to be shown. */
@@ -336,7 +357,9 @@ function progressed(record: PodRecord, { container, message }: Signal<"progress"
  */
 function advance(record: PodRecord, now: MonotonicMs): PodRecord {
   if (record.sync.freshness !== "fresh") return record;
-  return released(terminated(completed(record, now)));
+  const ending = checkEdge(record, completed(record, now));
+  const ended = checkEdge(ending, terminated(ending));
+  return checkEdge(ended, released(ended));
 }
 
 /** running -> terminating: nothing of it is to run again. */
