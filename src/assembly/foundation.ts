@@ -65,7 +65,7 @@ export interface Foundation extends AgentStart {
 /** News that wait while the pipeline is not there yet; of one kind about one pod mostly only the latest does. */
 const MAX_WAITING_NEWS = 10_000;
 
-/** Looks at the machine and opens the agent's own files; resolves when the runtime answers. */
+/** Reads the facts of the machine and opens the agent's own files; resolves when the runtime answers. */
 export async function assembleFoundation(start: AgentStart): Promise<Foundation> {
   const { options, hooks, outside, scope, metrics } = start;
   const startedAt = outside.clock.wall();

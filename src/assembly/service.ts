@@ -28,7 +28,7 @@ function leaseOf(
     : { isRefused, answerAgeMs: clock.monotonic() - answeredAt };
 }
 
-/** Tells the service manager how the agent is, where one has started it. */
+/** Notifies the service manager of the state of the agent, where one has started it. */
 export function assembleService(
   { options, outside, scope, shuttingDown }: Foundation,
   { subsystems, pipeline, health, cluster }: ServiceParts,

@@ -1,5 +1,5 @@
 /**
- * Keeps the groups of the node and of the classes of service as the active pods want them. In: pods, and
+ * Keeps the groups of the node and of the classes of service as the active pods request them. In: pods, and
  * whether every source was seen. Out: cgroup values, events about the node. Invariant: nothing is done
  * before every source was seen, so that pods which outlived the agent keep their share meanwhile.
  */

@@ -141,7 +141,7 @@ function objectsBy(
   return new PolledObjects({ freshMs, everyMs: POLL_MS }, deps);
 }
 
-/** How long the cluster wants answers to count: the larger it is the longer. Absent when it does not say. */
+/** How long answers count by the setting of the cluster: the larger it is the longer. Absent when it does not say. */
 function objectTtlMs(node: Node | undefined): number | undefined {
   const text = node?.metadata?.annotations?.["node.alpha.kubernetes.io/ttl"] ?? "";
   return /^[+-]?\d{1,9}$/.test(text) ? Number(text) * 1000 : undefined;

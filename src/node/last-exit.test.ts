@@ -21,7 +21,7 @@ for (const [what, line, expected] of [
 ] as const)
   test(`parseLastExit: ${what}`, () => assert.deepEqual(parseLastExit(line), expected));
 
-test("takeLastExit: a note is told once, and a damaged one never", async () => {
+test("takeLastExit: a note is reported once, and a damaged one never", async () => {
   const clock = new SimClock();
   const files = new FakeFiles({ wall: () => clock.wall(), fault: () => undefined });
   await files.makeDirectory("/r/nodelet", 0o700);

@@ -16,7 +16,7 @@ const OPTIONS = {
   podLogsDir: "/logs",
 };
 
-/** A pod of which these containers run, as far as rotation looks at it. */
+/** A pod of which these containers run, as far as rotation reads it. */
 const running = (...ids: readonly string[]) => ({
   pod: { metadata: { namespace: "ns", name: "p", uid: "u" } },
   observed: {

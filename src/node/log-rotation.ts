@@ -85,7 +85,7 @@ export function startLogRotation(options: LogRotationOptions, deps: LogRotationD
   });
 }
 
-/** The logs that running containers write, as large as they were when they were looked at last. */
+/** The logs that running containers write, as large as they were when they were checked last. */
 function logSamples(pods: Pipeline["pods"], sizes: ReadonlyMap<string, number>): Sample[] {
   return pods.list().flatMap(({ uid, pod, observed }) =>
     observed.containers.flatMap(({ id, name: container }) => {

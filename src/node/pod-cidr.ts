@@ -1,5 +1,5 @@
 /**
- * Tells the runtime which addresses pods of this node get, for runtimes that make their network configuration out of it
+ * Sends the runtime the addresses pods of this node get, for runtimes that make their network configuration out of it
  * (kubelet_network.go updatePodCIDR). In: the node's object, `podCIDR`. Out: a request to the runtime whenever it changes.
  */
 import type { Node } from "../api/generated/types.ts";

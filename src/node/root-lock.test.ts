@@ -19,7 +19,7 @@ function world() {
   return { warnings, deps: { clock, log, host } };
 }
 
-test("lockRoot: a second agent is refused and told who holds the lock; once that ends it is let in", () =>
+test("lockRoot: a second agent is refused with the holder of the lock; once that ends it is let in", () =>
   withTemporaryFolder(async (folder) => {
     const rootFolder = join(folder, "root");
     const { deps, warnings } = world();

@@ -19,17 +19,17 @@ const MONITOR = join(import.meta.dirname, "monitor-main.ts");
 const MONITOR_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock";
 
 /** What a container says of itself when it starts: its variable, device nodes, folders. */
-const LOOK =
+const CHECK =
   "echo seen $DEVICES nodes $(cd /dev && ls -d dev* 2>/dev/null | tr '\\n' ',') folders $(cd /devices 2>/dev/null && cat */name | tr '\\n' ' ')";
 
-/** Looks, then stays. */
-export const LOOK_AND_STAY = ["sh", "-c", `${LOOK}; ${STAY[2]}`];
-/** Looks, then fails after a moment. */
-export const LOOK_AND_FAIL = ["sh", "-c", `${LOOK}; sleep 1; exit 1`];
-/** Looks and is done. */
-export const LOOK_ONCE = ["sh", "-c", LOOK];
+/** Checks, then stays. */
+export const CHECK_AND_STAY = ["sh", "-c", `${CHECK}; ${STAY[2]}`];
+/** Checks, then fails after a moment. */
+export const CHECK_AND_FAIL = ["sh", "-c", `${CHECK}; sleep 1; exit 1`];
+/** Checks and is done. */
+export const CHECK_ONCE = ["sh", "-c", CHECK];
 
-/** A container that wants devices. */
+/** A container that requests devices. */
 export function container(name: string, amount: number, command: readonly string[]) {
   return {
     name,
@@ -39,11 +39,11 @@ export function container(name: string, amount: number, command: readonly string
   };
 }
 
-/** A pod with one container that wants devices. */
+/** A pod with one container that requests devices. */
 export function gpuPod(
   name: string,
   amount: number,
-  command: readonly string[] = LOOK_AND_STAY,
+  command: readonly string[] = CHECK_AND_STAY,
 ): Manifest {
   return manifest(name, { containers: [container("main", amount, command)] });
 }
@@ -137,7 +137,7 @@ export class DeviceNode {
     );
   }
 
-  /** What a monitor is told at the socket for monitors: devices by pod name, and those that can be had at all. */
+  /** What a monitor reads at the socket for monitors: devices by pod name, and those that can be had at all. */
   async monitored(): Promise<{
     readonly owners: ReadonlyMap<string, readonly string[]>;
     readonly allocatable: readonly string[];

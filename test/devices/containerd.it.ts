@@ -6,12 +6,12 @@ import { withBox } from "../box/box.ts";
 import { manifest } from "../support/agent.ts";
 import {
   BOX,
+  CHECK_AND_FAIL,
+  CHECK_AND_STAY,
+  CHECK_ONCE,
   container,
   DeviceNode,
   gpuPod,
-  LOOK_AND_FAIL,
-  LOOK_AND_STAY,
-  LOOK_ONCE,
   type Seen,
 } from "./boxed-plugin.ts";
 
@@ -27,9 +27,9 @@ test("pods see exactly their devices, share none, and have the same after every 
     const node = await DeviceNode.start(box, "node");
     const { agent } = node;
     agent.apply("a.yaml", gpuPod("a", 2));
-    agent.apply("b.yaml", gpuPod("b", 1, LOOK_AND_FAIL));
+    agent.apply("b.yaml", gpuPod("b", 1, CHECK_AND_FAIL));
     await agent.until(
-      "all have looked",
+      "all have checked",
       () => node.seen("a").length === 1 && node.seen("b").length >= 2,
       90_000,
     );
@@ -60,13 +60,13 @@ test("8 devices, init container 4 and app 2: after init two are free again", () 
     const { agent } = node;
     const podOf = (name: string) =>
       manifest(name, {
-        initContainers: [container("prep", 4, LOOK_ONCE)],
-        containers: [container("main", 2, LOOK_AND_STAY)],
+        initContainers: [container("prep", 4, CHECK_ONCE)],
+        containers: [container("main", 2, CHECK_AND_STAY)],
       });
     agent.apply("one.yaml", podOf("one"));
     await agent.untilReady(1, 60_000);
     await agent.until(
-      "both have looked",
+      "both have checked",
       () => node.seen("one", "prep").length === 1 && node.seen("one").length === 1,
     );
     const prep = idsOf(node.seen("one", "prep")[0] as Seen).split(",");

@@ -6,9 +6,9 @@ import { withBox } from "../box/box.ts";
 import { BOX, DeviceNode, gpuPod } from "./boxed-plugin.ts";
 import { pluginProgram } from "./programs.ts";
 
-type Deed = "plugin" | "agent" | "both, plugin first" | "both, agent first";
+type Restart = "plugin" | "agent" | "both, plugin first" | "both, agent first";
 
-const DEEDS: readonly Deed[] = ["plugin", "agent", "both, plugin first", "both, agent first"];
+const RESTARTS: readonly Restart[] = ["plugin", "agent", "both, plugin first", "both, agent first"];
 
 /** Why there is no Go here; undefined when there is. */
 function goObstacle(): string | undefined {
@@ -20,9 +20,9 @@ function goObstacle(): string | undefined {
   }
 }
 
-async function restart(node: DeviceNode, deed: Deed): Promise<void> {
+async function restart(node: DeviceNode, which: Restart): Promise<void> {
   const { agent } = node;
-  switch (deed) {
+  switch (which) {
     case "plugin":
       await node.killPlugin();
       node.startPlugin();
@@ -44,7 +44,7 @@ async function restart(node: DeviceNode, deed: Deed): Promise<void> {
       node.startPlugin();
       return;
     default:
-      deed satisfies never;
+      which satisfies never;
   }
 }
 
@@ -61,25 +61,25 @@ test(
         [...agent.statuses().values()].map(
           ({ containerStatuses }) => containerStatuses?.[0]?.containerID,
         );
-      for (const [i, deed] of DEEDS.entries()) {
+      for (const [i, which] of RESTARTS.entries()) {
         const before = {
           owners: await node.owners(),
           ids: ids(),
           asked: node.calls("allocate").length,
         };
-        await restart(node, deed);
+        await restart(node, which);
         await node.offered();
-        assert.deepEqual(await node.owners(), before.owners, `after ${deed}`);
-        assert.deepEqual(ids(), before.ids, `after ${deed}`);
-        assert.equal(node.calls("allocate").length, before.asked, `after ${deed}`);
+        assert.deepEqual(await node.owners(), before.owners, `after ${which}`);
+        assert.deepEqual(ids(), before.ids, `after ${which}`);
+        assert.equal(node.calls("allocate").length, before.asked, `after ${which}`);
         const name = `p${i + 1}`;
         agent.apply(`${name}.yaml`, gpuPod(name, 1));
         await agent.untilReady(i + 2, 60_000);
-        await agent.until("it has looked", () => node.seen(name).length > 0);
+        await agent.until("it has checked", () => node.seen(name).length > 0);
         assert.equal(node.seen(name)[0]?.variable, (await node.owners()).get(name)?.join());
       }
       const all = [...(await node.owners()).values()].flat();
-      assert.equal(new Set(all).size, DEEDS.length + 1);
+      assert.equal(new Set(all).size, RESTARTS.length + 1);
       // Without a plugin a new pod waits and says for what; it starts as soon as the plugin is back.
       await node.killPlugin();
       agent.apply("late.yaml", gpuPod("late", 1));
@@ -90,6 +90,6 @@ test(
         ),
       );
       node.startPlugin();
-      await agent.untilReady(DEEDS.length + 2, 60_000);
+      await agent.untilReady(RESTARTS.length + 2, 60_000);
     }),
 );

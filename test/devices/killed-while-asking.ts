@@ -33,16 +33,16 @@ export async function killedWhileAsking(rounds: number, seed: number): Promise<v
       await agent.kill();
       if (round > 1) agent.remove(`p${round - 1}.yaml`);
       await agent.start();
-      await agent.until(`${name} has looked`, () => node.seen(name).length > 0, 60_000);
+      await agent.until(`${name} has checked`, () => node.seen(name).length > 0, 60_000);
       await agent.until("the one before is gone", async () => (await node.owners()).size === 1);
-      const told = `round ${round} of seed ${seed}, killed ${afterMs} ms after Allocate began`;
+      const label = `round ${round} of seed ${seed}, killed ${afterMs} ms after Allocate began`;
       const owners = await node.owners();
       const ids = [...(owners.get(name) ?? [])].sort();
-      assert.equal(new Set(ids).size, WANTED, told);
-      assert.deepEqual(node.seen(name).at(-1)?.variable.split(","), ids, told);
-      assert.deepEqual((await node.monitored()).owners, new Map([[name, ids]]), told);
+      assert.equal(new Set(ids).size, WANTED, label);
+      assert.deepEqual(node.seen(name).at(-1)?.variable.split(","), ids, label);
+      assert.deepEqual((await node.monitored()).owners, new Map([[name, ids]]), label);
       const counts = { free: DEVICES - WANTED, owned: WANTED, unusable: 0 };
-      assert.deepEqual((await node.resource())?.counts, counts, told);
+      assert.deepEqual((await node.resource())?.counts, counts, label);
     }
     agent.remove(`p${rounds}.yaml`);
     await agent.until("all are free", async () => (await node.owners()).size === 0);

@@ -1,4 +1,4 @@
-// Plugins that do it wrong: each hears what is wrong or is worked around, and a good one beside it is not harmed.
+// Plugins that do it wrong: each gets an error that says so or is worked around, and a good one beside it is not harmed.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../src/kit/cell.ts";

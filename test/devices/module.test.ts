@@ -9,7 +9,7 @@ const CHECKPOINT = `${FOLDER}/kubelet_internal_checkpoint`;
 const NIC = "v.com/nic";
 const forever = new AbortController().signal;
 
-/** What runs of a pod, as the runtime tells it at start. */
+/** What runs of a pod, as the runtime lists it at start. */
 function found(uid: string, ...containers: ReturnType<typeof runningContainer>[]) {
   return {
     kind: "observed" as const,
@@ -96,7 +96,7 @@ test("a container of another agent, without note or checkpoint, keeps all device
   await world.close();
 });
 
-test("a pod waits for a plugin that is known, hears of it, and is refused when its time is over", async () => {
+test("a pod waits for a plugin that is known, is notified, and is refused when its time is over", async () => {
   const world = await new DeviceWorld().open();
   const pod = podOf("a", "c=1");
   const first = await world.grant(pod);
@@ -283,7 +283,7 @@ test("a container's parts are the plugin's answer, with a word before every star
   await world.close();
 });
 
-test("health turns: the pod's status shows it, its owner hears of it, and the pod keeps its devices", async () => {
+test("health turns: the pod's status shows it, its owner gets an event, and the pod keeps its devices", async () => {
   const world = await new DeviceWorld().open();
   const { plugin } = await world.startPlugin(gpus(2));
   const pod = podOf("a", "c=1");

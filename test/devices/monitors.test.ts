@@ -101,7 +101,7 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
   await clock.advance(10);
   const { plugin } = world.plugin(gpus(2));
   await plugin.listen();
-  const told: object[] = [];
+  const statuses: object[] = [];
   const { fullName, methods } = PLUGIN_REGISTRATION;
   const info = {
     type: "DevicePlugin",
@@ -116,7 +116,7 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
       calls: [
         unaryCall(fullName, methods.getInfo, async () => ({ ...info, ...more })),
         unaryCall(fullName, methods.notifyRegistrationStatus, async (status) => {
-          told.push(status);
+          statuses.push(status);
           return {};
         }),
       ],
@@ -130,7 +130,7 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
   await host.files.makeDirectory("/registry/gpu", 0o755);
   const listener = await introduce("/registry/gpu/gpu-reg.sock", {});
   await clock.advance(2_000);
-  assert.deepEqual(told, [{ pluginRegistered: true, error: "" }]);
+  assert.deepEqual(statuses, [{ pluginRegistered: true, error: "" }]);
   assert.equal(world.devices.capacity.get().counts.get(GPU)?.allocatable, 2);
   broken = "/registry/gpu";
   await clock.advance(5_000);
@@ -139,16 +139,16 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
     2,
     "not seen is not gone",
   );
-  assert.equal(told.length, 1, "and it is not registered again");
+  assert.equal(statuses.length, 1, "and it is not registered again");
   broken = "";
   await introduce("/registry/old.sock", { supportedVersions: ["v1alpha1"] });
   await introduce("/registry/csi.sock", { type: "CSIPlugin" });
   await clock.advance(2_000);
-  assert.deepEqual(told[1], {
+  assert.deepEqual(statuses[1], {
     pluginRegistered: false,
     error: `requested API version "v1alpha1" is not supported by kubelet. Supported version is ["v1beta1"]`,
   });
-  assert.equal(told.length, 2);
+  assert.equal(statuses.length, 2);
   await listener.close();
   await clock.advance(2_000);
   assert.equal(world.devices.capacity.get().counts.get(GPU)?.allocatable, 0);
@@ -156,7 +156,7 @@ test("a plugin in the registry folder is found, registered, notified, and droppe
   await world.close();
 });
 
-test("a plugin any number of folders below the registry is found; one that is not told that it is registered is not", async () => {
+test("a plugin any number of folders below the registry is found; one that is not notified of its registration is not registered", async () => {
   const world = await new DeviceWorld().open();
   const { clock, host } = world;
   const scope = new TaskScope("registry", { clock, log: silentLog });
@@ -164,7 +164,7 @@ test("a plugin any number of folders below the registry is found; one that is no
   await plugin.listen();
   const folder = "/registry/example.com/drivers/gpu";
   await host.files.makeDirectory(folder, 0o755);
-  const told: object[] = [];
+  const statuses: object[] = [];
   let answers = false;
   const { fullName, methods } = PLUGIN_REGISTRATION;
   const info = {
@@ -179,7 +179,7 @@ test("a plugin any number of folders below the registry is found; one that is no
     calls: [
       unaryCall(fullName, methods.getInfo, async () => info),
       unaryCall(fullName, methods.notifyRegistrationStatus, async (status) => {
-        told.push(status);
+        statuses.push(status);
         if (!answers) throw new OutsideError("unavailable", "not now");
         return {};
       }),
@@ -196,14 +196,14 @@ test("a plugin any number of folders below the registry is found; one that is no
   });
   const allocatable = () => world.devices.capacity.get().counts.get(GPU)?.allocatable ?? 0;
   await clock.advance(2_000);
-  assert.deepEqual(told, [{ pluginRegistered: true, error: "" }]);
+  assert.deepEqual(statuses, [{ pluginRegistered: true, error: "" }]);
   assert.equal(allocatable(), 0);
   const shown = () =>
     world.metrics.expose().match(/(?<=^plugin_manager_total_plugins\{.*state=")\w+(?="\} 1$)/gm);
   assert.deepEqual(shown(), ["desired_state_of_world"]);
   answers = true;
   await clock.advance(6_000);
-  assert.equal(told.length, 2, "it is told again");
+  assert.equal(statuses.length, 2, "it is notified again");
   assert.equal(allocatable(), 2);
   assert.deepEqual(shown(), ["actual_state_of_world", "desired_state_of_world"]);
   await world.settled(scope[Symbol.asyncDispose]());

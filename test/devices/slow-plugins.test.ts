@@ -38,7 +38,7 @@ test("a pod whose plugin is known to be slow is not waited for again", async () 
   await world.close();
 });
 
-test("many pods of a plugin that hangs do not hold up a pod that does not want its devices", async () => {
+test("many pods of a plugin that hangs do not hold up a pod that does not request its devices", async () => {
   const world = await besideSlow(() => new Promise(() => {}));
   const pods = Array.from({ length: PODS }, (_, i) => podOf(`slow${i}`, "c=1", SLOW));
   const first = await admit(world, [...pods, podOf("quick", "c=1", GPU)]);

@@ -87,7 +87,7 @@ async function bringUsedImage(node: EvictionNode, image: string, mib: number): P
   await node.create("user", { ...spec, containers });
   await node.untilReady("user");
   await node.remove("user");
-  // Has the agent look at its images: one that it first sees when the disk is short is too young to go.
+  // Has the agent list its images: one that it first sees when the disk is short is too young to go.
   await node.asked("/nodelet/v1/images");
 }
 

@@ -1,5 +1,5 @@
 // The agent is killed in every step of an eviction, on real containerd: the pod goes that was to go, no other one does, and
-// why it went is told afterwards. Four nodes side by side.
+// why it went is reported afterwards. Four nodes side by side.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -138,7 +138,7 @@ interface Step {
 
 const isChosen = (progress: Progress) => progress.logged(/pod is evicted/);
 const NOTICED: Step = {
-  name: "the lack is noticed",
+  name: "the shortage is noticed",
   isReached: (progress) => progress.logged(/a resource is short on the node/),
 };
 const CHOSEN: Step = { name: "the pod is chosen", isReached: isChosen };
@@ -192,9 +192,13 @@ async function killAt(
   await sleep(ROUND_MS);
   await node.untilCondition(scene.condition, "False");
   const evicted = (await node.pods()).filter(isEvicted);
-  const told = evicted.map(({ status }) => status?.message);
-  assert.deepEqual(evicted.map(nameOf), [name], `one pod goes, and no second one: ${told.join()}`);
-  assert.deepEqual(told, [pod.status?.message], "the reason stays");
+  const reasons = evicted.map(({ status }) => status?.message);
+  assert.deepEqual(
+    evicted.map(nameOf),
+    [name],
+    `one pod goes, and no second one: ${reasons.join()}`,
+  );
+  assert.deepEqual(reasons, [pod.status?.message], "the reason stays");
   assert.deepEqual(await node.lives(), lives, "the others run on");
   await node.remove(name);
 }

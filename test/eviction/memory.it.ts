@@ -39,12 +39,12 @@ function lifeOfNode(rows: readonly Constellation[]): void {
       console.log(`# ${row.victim} goes (${row.name}): ${shown.join(", ")}`);
     });
 
-  test("the events of the node and of its pods tell it", async () => {
-    const told = (await node.events()).map(
+  test("the events of the node and of its pods report it", async () => {
+    const messages = (await node.events()).map(
       ({ type, reason, message, involvedObject }) =>
         `${type} ${reason} ${involvedObject.kind} ${message}`,
     );
-    const text = told.join("\n");
+    const text = messages.join("\n");
     assert.match(text, /^Warning EvictionThresholdMet Node Attempting to reclaim memory$/m);
     assert.match(text, /^Warning Evicted Pod The node was low on resource: memory/m);
     assert.match(text, /NodeHasInsufficientMemory/);

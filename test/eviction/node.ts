@@ -175,8 +175,8 @@ export class EvictionNode implements AsyncDisposable {
       async () => {
         const pods = await this.pods();
         const others = pods.filter((pod) => isEvicted(pod) && nameOf(pod) !== name);
-        const told = others.map((pod) => `${nameOf(pod)}: ${pod.status?.message}`);
-        assert.deepEqual(told, [], `${name} was to go`);
+        const messages = others.map((pod) => `${nameOf(pod)}: ${pod.status?.message}`);
+        assert.deepEqual(messages, [], `${name} was to go`);
         found = pods.find((pod) => nameOf(pod) === name);
         return found?.status;
       },
@@ -214,16 +214,16 @@ export class EvictionNode implements AsyncDisposable {
     return (await answerOf(request({ socketPath, path, agent: false }))).body;
   }
 
-  /** Waits until `test` holds for what `look` gives; resolves with how long that took. */
+  /** Waits until `test` holds for what `read` gives; resolves with how long that took. */
   async until<T>(
     what: string,
-    look: () => T | Promise<T>,
+    read: () => T | Promise<T>,
     test: (seen: T) => boolean,
     limitMs = LIMIT_MS * TIMEOUT_FACTOR,
   ): Promise<number> {
     const began = performance.now();
     for (;;) {
-      const seen = await look();
+      const seen = await read();
       const took = performance.now() - began;
       if (test(seen)) return took;
       if (took > limitMs) assert.fail(await this.#story(what, seen));

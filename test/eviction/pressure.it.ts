@@ -58,12 +58,12 @@ const read = async (name: string) =>
 
 async function until<T>(
   what: string,
-  look: () => Promise<T>,
+  read: () => Promise<T>,
   test: (seen: T) => boolean,
 ): Promise<T> {
   const began = performance.now();
   for (;;) {
-    const seen = await look();
+    const seen = await read();
     if (test(seen)) return seen;
     if (performance.now() - began > WAIT_MS) assert.fail(await story(what, seen));
     await sleep(250);

@@ -19,7 +19,7 @@ const LIMIT = `podPidsLimit: ${BOMB_TASKS}`;
 /** Each copy leaves a process behind and starts two more, until the kernel refuses; what is there then stays. */
 const BOMB = "b() { sleep 3600 & b & b & wait; }; b 2>/dev/null & exec sleep 3600";
 
-/** Asks again and again until it is told to stop; resolves with the longest time that an answer took. */
+/** Asks again and again until it is stopped; resolves with the longest time that an answer took. */
 async function askOn(ask: () => Promise<void>, stop: AbortSignal): Promise<number> {
   let longest = 0;
   while (!stop.aborted) {

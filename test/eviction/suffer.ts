@@ -17,7 +17,7 @@ import { EvictionNode, MI } from "./node.ts";
 
 const PRESSURE = "MemoryPressure";
 const MANIFEST = "tenant.yaml";
-/** What shells and sandboxes of pods use beside what they are told to hold. */
+/** What shells and sandboxes of pods use beside what they are set to hold. */
 const OWN_MIB = 15;
 
 /** A node on which all pods together may use `PODS_MIB`, with a class for every priority. */
@@ -41,7 +41,7 @@ systemReserved: {memory: "${reserved}"}`,
   return node;
 }
 
-/** How long the first four pods took to be there, and from the lack of memory to each of these, in milliseconds. */
+/** How long the first four pods took to be there, and from the shortage of memory to each of these, in milliseconds. */
 export interface SufferFigures {
   readonly startedMs: number;
   readonly conditionMs: number;
@@ -77,7 +77,7 @@ export async function suffer(
   assert.deepEqual(await node.evicted(), []);
   const lives = await node.lives();
   await start(last);
-  // What is short may be given back between two looks.
+  // What is short may be given back between two checks.
   await node.until(
     "memory is short",
     async () =>
@@ -88,7 +88,7 @@ export async function suffer(
   const since = () => performance.now() - began;
   const seen: { conditionMs?: number; evictedMs?: number } = {};
   await node.until(
-    "the condition is told and the victim evicted",
+    "the condition is reported and the victim evicted",
     async () => {
       if ((await node.condition(PRESSURE)) === "True") seen.conditionMs ??= since();
       if ((await node.evicted()).length > 0) seen.evictedMs ??= since();

@@ -4,7 +4,7 @@ import type { Foundation } from "../foundation.ts";
 
 /** Folder of links to the logs of all containers, where log collectors read them. */
 const LOG_LINK_FOLDER = "/var/log/containers";
-/** Period of looking for links whose log is gone, as the Go kubelet's container GC. */
+/** Period of the search for links whose log is gone, as the Go kubelet's container GC. */
 const SWEEP_LINKS_MS = 60_000;
 
 /** Logs of containers, and the links to them. */

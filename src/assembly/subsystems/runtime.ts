@@ -66,7 +66,7 @@ async function openResolver(
         events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
     },
   );
-  // It has reported what is wrong, and pods are told when they need it.
+  // It has reported what is wrong, and pods report it when they need it.
   await resolver.read().catch(() => {});
   return resolver;
 }

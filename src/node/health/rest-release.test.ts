@@ -22,7 +22,7 @@ const MIB = 1024 * 1024;
 const USED_BYTES = 30 * MIB;
 
 /**
- * What is done at which reading, of an agent that takes these shares of a processor between readings. `garbage` tells how
+ * What is done at which reading, of an agent that takes these shares of a processor between readings. `garbage` says how
  * much of the heap that is not in use has not been collected at a reading, by default nothing, and `waits` for which share
  * of the time the agent had to wait for a processor.
  */
@@ -88,7 +88,7 @@ test("garbage that was not collected counts as much as what is free", () => {
   assert.deepEqual(play(readings, COMPACT_FREE_BYTES, afterFirst), expected);
 });
 
-test("what is in use is measured anew after a compaction", () => {
+test("what is in use is measured again after a compaction", () => {
   // What counts as garbage at first turns out to be in use.
   const inUse = (reading: number) => (reading === 0 ? 0 : COMPACT_FREE_BYTES);
   const readings = rest(COMPACT_AT + COMPACT_AGAIN_MS / PERIOD_MS);
@@ -115,7 +115,7 @@ test("an agent that waits for a processor most of the time is not at rest, howev
   ]);
 });
 
-test("the wait is the second number of the kernel's, in nanoseconds, and none where it tells nothing", () => {
+test("the wait is the second number of the kernel's, in nanoseconds, and none where it gives nothing", () => {
   const table: readonly [string | undefined, number][] = [
     ["1250000000 3500000000 421\n", 3.5],
     ["0 0 0\n", 0],

@@ -93,7 +93,7 @@ function isAtWork(now: CpuReading, before: CpuReading, seconds: number): boolean
   );
 }
 
-/** The wait by the text of `SCHEDULER_FILE`; 0 where the kernel does not tell it. */
+/** The wait by the text of `SCHEDULER_FILE`; 0 where the kernel does not give it. */
 export function waitedSeconds(text: string | undefined): number {
   const nanos = Number(text?.split(" ")[1]);
   return Number.isFinite(nanos) ? nanos / NANOS_PER_SECOND : 0;

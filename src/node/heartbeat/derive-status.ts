@@ -20,7 +20,7 @@ import type { HostFacts } from "../../outside/host/host.ts";
 import type { NodeCapacity } from "../capacity.ts";
 
 /**
- * Source of the node's addresses: the machine, or a cloud's controller (`--cloud-provider=external`). That is told what
+ * Source of the node's addresses: the machine, or a cloud's controller (`--cloud-provider=external`). That is given what
  * the user gave, and the node shows it until the controller has spoken.
  */
 export type NodeAddressing =
@@ -254,7 +254,7 @@ function aggregated(messages: readonly string[]): string {
 }
 
 /**
- * Whether the API should hear of a status: anything but the times of heartbeats differs. Features go along
+ * Whether the API should receive a status: anything but the times of heartbeats differs. Features go along
  * with the rest: servers that do not know them never give them back
  * (kubelet_node_status.go nodeStatusHasChanged).
  */

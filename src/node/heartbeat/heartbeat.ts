@@ -84,7 +84,7 @@ export class Heartbeat {
   #reset = false;
   /** Whether the node is cordoned, as last recorded; at first it is not. */
   #unschedulable = false;
-  /** The API server was away: its watch tells only later what has become of the node meanwhile. */
+  /** The API server was away: its watch reports only later what has become of the node meanwhile. */
   #mustAsk = false;
   /** Why the node is not ready, as last logged. */
   #notReadyFor: string | undefined;

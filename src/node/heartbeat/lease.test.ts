@@ -23,7 +23,7 @@ function serverOf(codes: readonly (number | undefined)[]): ApiTransport {
   };
 }
 
-test("keepLease tells whether each attempt was renewed, refused or not answered", async () => {
+test("keepLease returns whether each attempt was renewed, refused or not answered", async () => {
   const clock = new SimClock();
   const outcomes: LeaseOutcome[] = [];
   const transport = serverOf([undefined, 403, 507, 200, 200]);

@@ -19,7 +19,7 @@ const MADE = [
   "iptables -N KUBE-KUBELET-CANARY -t filter",
 ];
 
-/** Programs that remember what they were told to make. */
+/** Programs that remember what they were called to make. */
 class Tables {
   readonly made: string[] = [];
   readonly has = new Set<string>();

@@ -54,7 +54,7 @@ test("processes of the root go into the system's group, without process 1, kerne
   assert.deepEqual(await members("/other"), [50]);
   put("/", 42);
   await clock.advance(59_000);
-  assert.deepEqual(await members("/"), [1, 2, 3, 42], "the next look is after a minute");
+  assert.deepEqual(await members("/"), [1, 2, 3, 42], "the next check is after a minute");
   await clock.advance(2_000);
   assert.deepEqual(await members("/system"), [40, 41, 42]);
   await scope[Symbol.asyncDispose]();

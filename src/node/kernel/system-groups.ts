@@ -31,7 +31,7 @@ type Step = readonly [what: string, act: () => Promise<void>];
 /** Processes start processes meanwhile: the root is gone through this often at most. */
 const MAX_PASSES = 11;
 const PERIOD_MS = 60_000;
-/** Where there is nothing but the agent's OOM score to look at. */
+/** Where there is nothing but the agent's OOM score to check. */
 const SCORE_PERIOD_MS = 300_000;
 
 /** Starts the loop; it ends with the scope. */

@@ -25,15 +25,15 @@ test("exposePods counts a rejection once, however often it is published", () => 
   };
   exposePods(metrics, { pods: { subscribe, list: () => [], successors: () => [] } });
   const admission = { kind: "rejected", reason: "OutOfpods", message: "" } as const;
-  const tell = (record: PodRecord) => listeners.forEach((listener) => void listener(record));
-  tell(aRecord());
+  const notify = (record: PodRecord) => listeners.forEach((listener) => void listener(record));
+  notify(aRecord());
   const refused = aRecord({}, { admission });
   for (const record of [refused, refused, { ...refused, uid: "uid-2" as typeof refused.uid }])
-    tell(record);
+    notify(record);
   const line = 'kubelet_admission_rejections_total{reason="OutOfpods"} ';
   assert.ok(metrics.expose().includes(`${line}2`));
-  tell({ ...refused, life: { kind: "released" } });
-  tell(refused);
+  notify({ ...refused, life: { kind: "released" } });
+  notify(refused);
   assert.ok(metrics.expose().includes(`${line}3`));
 });
 

@@ -36,7 +36,7 @@ class Starts {
     return aRecord({ pod: this.pod }, { startedAt, prerequisites: PRESENT, ...more });
   }
 
-  tell(record: PodRecord): void {
+  notify(record: PodRecord): void {
     for (const listener of this.#listeners) listener(record);
   }
 
@@ -60,10 +60,10 @@ test("a pod that is admitted at once is measured from its first turn on, one tha
   ] as const) {
     const starts = new Starts();
     const first = starts.record({ prerequisites });
-    starts.tell(first);
+    starts.notify(first);
     await starts.clock.advance(1_000);
     const containers = observed(anAttempt("a"), anAttempt("b"));
-    starts.tell({ ...first, prerequisites: PRESENT, observed: containers });
+    starts.notify({ ...first, prerequisites: PRESENT, observed: containers });
     assert.equal(starts.sum("duration"), isMeasured ? "1" : "0");
   }
 });
@@ -71,15 +71,15 @@ test("a pod that is admitted at once is measured from its first turn on, one tha
 test("a start is measured once all containers run; the objective leaves pulls and init containers out", async () => {
   const starts = new Starts();
   const first = starts.record({ life: { kind: "waiting" }, prerequisites: ABSENT });
-  starts.tell(first);
+  starts.notify(first);
   const running = { ...first, life: { kind: "running" }, prerequisites: PRESENT } as const;
   await starts.clock.advance(1_000);
-  starts.tell({
+  starts.notify({
     ...running,
     lastPlan: { ...first.lastPlan, progress: { init: 'Pulling image "img:1"' } },
   });
   await starts.clock.advance(4_000);
-  starts.tell(running);
+  starts.notify(running);
   const beganMs = starts.clock.wall();
   await starts.clock.advance(3_000);
   const init = anAttempt("init", {
@@ -87,7 +87,7 @@ test("a start is measured once all containers run; the objective leaves pulls an
     startedAtMs: beganMs,
     finishedAtMs: starts.clock.wall(),
   });
-  starts.tell({ ...running, observed: observed(init, anAttempt("a", { startedAtMs: beganMs })) });
+  starts.notify({ ...running, observed: observed(init, anAttempt("a", { startedAtMs: beganMs })) });
   assert.equal(starts.sum("duration"), "0", "one container does not run yet");
   await starts.clock.advance(500);
   const all = observed(
@@ -95,8 +95,8 @@ test("a start is measured once all containers run; the objective leaves pulls an
     anAttempt("a", { startedAtMs: beganMs }),
     anAttempt("b", { startedAtMs: starts.clock.wall() }),
   );
-  starts.tell({ ...running, observed: all });
-  starts.tell({ ...running, observed: all });
+  starts.notify({ ...running, observed: all });
+  starts.notify({ ...running, observed: all });
   assert.equal(starts.sum("duration"), "8.5");
   assert.equal(starts.sum("total_duration"), "10.5", "two seconds passed before it was seen");
   assert.equal(starts.sum("sli_duration"), "3.5", "without four of pulling and three of init");
@@ -117,9 +117,9 @@ test("the first pod with a network of its own is shown, and no later one", async
   ] as const) {
     const pod = { ...starts.pod, spec: { ...starts.pod.spec, hostNetwork } } as typeof starts.pod;
     const seen = starts.record({ uid: uid as PodUid, pod, prerequisites: ABSENT });
-    starts.tell(seen);
+    starts.notify(seen);
     await starts.clock.advance(1_000);
-    starts.tell({ ...seen, prerequisites: PRESENT, observed: all });
+    starts.notify({ ...seen, prerequisites: PRESENT, observed: all });
     assert.equal(shown(), expected, uid);
   }
 });
@@ -127,18 +127,18 @@ test("the first pod with a network of its own is shown, and no later one", async
 test("what ran before the agent, ends before it runs, or is static is not in all of them", async () => {
   const known = new Starts();
   const all = observed(anAttempt("a"), anAttempt("b"));
-  known.tell(known.record({ observed: all }));
+  known.notify(known.record({ observed: all }));
   assert.equal(known.sum("duration"), "0", "it was never seen without folders");
   const ended = new Starts();
-  ended.tell(ended.record({ life: { kind: "waiting" }, prerequisites: ABSENT }));
-  ended.tell(ended.record({ life: { kind: "terminated", cause: { kind: "deleted" } } }));
-  ended.tell(ended.record({ observed: all }));
+  ended.notify(ended.record({ life: { kind: "waiting" }, prerequisites: ABSENT }));
+  ended.notify(ended.record({ life: { kind: "terminated", cause: { kind: "deleted" } } }));
+  ended.notify(ended.record({ observed: all }));
   assert.equal(ended.sum("duration"), "0");
   const fixed = new Starts({ "kubernetes.io/config.source": "file" });
   const first = fixed.record({ life: { kind: "waiting" }, prerequisites: ABSENT });
-  fixed.tell(first);
+  fixed.notify(first);
   await fixed.clock.advance(1_000);
-  fixed.tell({ ...first, life: { kind: "running" }, prerequisites: PRESENT, observed: all });
+  fixed.notify({ ...first, life: { kind: "running" }, prerequisites: PRESENT, observed: all });
   assert.equal(fixed.sum("duration"), "1");
   assert.equal(fixed.sum("total_duration"), "0");
 });

@@ -11,7 +11,7 @@ interface StartupDeps {
   readonly clock: Pick<Clock, "wall">;
   /** When the agent was started. */
   readonly startedAt: WallMs;
-  /** `/proc/stat`, which tells when the machine was started. */
+  /** `/proc/stat`, which says when the machine was started. */
   readonly procStat: string | undefined;
   /** The node's own object, as the API has it; undefined until it is registered. */
   readonly node: Reading<Node | undefined>;

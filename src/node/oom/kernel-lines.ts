@@ -31,7 +31,7 @@ const KILLED =
   /^(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?<pid>\d+) \((?<name>.*?)\) (?:total-vm:\d+kB, )?(?:anon-rss:(?<anon>\d+)kB)?/;
 
 /**
- * Longest line that is looked at, twice what the kernel writes (PRINTKRB_RECORD_MAX, 1024): names of programs and groups are a
+ * Longest line that is read, twice what the kernel writes (PRINTKRB_RECORD_MAX, 1024): names of programs and groups are a
  * container's to choose, and the time that the expressions take grows with the fourth power of the length.
  */
 const MAX_LINE = 2_048;
@@ -40,7 +40,7 @@ const MAX_LINE = 2_048;
 const MAX_OTHERS = 20;
 
 /**
- * Reads on, line by line. The kernel (5.0 and newer) tells a killing in a line that says why and which
+ * Reads on, line by line. The kernel (5.0 and newer) reports a killing in a line that says why and which
  * groups, then one for each process that dies: more than one where a group is killed as a whole.
  */
 export function readOomLines(messages: OomMessages, lines: readonly string[]): OomMessages {

@@ -147,7 +147,7 @@ test("an OOM kill is reported with its victim and limit", async () => {
   );
 });
 
-test("outside of pods only the machine's own lack of memory is spoken of", async () => {
+test("outside of pods only the machine's own shortage of memory is reported", async () => {
   const event = {
     on: "node",
     reason: "SystemOOM",

@@ -52,7 +52,7 @@ test("startServiceNotify: ready first, the watchdog twice within its time, the s
   assert.deepEqual(take(), ["STOPPING=1"]);
 });
 
-test("startServiceNotify: the status tells at once when the sources of pods were seen", async () => {
+test("startServiceNotify: the status says at once when the sources of pods were seen", async () => {
   const { clock, world, take } = start(60_000);
   world.seen.set(false);
   world.status = "waiting";
@@ -107,7 +107,7 @@ test("startServiceNotify: what could not be sent is sent again soon, READY=1 too
   assert.deepEqual(take(), ["WATCHDOG=1", "WATCHDOG=1"]);
 });
 
-test("startServiceNotify: without a watchdog only the status; a manager that cannot be told stops nothing", async () => {
+test("startServiceNotify: without a watchdog only the status; a manager that cannot be notified stops nothing", async () => {
   const { clock, world, take } = start(
     undefined,
     new OutsideError("notFound", "systemd-notify: ENOENT"),

@@ -1,7 +1,7 @@
 /**
- * Tells the service manager (systemd) how the agent is. In: health. Out: `READY=1` once pods are looked after, `STATUS=`,
+ * Notifies the service manager (systemd) of the state of the agent. In: health. Out: `READY=1` once pods are managed, `STATUS=`,
  * `WATCHDOG=1` as long as a restart would cure nothing, `STOPPING=1`. Invariants: one message at a time; a manager that
- * cannot be told does not stop the agent.
+ * cannot be notified does not stop the agent.
  */
 import { type Reading, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -18,7 +18,7 @@ interface ServiceNotifyDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly watched: () => WatchedAgent;
-  /** Whether every source of pods was seen: the line that tells what is waited for is replaced as soon as it came. */
+  /** Whether every source of pods was seen: the line that says what is waited for is replaced as soon as it came. */
   readonly seen: Reading<boolean>;
   /** One line for `systemctl status`. */
   readonly status: () => string;
@@ -35,7 +35,7 @@ const RETRY_FACTOR = 6;
 /** Sends assignments; false when they could not be sent. */
 type Notify = (assignments: readonly string[], signal: AbortSignal) => Promise<boolean>;
 
-/** Begins to tell; the agent looks after its pods by now. Ends with the scope. */
+/** Begins to notify; the agent manages its pods by now. Ends with the scope. */
 export function startServiceNotify(deps: ServiceNotifyDeps): void {
   const { scope } = deps;
   const notify = notifyWith(deps);
@@ -72,7 +72,7 @@ async function keepTelling(
   const periodMs = watchdogMs === undefined ? STATUS_MS : watchdogMs / 2;
   if (watchdogMs !== undefined)
     log.info("starting the systemd watchdog", { intervalSeconds: periodMs / 1000 });
-  let told: string | undefined;
+  let reported: string | undefined;
   let logged: string | undefined;
   while (!signal.aborted) {
     const problem = judgeWatchdog(watched());
@@ -81,18 +81,18 @@ async function keepTelling(
       log.error("the watchdog is not notified, as the agent is not healthy", { error: problem });
     logged = problem;
     const assignments = [
-      ...(told === undefined ? ["READY=1"] : []),
+      ...(reported === undefined ? ["READY=1"] : []),
       ...(problem === undefined && watchdogMs !== undefined ? ["WATCHDOG=1"] : []),
-      ...(now === told ? [] : [`STATUS=${now}`]),
+      ...(now === reported ? [] : [`STATUS=${now}`]),
     ];
     const isSent = assignments.length === 0 || (await notify(assignments, signal));
-    if (isSent) told = now;
+    if (isSent) reported = now;
     const isWell = problem === undefined && isSent;
     await untilNext(deps, isWell ? periodMs : periodMs / RETRY_FACTOR, signal);
   }
 }
 
-/** Until there is something to tell: so long, or until the sources of pods that are waited for were seen. */
+/** Until there is something to report: so long, or until the sources of pods that are waited for were seen. */
 async function untilNext(
   { clock, seen }: ServiceNotifyDeps,
   ms: number,

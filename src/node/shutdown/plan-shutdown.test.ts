@@ -160,7 +160,7 @@ for (const [seconds, expected] of [
   [20, 18],
   [600, 598],
 ] as const)
-  test(`planShutdown: of ${seconds} s a pod that wants more gets ${expected}`, () => {
+  test(`planShutdown: of ${seconds} s a pod that requests more gets ${expected}`, () => {
     const [group] = planShutdown([{ priority: 0, seconds }], [pod("web", 0, 3600)]);
     assert.equal(group?.pods[0]?.graceSeconds, expected);
   });

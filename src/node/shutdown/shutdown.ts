@@ -56,10 +56,10 @@ const WHO = "kubelet";
 const WHY = "Kubelet needs time to handle node shutdown";
 /** How long sources of pods are waited for when a shutdown has begun. */
 const SEEN_MS = 5_000;
-/** How long the machine waits at most for the API to hear of ended pods: it may be the machine's own. */
+/** How long the machine waits at most for the API to receive the statuses of ended pods: it may be the machine's own. */
 const REPORT_MS = 2_000;
 const RECONNECT = { initialMs: 1_000, maxMs: 60_000 };
-/** logind reads its files a moment after it was told to. */
+/** logind reads its files a moment after it was notified. */
 const RELOAD_TRIES = 20;
 const RELOAD_PAUSE_MS = 100;
 
@@ -121,17 +121,17 @@ export class NodeShutdown {
     }
   }
 
-  /** Tells of a shutdown that was not finished: the machine went down before, or the agent. */
+  /** Logs a shutdown that was not finished: the machine went down before, or the agent. */
   async #recall(): Promise<void> {
     this.#times = await this.#deps.state.read();
     if (this.#times && this.#times.endedAt === undefined)
       this.#recordEnd("not finished", { startedAtMs: this.#times.startedAt });
   }
 
-  /** Holds the lock and hears of shutdowns until the connection or the lock is lost. */
+  /** Holds the lock and receives notices of shutdowns until the connection or the lock is lost. */
   async #follow(onReady: () => void, signal: AbortSignal): Promise<void> {
     const { logind, log } = this.#deps;
-    const session = await logind.open((begins) => this.#hear(begins), signal);
+    const session = await logind.open((begins) => this.#onNotice(begins), signal);
     this.#session = session;
     try {
       await this.#extendDelay(session, signal);
@@ -142,7 +142,7 @@ export class NodeShutdown {
         seconds: totalSeconds(this.#periods),
       });
       // One that began before the subscription is not reported again.
-      if (await session.isPreparingForShutdown()) this.#hear(true);
+      if (await session.isPreparingForShutdown()) this.#onNotice(true);
       await untilAborted(session.closed, signal);
     } finally {
       this.#session = undefined;
@@ -191,9 +191,9 @@ export class NodeShutdown {
   }
 
   /** A shutdown begins, or the one that began is cancelled. */
-  #hear(begins: boolean): void {
+  #onNotice(begins: boolean): void {
     const { shuttingDown, events, log, scope } = this.#deps;
-    // Told again after a new connection.
+    // Notified again after a new connection.
     if (shuttingDown.get() === begins || scope.signal.aborted) return;
     log.info(begins ? "the machine shuts down" : "the shutdown of the machine is cancelled");
     const message = `Shutdown manager detected shutdown ${begins ? "event" : "cancellation"}`;

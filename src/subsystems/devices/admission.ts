@@ -28,7 +28,7 @@ interface DeviceAdmissionDeps {
 
 const REASON = "WaitingForDevices";
 /** How long an answer is waited for before others get their turn, when nobody waits for the same already. */
-const PATIENCE_MS = 250;
+const ANSWER_MS = 250;
 /** A pod whose plugin is slow is asked for again after this at the latest. */
 const SLOW_RETRY_MS = 10_000;
 /** A pod that waits is asked for again at most this often. */
@@ -45,7 +45,7 @@ interface Attempt {
   readonly abort: AbortController;
   readonly done: Promise<void>;
   result: GrantResult | { readonly kind: "threw"; readonly error: unknown } | undefined;
-  /** The caller was told to retry. */
+  /** The caller was asked to retry. */
   late: boolean;
 }
 
@@ -79,7 +79,7 @@ export class DeviceAdmission {
     if (requests.length === 0) return { kind: "granted" };
     const attempt = this.#attempts.get(podUid) ?? this.#begin(pod);
     // Others wait for their turn: a pod whose answer is known to be late comes back when it is there.
-    if (!attempt.late) await this.#patiently(podUid, attempt);
+    if (!attempt.late) await this.#awaitAnswer(podUid, attempt);
     const { result } = attempt;
     if (!result) {
       attempt.late = true;
@@ -150,16 +150,16 @@ export class DeviceAdmission {
     if (attempt.late && this.#attempts.get(podUid) === attempt) this.#deps.onWorthRetry(podUid);
   }
 
-  async #patiently(podUid: PodUid, { done }: Attempt): Promise<void> {
-    const timeout = { clock: this.#deps.clock, ms: this.#patienceMs(podUid) };
+  async #awaitAnswer(podUid: PodUid, { done }: Attempt): Promise<void> {
+    const timeout = { clock: this.#deps.clock, ms: this.#answerMs(podUid) };
     await withTimeout(timeout, NEVER_ABORTED, () => done);
   }
 
   /**
    * Half as long with each pod that already waits for an answer of the same plugin, so that all pods of a plugin
-   * that hangs take less than twice the patience together. Its answers bring the patience back.
+   * that hangs take less than twice the timeout together. Its answers restore the timeout.
    */
-  #patienceMs(podUid: PodUid): number {
+  #answerMs(podUid: PodUid): number {
     const asked = this.#askedFor(podUid);
     const late = new Map<string | undefined, number>();
     for (const [other, attempt] of this.#attempts) {
@@ -169,7 +169,7 @@ export class DeviceAdmission {
     }
     // After the last answer the checkpoint is written, for everybody on the same disk.
     const most = largest([undefined, ...asked].map((resource) => late.get(resource) ?? 0));
-    return Math.floor(PATIENCE_MS / 2 ** most);
+    return Math.floor(ANSWER_MS / 2 ** most);
   }
 
   /** Resources whose plugins have yet to answer for the pod; the first is being asked. */

@@ -262,7 +262,7 @@ export const ROWS: readonly Row[] = [
     expect: "",
   },
   {
-    name: "a container that starts again keeps a device whose plugin left, and gets what it lacks",
+    name: "a container that starts again keeps a device whose plugin left, and gets what is missing",
     pod: "c=1+1",
     inventory: leave(listed(listed(EMPTY_INVENTORY, GPU, "a"), NIC, "-x y"), GPU, NOW),
     ledger: ledgerOf(held("c", "a")),

@@ -1,7 +1,7 @@
 // pure
 /**
  * Which devices of one resource a container gets. In this order: those of its own pod that it may share,
- * those close to the wanted NUMA nodes (the plugin's preference first), then the others. Within a class the
+ * those close to the chosen NUMA nodes (the plugin's preference first), then the others. Within a class the
  * lower id comes first. Source: device manager `devicesToAllocate`.
  */
 import { appendAll } from "../../kit/limits/lists.ts";

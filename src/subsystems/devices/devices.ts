@@ -1,6 +1,6 @@
 /**
  * Devices. Owns: the inventory of devices and the ledger of who has which. In: device plugins, pods that
- * want devices, what runs. Out: grants, what they add to containers, counts for the node's status. Invariants:
+ * request devices, what runs. Out: grants, what they add to containers, counts for the node's status. Invariants:
  * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
  * soon as the pod was seen ended, and not before.
  */

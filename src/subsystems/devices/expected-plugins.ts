@@ -25,7 +25,7 @@ export class ExpectedPlugins {
     this.#startedAt = deps.clock.monotonic();
   }
 
-  /** Whether there was no checkpoint to tell which plugins were here, and who had their devices. */
+  /** Whether there was no checkpoint that says which plugins were here, and who had their devices. */
   get hasNoRecord(): boolean {
     return this.checkpoint !== "read";
   }

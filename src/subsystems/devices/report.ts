@@ -1,5 +1,5 @@
 // pure
-/** Devices as people want to see them: `/nodelet/v1/devices`. */
+/** Devices as they are shown: `/nodelet/v1/devices`. */
 
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";

@@ -109,7 +109,7 @@ function sum(groups: readonly Group[], part: "all" | "available" | "reusable"): 
   return groups.reduce((total, group) => total + group[part], 0);
 }
 
-/** Merges the hints of all resources as the policy wants it. */
+/** Merges the hints of all resources as the policy requires it. */
 export function align(hints: readonly Hints[], settings: TopologySettings): Alignment {
   const { policy } = settings;
   if (policy === "none") return { kind: "admitted", mask: undefined };
@@ -144,7 +144,7 @@ interface Partial {
 }
 
 /**
- * The best of all combinations of one hint per resource. Combinations that cannot be told apart are
+ * The best of all combinations of one hint per resource. Combinations that are equivalent are
  * followed once, so that the work does not grow with the product of the lists.
  */
 function merge(lists: readonly (readonly Hint[])[], everywhere: NodeMask): Merged {

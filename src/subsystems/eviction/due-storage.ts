@@ -98,7 +98,7 @@ interface Figures {
   readonly now: MonotonicMs;
 }
 
-/** Undefined where changes cannot be told: other file systems than before, or one of which nothing is available. */
+/** Undefined where changes cannot be computed: other file systems than before, or one of which nothing is available. */
 function changeBetween(
   before: AvailableByDevice | undefined,
   now: AvailableByDevice | undefined,

@@ -148,7 +148,7 @@ test("pressure that nothing relieves is recorded in the journal once, and again 
   await node.leave();
 });
 
-test("no second pod goes before the first is cleaned up; after 30 s it is looked again, and waited for", async () => {
+test("no second pod goes before the first is cleaned up; after 30 s the node is checked again, and it is waited for", async () => {
   const node = new EvictionNode();
   node.stuck = true;
   node.pods = [...FIVE];
@@ -243,7 +243,7 @@ test("what cannot be measured does not end the watch", async () => {
   await node.leave();
 });
 
-test("without thresholds and limits nothing is looked at", async () => {
+test("without thresholds and limits nothing is measured", async () => {
   const node = new EvictionNode({ evictionHard: {}, localStorageCapacityIsolation: false });
   node.pods = [...FIVE];
   node.memoryUsedMi = 900;

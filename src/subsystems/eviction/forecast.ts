@@ -11,7 +11,7 @@ const MAX_FORECAST_MS = 24 * 60 * 60_000;
 /**
  * Milliseconds until a threshold that is not met will be, if what is left goes on shrinking as it did since
  * `before`; `undefined` when it does not shrink, when it will take more than a day, or when the span is too
- * short to tell.
+ * short to predict.
  */
 export function crossingMs(
   { observed, required, state }: Pick<ThresholdView, "observed" | "required" | "state">,

@@ -317,7 +317,7 @@ test("a victim is never a pod within its request while another one exceeds its o
   );
 });
 
-test("usedFor and thresholdKey tell amounts of one signal apart from those of others", () => {
+test("usedFor and thresholdKey distinguish amounts of one signal from those of others", () => {
   const { usage } = candidateOf({ name: "p", memoryMi: 1, rootfsMi: 2, inodes: 3, tasks: 4 });
   assert.ok(usage);
   const used = (signal: EvictionSignal) => usedFor(signal, usage, "single");

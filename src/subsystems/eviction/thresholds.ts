@@ -148,7 +148,7 @@ export function requiredAmount(
   return amountIn(threshold.amount, capacity) + extra;
 }
 
-/** The thresholds of which less is left than they want; those of signals that were not measured are not met. */
+/** The thresholds of which less is left than they require; those of signals that were not measured are not met. */
 export function thresholdsMet(
   thresholds: readonly Threshold[],
   observations: SignalObservations,

@@ -33,7 +33,7 @@ export interface ReadOptions {
   readonly pressure: boolean;
   /** On version 1: the counters of disk operations to read, of `diskCounters`. */
   readonly diskCounters: readonly DiskCounters[];
-  /** Holds limits, by path; without it they are read anew. */
+  /** Holds limits, by path; without it they are read again. */
   readonly limits?: Held<GroupLimits>;
   /** The same for limits of swap on a machine that has none. */
   readonly swapLimits?: Held<number | undefined>;
@@ -207,7 +207,7 @@ const hasDevices = (text: string | undefined) => text !== undefined && /^\d/.tes
 /**
  * The counters of version 1 that the kernel keeps on this machine: those of BFQ only for disks with that scheduler, those of
  * throttling since Linux 6.10 only for disks that some group has a limit on. The root includes every group, so
- * none has what the root lacks.
+ * none has what is missing in the root.
  */
 export function diskCounters(tree: CgroupTree): readonly DiskCounters[] {
   if (tree.version === 2) return [];

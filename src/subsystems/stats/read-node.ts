@@ -88,7 +88,7 @@ export const MEMORY_ONLY: ReadOptions = {
   pressure: false,
 };
 
-/** How to read groups in this detail: what the machine as a whole has none of is not looked for in any. */
+/** How to read groups in this detail: what the machine as a whole has none of is not read in any. */
 export function optionsOf(
   detail: Detail,
   host: NodeHost,

@@ -3,7 +3,7 @@ import type { Host, OpenFiles } from "../../outside/host/host.ts";
 import { Held } from "./held.ts";
 import { parseOpenFilesLimit, pidsOf } from "./parse.ts";
 
-/** Processes of one container that are looked into; of one with more only their number is known. */
+/** Processes of one container that are inspected; of one with more only their number is known. */
 const MAX_PROCESSES = 1_000;
 
 /** What is not read each time. */

@@ -2,7 +2,7 @@
 /**
  * The file in which grants outlive the agent, as the Go kubelet writes it (`kubelet_internal_checkpoint`),
  * so that a node may change agents with devices in use. Its checksum is FNV-1a over a dump of the data in
- * the manner of Go's spew. What only nodelet keeps stands beside the data, where the Go kubelet does not look.
+ * the manner of Go's spew. What only nodelet keeps stands beside the data, where the Go kubelet does not read.
  */
 
 import type { PodUid } from "../../../api/observation.ts";
@@ -304,7 +304,7 @@ function textOf(value: Json): string {
   return value;
 }
 
-/** A number of 64 bits: the Go kubelet writes whatever a plugin has told. */
+/** A number of 64 bits: the Go kubelet writes whatever a plugin has sent. */
 function integerOf(text: string): bigint {
   if (!/^-?\d{1,19}$/.test(text)) throw new Error(`"${text}" is not a number of a node`);
   return BigInt(text);

@@ -43,7 +43,7 @@ interface MergedAnswers {
 }
 
 /**
- * Puts the answers for one container together, resources by name. Where two want the same variable, path or
+ * Puts the answers for one container together, resources by name. Where two set the same variable, path or
  * annotation the first one counts. Holdings without an answer add nothing.
  */
 export function mergeAnswers(

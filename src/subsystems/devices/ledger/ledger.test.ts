@@ -83,7 +83,7 @@ test("ledgerFaults finds a ledger that was tampered with", () => {
 test("no sequence of changes breaks the ledger, or is refused for another reason than an owner", () => {
   const pods = ["a", "b", "c"];
   const step = fc.record({
-    deed: fc.constantFrom("hold", "pod", "release", "container"),
+    change: fc.constantFrom("hold", "pod", "release", "container"),
     pod: fc.constantFrom(...pods),
     container: fc.constantFrom("x", "y"),
     resource: fc.constantFrom("v.com/gpu", "v.com/nic"),
@@ -92,16 +92,16 @@ test("no sequence of changes breaks the ledger, or is refused for another reason
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       let ledger = EMPTY_LEDGER;
-      for (const { deed, pod, container, resource, ids } of steps) {
+      for (const { change: kind, pod, container, resource, ids } of steps) {
         const uid = pod as PodUid;
         const wanted = holding(pod, container, ids, resource);
         const foreign = ids.some((id) => (ownerOf(ledger, resource, id) ?? uid) !== uid);
-        if (deed === "release") ledger = release(ledger, uid);
-        else if (deed === "container")
+        if (kind === "release") ledger = release(ledger, uid);
+        else if (kind === "container")
           ledger = releaseContainers(ledger, uid, new Set([container]));
         else {
           const change = () =>
-            deed === "pod" ? withPod(ledger, uid, [wanted]) : withHolding(ledger, wanted);
+            kind === "pod" ? withPod(ledger, uid, [wanted]) : withHolding(ledger, wanted);
           if (foreign) assert.throws(change, InvariantError);
           else ledger = change();
         }

@@ -139,8 +139,8 @@ export class PluginSide implements PluginHandler {
   }
 
   /**
-   * Lets the plugin have its word before a container with the devices starts. Answers what the container
-   * has to wait for when the plugin is not there and may want one.
+   * Calls PreStartContainer of the plugin, where it requires that, before a container with the devices starts. Answers what the container
+   * has to wait for when the plugin is not there and may require one.
    */
   async beforeStart(
     { resource, devices }: Holding,

@@ -64,7 +64,7 @@ export class PluginConnection {
   }
 
   /**
-   * Dials the plugin and asks for its options. Throws what the plugin is to be told when that fails or
+   * Dials the plugin and asks for its options. Throws what is to be reported to the plugin when that fails or
    * `signal` is aborted.
    */
   static async open(
@@ -126,7 +126,7 @@ export class PluginConnection {
         for (const oddity of read.oddities) this.#logOnce(oddity);
         this.#state.set({ kind: "listing", options: this.options });
         onDevices(read.devices);
-        await pace.breathe(signal);
+        await pace.wait(signal);
       }
       this.end("it ended its list of devices");
     } catch (error) {
@@ -238,7 +238,7 @@ class Pace {
     this.#at = clock.monotonic();
   }
 
-  async breathe(signal: AbortSignal): Promise<void> {
+  async wait(signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
     this.#tokens = Math.min(LISTS_AT_ONCE, this.#tokens + (now - this.#at) / LIST_PAUSE_MS);
     this.#at = now;
