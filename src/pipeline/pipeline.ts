@@ -1,6 +1,10 @@
 /**
  * The way of a pod: sources -> admission -> pods -> status. This file joins the modules and builds what
  * the pods module asks for out of the subsystems; it decides nothing.
+ *
+ *     const pipeline = createPipeline(options, deps);
+ *     await startPipeline(pipeline, deps);
+ *     pipeline.pods.list(); // records of all pods
  */
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podDescription } from "../api/pod/pod.ts";
@@ -218,7 +222,7 @@ function acceptDesired(
   pods.accept({ kind: "desired", uid, pod, source });
 }
 
-/** Looks first, then lets the sources speak: nothing is started or ended before both were seen. */
+/** Lists the runtime first, then starts the sources: nothing is started or ended before both were seen. */
 export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
   const { pods, flight, statuses, foreign, sources, ledger } = pipeline;
   await statuses.open();

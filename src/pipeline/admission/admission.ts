@@ -1,7 +1,10 @@
 /**
  * Admission: whether a pod may run here. In: a new pod, the pods that hold resources, what node and runtime can do.
  * Out: a verdict with its rule. Invariants: our rules are asked before those of the embedding program; who is
- * ended for a critical pod is told as news, and the pod waits until it has gone.
+ * ended for a critical pod is published as news, and the pod waits until it has gone.
+ *
+ *     const admit = createAdmission(deps);
+ *     const verdict = await admit(candidate, holders); // { kind: "reject", rule, reason, message }
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodNews } from "../../api/pod-news.ts";

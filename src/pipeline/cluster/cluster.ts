@@ -3,6 +3,9 @@
  * records. Out: desired pods, statuses in the API, mirror pods. Invariants: one write under way for each pod;
  * nothing is deleted from the API before nothing of it is left here; while the API is away pods keep running,
  * and what it missed is brought to it later.
+ *
+ *     const cluster = new ClusterPods(deps);
+ *     cluster.start(); // desired pods to the pipeline, statuses and mirror pods to the API
  */
 import type { Node, Pod } from "../../api/generated/types.ts";
 import { isMirrorPod, podDisplayName, podFullName } from "../../api/pod/pod.ts";

@@ -1,8 +1,13 @@
 /**
- * The pods module. Owns: one actor per pod UID and its record. In: what the sources want, what the runtime
- * has, what admission, probes and the node say. Out: records, by view. Invariants: a record has one
+ * The pods module. Owns: one actor per pod UID and its record. In: pods that sources name, what the runtime
+ * has, what admission, probes and the node report. Out: records, by view. Invariants: a record has one
  * writer; life only goes forward; a static pod starts only after its predecessor of the same name is
  * released; nothing is ended before every source was seen.
+ *
+ *     const pods = new Pods({ orphanGraceSeconds: 30, keepOrphans: false }, deps);
+ *     pods.accept({ kind: "desired", uid, pod, source: "file" });
+ *     pods.subscribe(({ uid, life }) => log.info("pod", { uid, life: life.kind }));
+ *     pods.accept({ kind: "removed", uid });
  */
 
 import { makeDecision } from "../../api/decisions.ts";

@@ -1,6 +1,9 @@
 /**
  * Ports of the pods module, implemented with the subsystems. In: requests of pods. Out: their outcomes. Decides
  * nothing.
+ *
+ *     const { images } = podPorts(options, subsystems);
+ *     const image = await images.ensure({ pod, container: "web", image: "nginx", policy: "" }, signal);
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { podSubject } from "../../api/ports/decisions.ts";

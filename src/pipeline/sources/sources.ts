@@ -1,7 +1,10 @@
 /**
- * Static pods. Owns: the set of pods that files and URLs want. In: manifests. Out: pods wanted and no
- * longer wanted, and problems. Invariants: one bad manifest harms no other; a broken edit does not end
+ * Static pods. Owns: the set of pods that files and URLs name. In: manifests. Out: pods that are desired and
+ * those that no longer are, and problems. Invariants: one bad manifest harms no other; a broken edit does not end
  * what runs; `seen` turns true when every source has answered once, and stays so.
+ *
+ *     const sources = new Sources(options, deps);
+ *     sources.start(); // from here on `deps.onDesired` and `deps.onUndesired` report changes
  */
 import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { PodUid } from "../../api/observation.ts";

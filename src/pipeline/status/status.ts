@@ -2,6 +2,10 @@
  * Statuses of pods. Owns: the status last derived of each pod, in memory and on disk. In: records. Out:
  * statuses to readers and sinks. Invariants: what a pod's status reported before a restart is known after it;
  * a terminal phase stays; nothing is written when nothing changed.
+ *
+ *     statuses.update(record);
+ *     statuses.get(record.uid)?.status.phase; // "Running"
+ *     const stop = statuses.subscribe(sink);
  */
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { PodStatus, ResourceStatus } from "../../api/generated/types.ts";
