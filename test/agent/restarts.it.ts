@@ -131,7 +131,9 @@ test("a pod whose manifest vanished while the agent was away is ended", () =>
       async () => (await box.ctr("containers", "list", "-q")).trim() === "",
     );
     assert.ok(
-      agent.decisions().some(({ kind, rule }) => kind === "killPod" && rule === "nobody wants it"),
+      agent
+        .decisions()
+        .some(({ kind, rule }) => kind === "killPod" && rule === "no source names it"),
     );
   }));
 

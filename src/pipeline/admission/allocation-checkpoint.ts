@@ -3,7 +3,7 @@ import { isTree } from "../../kit/json.ts";
 /**
  * The files in which allocations outlive the agent, as the Go kubelet writes them (`allocated_pods_state`,
  * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it. What only
- * nodelet keeps stands beside the data, where the Go kubelet does not look.
+ * nodelet keeps stands beside the data, which the Go kubelet does not read.
  */
 
 import type { ResourceRequirements } from "../../api/generated/types.ts";

@@ -16,7 +16,7 @@ export function heldBy(
   const given = ledger.asAllocated(pod);
   if (given === pod && !resize.inProgress) return pod;
   const allocation = allocationOf(given);
-  // The record may lack resources that were allocated a moment ago.
+  // The record may be without resources that were allocated a moment ago.
   const isChanging = resize.inProgress || !isSameAllocation(allocation, allocationOf(pod));
   if (!isChanging) return pod;
   return withAllocation(given, largerRequests(allocation, ledger.actuated(given)));

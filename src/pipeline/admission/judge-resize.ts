@@ -32,7 +32,7 @@ export interface ResizeSettings {
 }
 
 export interface ResizeInputs {
-  /** As it is wanted. */
+  /** As it is requested. */
   readonly desired: Pod;
   /** As it was given. */
   readonly allocated: Pod;

@@ -30,7 +30,7 @@ const wanting = (...matchExpressions: readonly NodeSelectorRequirement[]): Pod =
   });
 
 const PODS: readonly (readonly [name: string, pod: Pod, matches: boolean])[] = [
-  ["that wants nothing", podOf({}), true],
+  ["that requires nothing", podOf({}), true],
   ["with the node's label", podOf({ nodeSelector: { zone: "a" } }), true],
   ["with another label", podOf({ nodeSelector: { zone: "b" } }), false],
   ["with a label more", podOf({ nodeSelector: { zone: "a", disk: "ssd" } }), false],

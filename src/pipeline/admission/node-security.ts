@@ -24,11 +24,11 @@ export function needsAppArmor(pod: Pod): boolean {
   });
 }
 
-/** Whether the pod wants no groups but those of its spec. */
+/** Whether the pod asks for no groups but those of its spec. */
 export const requiresStrictGroups = (pod: Pod): boolean =>
   pod.spec?.securityContext?.supplementalGroupsPolicy === "Strict";
 
-/** Why the node cannot confine the pod as it wants to be; `undefined` when it can. */
+/** Why the node cannot confine the pod as it asks; `undefined` when it can. */
 export function unenforceable(
   pod: Pod,
   { appArmor, strictGroups }: NodeSecurity,

@@ -43,7 +43,7 @@ test("judge: the label and the field of the operating system are compared, the l
   );
 });
 
-test("judge: a size of huge pages that the node lacks is one of which it has none", () => {
+test("judge: a size of huge pages that the node does not have is one of which it has none", () => {
   const rows = [
     ["hugepages-2Mi", "64Mi", undefined],
     ["hugepages-2Mi", "128Mi", ["OutOfhugepages-2Mi", "134217728", "67108864"]],

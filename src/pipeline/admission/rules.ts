@@ -75,7 +75,7 @@ export const RULES: readonly Rule[] = [
 /** The rules that preemption can satisfy. */
 const RESOURCE_RULES: readonly string[] = ["number of pods", "resources"];
 
-/** Whether nothing but a lack of resources is against the pod. */
+/** Whether nothing but a shortage of resources is against the pod. */
 export function lacksOnlyResources(inputs: RuleInputs): boolean {
   return RULES.every(
     ({ name, refuse }) => RESOURCE_RULES.includes(name) || refuse(inputs) === undefined,

@@ -41,11 +41,11 @@ export class ApiPods implements PodSource {
   readonly #latest = new Map<string, IdentifiedPod>();
   /** UIDs of `#latest` by full name: mostly one, more while a pod is replaced. */
   readonly #uidsOf = new Map<string, ReadonlySet<string>>();
-  /** Wishes already passed on, by UID. */
+  /** Desired pods already passed on, by UID. */
   readonly #desired = new Map<string, IdentifiedPod>();
   readonly #listeners = new Set<(pod: IdentifiedPod) => void>();
   #synced = false;
-  /** Since when what is known may be out of date; undefined while every change is heard of. */
+  /** Since when what is known may be out of date; undefined while every change is reported. */
   #staleSince: MonotonicMs | undefined;
 
   constructor(nodeName: string, deps: ApiPodsDeps) {
@@ -54,7 +54,7 @@ export class ApiPods implements PodSource {
     this.#staleSince = deps.clock.monotonic();
   }
 
-  /** Fails while the API server cannot be heard. Pods keep running, so the node stays Ready. */
+  /** Fails while the API server cannot be reached. Pods keep running, so the node stays Ready. */
   get healthCheck(): HealthCheck {
     const { clock } = this.#deps;
     return ageCheck({
@@ -138,7 +138,7 @@ export class ApiPods implements PodSource {
   #set(found: IdentifiedPod, sink: PodSink): void {
     const pod = this.#known(found) ?? this.#withKnownSpec(found);
     const { uid } = pod.metadata;
-    // An object of the same name that was recreated: word of the end of the first may have been missed.
+    // An object of the same name that was recreated: the end of the first may have been missed.
     const fullName = podFullName(pod);
     for (const other of this.#uidsOf.get(fullName) ?? []) {
       const known = this.#latest.get(other);

@@ -11,9 +11,9 @@ import {
 /** A static pod of the node, for its image in the API. */
 interface ObservedStaticPod {
   readonly pod: Pod;
-  /** It is wanted no longer and is on its way out. */
+  /** It is no longer desired and is on its way out. */
   readonly going: boolean;
-  /** It was admitted and has neither ended nor been told to. */
+  /** It was admitted and has neither ended nor been asked to. */
   readonly runs?: boolean;
 }
 
@@ -65,7 +65,7 @@ function isGood(
 ): boolean {
   if (mirror.metadata?.deletionTimestamp !== undefined) return false;
   // A terminal phase is never left: of a pod that runs again, after a shutdown of the machine or because its manifest
-  // was put back while the agent was away, another mirror tells.
+  // was put back while the agent was away, another mirror shows.
   if (runs && isTerminalPhase(mirror.status?.phase)) return false;
   const hash = annotationOf(pod, CONFIG_HASH_ANNOTATION);
   return going || annotationOf(mirror, CONFIG_MIRROR_ANNOTATION) === hash;

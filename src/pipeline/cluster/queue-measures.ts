@@ -11,7 +11,7 @@ export interface QueueMeasures {
   retried(): void;
   started(key: string): void;
   done(key: string): void;
-  /** An item is not wanted any more. */
+  /** An item is dropped. */
   forgotten(key: string): void;
 }
 

@@ -53,7 +53,7 @@ interface StatusWriterDeps {
 /** Requests under way at once, over all pods. */
 const PARALLEL = 8;
 const RETRY = { initialMs: 200, maxMs: 10_000 };
-/** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
+/** Everything is compared with what the API has this often, whatever was reported (syncPeriod). */
 const FULL_PASS_MS = 10_000;
 
 type Step =
@@ -82,7 +82,7 @@ export class StatusWriter {
   #sequence = 0;
   /** When everything is next compared with the API. */
   #nextPassAt: MonotonicMs;
-  /** Only what is due before ends the present wait; 0 while there is none, since all entries are looked at before the next. */
+  /** Only what is due before ends the present wait; 0 while there is none, since all entries are checked before the next. */
   #waitsUntil = 0 as MonotonicMs;
   readonly #wakeup = new Wakeup();
 

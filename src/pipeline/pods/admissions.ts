@@ -56,7 +56,7 @@ export class Admissions {
     return `${isNew} ${get(uid)?.pod.metadata?.creationTimestamp ?? ""}`;
   }
 
-  /** The first of the least rank; of many that come at once each looks through those that are left, so nothing else is done here. */
+  /** The first of the least rank; of many that come at once each goes through those that are left, so nothing else is done here. */
   #next(): PodUid | undefined {
     let next: PodUid | undefined;
     let least: string | undefined;

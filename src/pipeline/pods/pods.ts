@@ -322,7 +322,7 @@ export class Pods implements PodsView {
     this.#deps.ports.measures.orphaned();
     this.#deps.ports.decisions.record(
       record,
-      makeDecision("killPod", "nobody wants it", {
+      makeDecision("killPod", "no source names it", {
         graceSeconds,
         reason: "no manifest or API object names it",
       }),

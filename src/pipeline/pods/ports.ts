@@ -182,9 +182,9 @@ export interface PodMemoryPort {
 
 /** Keeping decisions. */
 export interface DecisionPort {
-  /** Keeps a decision on a pod, made now unless told; the number is for `conclude`. Never throws, never waits. */
+  /** Keeps a decision on a pod, made now unless `atMs` says otherwise; the number is for `conclude`. Never throws, never waits. */
   record(record: PodRecord, decision: Decision, atMs?: number): number;
-  /** Keeps what became of a decision; may be told again, the last word counts. Never throws, never waits. */
+  /** Keeps what became of a decision; may be recorded again, the last outcome counts. Never throws, never waits. */
   conclude(record: PodRecord, decision: number, outcome: DecisionOutcome): void;
 }
 

@@ -139,8 +139,8 @@ test("requestedChanges names every amount that is to be another", () => {
       b: { requests: { cpu: "1" } },
     },
   };
-  const told = requestedChanges(pod, wanted).map((each) => Object.values(each).join(" "));
-  assert.deepEqual(told, [
+  const changes = requestedChanges(pod, wanted).map((each) => Object.values(each).join(" "));
+  assert.deepEqual(changes, [
     "cpu requests decrease",
     "cpu limits increase",
     "memory limits remove",

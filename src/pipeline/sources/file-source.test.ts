@@ -10,7 +10,7 @@ import { manifestReader } from "./manifest.ts";
 const FOLDER = "/manifests";
 const EVERY_MS = 20_000;
 
-/** A folder that is followed: two plain manifests and a link to a third; `read` has what was read since the last look. */
+/** A folder that is followed: two plain manifests and a link to a third; `read` has what was read since the last call. */
 async function startSource(onFactsOfAll: (paths: readonly string[]) => void = () => {}) {
   const clock = new SimClock();
   const { files } = new FakeHost({ clock, cgroupVersion: 2 });
@@ -73,7 +73,7 @@ test("followFiles: what has not changed is not read again, whoever says so", asy
   await stop();
 });
 
-test("followFiles: when they cannot be asked for at once, each is looked at", async () => {
+test("followFiles: when they cannot be requested at once, each is read", async () => {
   const { files, later, stop } = await startSource(() => {
     throw new OutsideError("deadline", "no answer");
   });
@@ -161,7 +161,7 @@ test("followFiles: a file is known by more than its size and time", async () => 
   assert.deepEqual(await now(() => files.writeAtomic(web, POD("b"), 0o600)), [`${web} b`]);
   await files.link("/elsewhere/d", "/elsewhere/current");
   assert.deepEqual(await now(() => files.link("/elsewhere/current/web", web)), [`${web} d`]);
-  // No event in the folder tells of a link elsewhere.
+  // No event in the folder reports a link elsewhere.
   const switched = await now(() => files.link("/elsewhere/e", "/elsewhere/current"), EVERY_MS);
   assert.deepEqual(switched, [`${web} e`]);
   await source.stop();

@@ -61,7 +61,7 @@ interface Remembered {
 /** A manifest that cannot be used is read once more when it is older than this. */
 const SETTLE_MS = 250;
 
-/** A path that does not exist is looked for so often. */
+/** A path that does not exist is checked so often. */
 const MISSING_MS = 1_000;
 
 /** What one pass over the manifests found. */
@@ -192,7 +192,7 @@ async function readAll(
   const origins = await listManifests(path, deps.files);
   const taken = (origins ?? []).slice(0, MAX_MANIFESTS);
   for (const known of remembered.keys()) if (!taken.includes(known)) remembered.delete(known);
-  // A clock may be too coarse to tell two changes apart: what was reported is read again in any case.
+  // A clock may be too coarse to distinguish two changes: what was reported is read again in any case.
   for (const each of taken) {
     const before = remembered.get(each);
     if (before && changed.has(each)) remembered.set(each, { ...before, stamp: "" });
@@ -211,7 +211,7 @@ async function readAll(
   return [{ origin: path, message }];
 }
 
-/** Those that are plain files and as they were. A link is looked at by itself: what it leads to may have changed. */
+/** Those that are plain files and as they were. A link is read by itself: what it leads to may have changed. */
 async function unchangedOf(
   origins: readonly string[],
   remembered: ReadonlyMap<string, Remembered>,

@@ -33,7 +33,7 @@ const merged = (
 const originsOf = ({ pods }: Merged) => [...pods.values()].map(({ origin }) => origin).toSorted();
 
 for (const backup of ["/m/#web.yaml#", "/m/backup-web.yaml", "/m/web.yaml~"]) {
-  test(`mergeSources: an edited file keeps the name that ${backup} wants, too`, () => {
+  test(`mergeSources: an edited file keeps the name that ${backup} claims, too`, () => {
     const first = merged([at("/m/web.yaml", { name: "web" })]);
     const old = at(backup, { name: "web" });
     const second = merged([at("/m/web.yaml", { name: "web" }), old], first.pods);

@@ -7,7 +7,7 @@ import { changeOfPod } from "./change-of-pod.ts";
 /** Kinds of sources of static pods. */
 export type SourceKind = "file" | "http";
 
-/** A pod as a source wants it. */
+/** A pod as a source names it. */
 export interface SourcedPod {
   readonly uid: PodUid;
   readonly pod: IdentifiedPod;

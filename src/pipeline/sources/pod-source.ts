@@ -17,7 +17,7 @@ export interface PodSink {
   synced(): void;
 }
 
-/** A place that wants pods: the API server, or a program that embeds the agent. */
+/** A place that names pods: the API server, or a program that embeds the agent. */
 export interface PodSource {
   /** For messages. */
   readonly name: string;

@@ -14,7 +14,7 @@ interface FolderNames {
 
 /**
  * Finds out which files were deleted, or moved away, and made again before anybody could see them missing. Node reports one and
- * the same kind of event when a name comes, goes or is replaced, so their order has to tell: a file that is saved by renaming
+ * the same kind of event when a name comes, goes or is replaced, so their order decides: a file that is saved by renaming
  * another one to its name has one event, right after the one of the name that has gone by that; one that is deleted and made again
  * has two of its own.
  */

@@ -29,7 +29,7 @@ function endedSince(
 ): readonly Terminated[] {
   return now.flatMap((status) => {
     const earlier = before.find(({ name }) => name === status.name);
-    // What came before the first status is of before the agent looked.
+    // What came before the first status is of before the agent observed the pod.
     const ended = earlier
       ? [status.state?.terminated, status.lastState?.terminated]
       : [status.state?.terminated];
@@ -43,7 +43,7 @@ function endedSince(
   });
 }
 
-/** A status is derived anew, and what is known of an end may become more: it is known by its container. */
+/** A status is derived again, and what is known of an end may become more: it is known by its container. */
 function isSameEnd(one: Terminated, other: Terminated | undefined): boolean {
   if (!other) return false;
   if (one.containerID !== undefined && other.containerID !== undefined)

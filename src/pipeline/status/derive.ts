@@ -183,7 +183,7 @@ const publishedIps = (status: PodStatus | undefined): readonly string[] =>
   (status?.podIPs ?? []).map(({ ip }) => ip);
 
 /**
- * A pod on the host network has the addresses that the node had when it got them, as its containers were told, and
+ * A pod on the host network has the addresses that the node had when it got them, as its containers know them, and
  * another family once the node has it (kubelet_pods.go generateAPIPodStatus).
  */
 function hostNetworkIps(

@@ -29,7 +29,7 @@ const BOTH = { cpu: "1", memory: "1Gi" };
 
 const CASES: readonly Case[] = [
   {
-    name: "a pod without any says so, for it tells that the node knows of resizes",
+    name: "a pod without any says so, which shows that the node supports resizes",
     spec: {},
     given: { resources: {} },
   },

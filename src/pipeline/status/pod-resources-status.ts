@@ -18,7 +18,7 @@ const LEAST_LIMIT_MILLI = 10;
 /**
  * What the pod was given and what it has: its own resources where the spec sets them, the sum of its containers otherwise,
  * overhead included. A pod that runs shows what its cgroup limits, any other one what was given; one without any
- * shows an empty list, which tells that the node knows of such resizes (convertToAPIPodLevelResourcesStatus).
+ * shows an empty list, which shows that the node supports such resizes (convertToAPIPodLevelResourcesStatus).
  */
 export function statusPodResources(
   { pod, resize }: Pick<PodRecord, "pod" | "resize">,

@@ -45,7 +45,7 @@ test("containerResources: what is had while it runs, what was given otherwise", 
   assert.deepEqual(resourcesIn(aRecord({ pod })), {});
 });
 
-test("containerResources: a container without any says so, for it tells that the node knows of resizes", () => {
+test("containerResources: a container without any says so, which shows that the node supports resizes", () => {
   const record = aRecord({ containers: [anAttempt("a")] });
   assert.deepEqual(resourcesIn(record), { resources: {} });
 });

@@ -199,7 +199,7 @@ export class Statuses {
     return status && { status, ...(going ? { going } : {}), ...(ending ? { ending } : {}) };
   }
 
-  /** A pod that was on its way out and is wanted again is another one by right, whatever its UID. */
+  /** A pod that was on its way out and is desired again is another one by right, whatever its UID. */
   #keptOf({ uid, desired }: PodRecord): PodStatus | undefined {
     const isAnother = desired.source !== "runtime" && this.#goneBefore.has(uid);
     return isAnother ? undefined : this.#kept.get(uid);

@@ -21,7 +21,7 @@ const collectGarbage = runInNewContext("gc") as () => void;
 
 /** How many of them are still in memory. */
 async function countAlive(refs: readonly WeakRef<object>[]): Promise<number> {
-  // What was looked at in this turn is kept for its rest.
+  // What was read in this turn is kept for its rest.
   await nextTurn();
   collectGarbage();
   return refs.filter((ref) => ref.deref() !== undefined).length;

@@ -21,7 +21,7 @@ export function planContainers({ regular }: PodStandings, parts: PlanParts): voi
   for (const standing of regular) planContainer(standing, parts);
 }
 
-/** One container that is wanted running; `init` containers come here too while it is their turn. */
+/** One container that is to run; `init` containers come here too while it is their turn. */
 export function planContainer(standing: ContainerStanding, parts: PlanParts): void {
   const { sandbox, draft } = parts;
   const turn: ContainerPlanning = { standing, parts };

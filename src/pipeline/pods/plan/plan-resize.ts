@@ -18,7 +18,7 @@ import type { PlanDraft, PlanParts } from "./plan-draft.ts";
 export const RESIZE_RESTART = "resize requires restart";
 
 /**
- * Brings what runs to what the pod was given: containers whose policy wants it are stopped, to be started
+ * Brings what runs to what the pod was given: containers whose policy requires it are stopped, to be started
  * by the planners that follow; then the group, and all other containers as they run
  * (kuberuntime computePodResizeAction).
  */

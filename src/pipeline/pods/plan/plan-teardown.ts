@@ -56,7 +56,7 @@ function wordOf(cause: TerminationCause): string {
 
 /**
  * After the last container has ended: sandbox, volumes and cgroup go; when the source dropped the pod,
- * everything goes. Of one that was evicted, or is to be cleared, the runtime keeps nothing: the room it takes is
+ * everything goes. Of one that was evicted, or is to be cleared, the runtime keeps nothing: the space it takes is
  * what it went for. Its folders stay. Of any other it keeps what it keeps of a pod that runs.
  */
 export function planTeardown(record: PodRecord, context: PlanContext): PodPlan {

@@ -4,7 +4,7 @@ import type { Observation, ObservedContainer } from "../../../api/observation.ts
 import type { LostContainers, PodRecord } from "./record.ts";
 import { EXIT_CODE_UNKNOWN } from "./restart.ts";
 
-/** Containers that the record observed and `now` lacks. */
+/** Containers that the record observed and that `now` is without. */
 export function lostSince({ pod, observed, tracked }: PodRecord, now: Observation): LostContainers {
   const next: Record<string, number> = {};
   for (const { name } of pod.spec?.containers ?? []) {

@@ -11,7 +11,7 @@ import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 
 /** Why a pod is being ended. */
 export type TerminationCause =
-  /** The source no longer wants it (manifest removed, API deletion). */
+  /** The source no longer names it (manifest removed, API deletion). */
   | { readonly kind: "deleted" }
   /** All its containers are done, or one failed for good. */
   | { readonly kind: "completed" }
@@ -158,7 +158,7 @@ export interface Retries {
  */
 export type LostContainers = Readonly<Record<string, number>>;
 
-/** Known facts about containers that the runtime does not tell. */
+/** Known facts about containers that the runtime does not report. */
 export interface TrackedContainers {
   /** Results of probes by container name. */
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;

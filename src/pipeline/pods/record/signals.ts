@@ -104,7 +104,7 @@ function isSuccess({ results }: Extract<PodSignal, { kind: "acted" }>): boolean 
   return results.every(({ outcome, unreached }) => outcome.kind === "done" && !unreached);
 }
 
-/** Whether a probe tells what already counts of the attempt of its container. */
+/** Whether a probe reports what already counts of the attempt of its container. */
 function confirms(
   { tracked }: PodRecord,
   { container, containerId, probe, result }: Extract<PodSignal, { kind: "probed" }>,

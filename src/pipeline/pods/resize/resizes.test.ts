@@ -18,7 +18,7 @@ const INSUFFICIENT: ResizeVerdict = {
   kind: "deferred",
   rule: "resources",
   reason: "OutOfcpu",
-  message: "no room",
+  message: "not enough CPU",
 };
 const NEVER: ResizeVerdict = { kind: "infeasible", rule: "capacity", message: "too large" };
 
@@ -69,7 +69,7 @@ class Resizing {
       ports,
       get: (uid) => this.records.get(uid),
       holders: () => [],
-      post: (uid, signal) => this.tell(uid, signal),
+      post: (uid, signal) => this.send(uid, signal),
       inTurn: (work) => {
         this.#turns = this.#turns.then(work);
       },
@@ -84,10 +84,10 @@ class Resizing {
   }
 
   request(uid: string, cpu: string, generation: number): void {
-    this.tell(uid, { kind: "desired", pod: podOf(uid, cpu, generation) });
+    this.send(uid, { kind: "desired", pod: podOf(uid, cpu, generation) });
   }
 
-  tell(uid: string, signal: Parameters<typeof transition>[1]): void {
+  send(uid: string, signal: Parameters<typeof transition>[1]): void {
     const before = this.records.get(uid as PodUid);
     assert(before);
     const now = transition(before, signal, this.clock.monotonic());
@@ -130,13 +130,13 @@ test("a resize that does not fit is recorded once, and retried when resources ma
   const pending = resizing.records.get("a" as PodUid)?.resize.pending;
   assert.deepEqual(
     [pending?.reason, pending?.message, pending?.generation],
-    ["Deferred", "no room", 2],
+    ["Deferred", "not enough CPU", 2],
   );
   resizing.asked.length = 0;
-  resizing.tell("other", { kind: "tick" });
+  resizing.send("other", { kind: "tick" });
   await resizing.settle();
   assert.deepEqual(resizing.asked, [], "nothing has changed");
-  resizing.tell("other", { kind: "terminate", cause: { kind: "deleted" } });
+  resizing.send("other", { kind: "terminate", cause: { kind: "deleted" } });
   assert.deepEqual(await resizing.settle(), [], "the same words are not reported again");
   assert.deepEqual(resizing.asked, ["a", "b"]);
   resizing.verdict = { kind: "fits" };
@@ -163,10 +163,13 @@ test("another message changes the condition, and is no other event", async () =>
   resizing.verdict = INSUFFICIENT;
   resizing.request("p", "2", 2);
   await resizing.settle();
-  resizing.verdict = { ...INSUFFICIENT, message: "still no room" };
-  resizing.tell("other", { kind: "terminate", cause: { kind: "deleted" } });
+  resizing.verdict = { ...INSUFFICIENT, message: "still not enough CPU" };
+  resizing.send("other", { kind: "terminate", cause: { kind: "deleted" } });
   assert.deepEqual(await resizing.settle(), ["deferResize"]);
-  assert.equal(resizing.records.get("p" as PodUid)?.resize.pending?.message, "still no room");
+  assert.equal(
+    resizing.records.get("p" as PodUid)?.resize.pending?.message,
+    "still not enough CPU",
+  );
 });
 
 test("a request of 0 where there was none asks for nothing", async () => {
@@ -176,7 +179,7 @@ test("a request of 0 where there was none asks for nothing", async () => {
   resizing.records.set(record.uid, record);
   resizing.resizes.notice(record);
   const { metadata } = podOf("p", "0", 2);
-  resizing.tell("p", { kind: "desired", pod: { ...aPod(), metadata } });
+  resizing.send("p", { kind: "desired", pod: { ...aPod(), metadata } });
   assert.deepEqual(await resizing.settle(), []);
   assert.deepEqual(resizing.measured, []);
 });
@@ -201,7 +204,7 @@ test("an infeasible resize is not retried, another request is", async () => {
   assert.equal(
     resizing.records.get("p" as PodUid)?.resize.pending,
     undefined,
-    "it wants what it has",
+    "it requests what it has",
   );
   resizing.verdict = { kind: "fits" };
   resizing.request("p", "2", 5);

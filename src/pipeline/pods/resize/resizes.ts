@@ -24,7 +24,7 @@ interface Waiting extends RequestedResize {
 }
 
 /**
- * Changes of resources in place: notices pods that want other resources than they were given, has them
+ * Changes of resources in place: notices pods that request other resources than they were given, has them
  * judged one after the other in the Go kubelet's order, and again when resources may have become free.
  */
 export class Resizes {

@@ -215,7 +215,7 @@ function resultOf(error: unknown, action: PodAction, run: Run): StepResult | und
 }
 
 function outcomeOf(action: PodAction, result: StepResult | undefined): DecisionOutcome {
-  if (result) return toldOutcome(result.outcome);
+  if (result) return decisionOutcome(result.outcome);
   if (action.kind !== "startContainer") return { kind: "done" };
   return { kind: "abandoned", message: "there was no sandbox for it" };
 }
@@ -229,10 +229,10 @@ function outcomeOfFailure(
   const failed = error instanceof StepFailed ? error.containers : undefined;
   if (failed && "container" in inputs && !failed.includes(inputs.container))
     return { kind: "done" };
-  return toldOutcome(result.outcome);
+  return decisionOutcome(result.outcome);
 }
 
-function toldOutcome(outcome: ActionOutcome): DecisionOutcome {
+function decisionOutcome(outcome: ActionOutcome): DecisionOutcome {
   switch (outcome.kind) {
     case "done":
       return { kind: "done" };

@@ -64,7 +64,7 @@ test("begin: a decision is kept before its action is over, what became of it aft
   assert.deepEqual(lines, ["1 startContainer", "1 done"]);
 });
 
-test("end: attempts that fail alike are one decision, told again when they have doubled", () => {
+test("end: attempts that fail alike are one decision, recorded again when they have doubled", () => {
   const { lines, attempt } = journal();
   for (let times = 1; times <= 9; times += 1) attempt(start(), failed(`after ${times} ms`));
   attempt(start(), DONE);
@@ -114,7 +114,7 @@ test("end: mounting is kept only where it fails or waits, with what it waits for
   ]);
 });
 
-test("end: what is given up is told where the attempt was", () => {
+test("end: what is given up is recorded where the attempt was", () => {
   const { lines, attempt } = journal();
   attempt(start(), { kind: "abandoned", message: "the pod is being ended" });
   attempt(MOUNT, { kind: "abandoned", message: "the pod is being ended" });

@@ -15,7 +15,7 @@ interface Failed {
   readonly times: number;
 }
 
-/** Kept only where they fail or take long: every pod has them, and they tell nothing when all is well. */
+/** Kept only where they fail or take long: every pod has them, and they say nothing when all is well. */
 const QUIET: ReadonlySet<DecisionKind> = new Set<DecisionKind>(["preparePod", "mountVolumes"]);
 
 /** A pull that has to wait is no attempt: the one before it says why. */
@@ -115,7 +115,7 @@ export class Attempt {
     }
   }
 
-  /** Of volumes the last that was told of one of them: that the pod has waited for long says nothing. */
+  /** Of volumes the last progress of one of them: that the pod has waited for long says nothing. */
   #faultOf(message: string): string {
     return this.decision.kind === "mountVolumes" ? (this.#waitsFor ?? message) : message;
   }

@@ -11,7 +11,7 @@ const pod = aPod({
   ...of("128Mi"),
 });
 
-/** Limits of containers that were OOM-killed together, as they are told. */
+/** Limits of containers that were OOM-killed together, as they are recorded. */
 function limitsOf(names: readonly string[], hits: LimitHits | undefined): readonly unknown[] {
   const before = aRecord({ pod, containers: ["a", "b"].map((name) => anAttempt(name)) });
   const containers = names.map((name) =>
@@ -23,7 +23,7 @@ function limitsOf(names: readonly string[], hits: LimitHits | undefined): readon
   );
 }
 
-test("exitsSince names the limit that an OOM kill was for, as far as the kernel tells", () => {
+test("exitsSince names the limit that an OOM kill was for, as far as the kernel reports it", () => {
   const unknown = ["container or pod", "64Mi or 128Mi"];
   for (const [hits, expected] of [
     [{ count: 0, exact: true }, ["container", "64Mi"]],

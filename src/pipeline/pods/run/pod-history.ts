@@ -18,7 +18,7 @@ interface UnplannedFact {
 /** Longest part of a termination message that is kept with the decision. */
 const MAX_MESSAGE = 300;
 
-/** The pod as it is now, and what the kernel counts of its memory limit since exits were last told. */
+/** The pod as it is now, and what the kernel counts of its memory limit since exits were last reported. */
 interface HistoryNow {
   readonly record: Pick<PodRecord, "pod" | "observed">;
   /** Asked only where containers were OOM-killed. */
@@ -98,7 +98,7 @@ export function completionSince(
   return makeDecision("completePod", "nothing is to run again", { phase: derivePhase(record) });
 }
 
-/** Why a pod that was wanted until now is to end, where nobody else has told; `undefined` when it is not to. */
+/** Why a pod that was desired until now is to end, where nothing else has recorded it; `undefined` when it is not to. */
 export function deletionSince(
   before: PodRecord["life"],
   { life, pod, desired: { source, removed } }: PodRecord,
@@ -113,7 +113,7 @@ export function deletionSince(
 const SOURCES: Readonly<Record<Exclude<PodOrigin, "api">, readonly [string, string]>> = {
   file: ["manifest removed", "its manifest file was removed"],
   http: ["manifest removed", "the URL of manifests no longer lists it"],
-  runtime: ["nobody wants it", "no source names it"],
+  runtime: ["no source names it", "no manifest or API object names it"],
 };
 
 /** Texts by the reason of the condition `DisruptionTarget`, which says who had the pod deleted. */

@@ -109,7 +109,7 @@ function addressesIn({ record }: Run, sandboxId: string): readonly string[] {
 }
 
 /**
- * The container whose processes an ephemeral one wants to see; throws when there is none. Of one that does
+ * The container whose processes an ephemeral one is to see; throws when there is none. Of one that does
  * not run, the runtime says so (kuberuntime getTargetID).
  */
 function targetOf({ name }: StartAction, { record }: Run, sandboxId: string): string | undefined {

@@ -25,7 +25,7 @@ interface World {
   readonly fails?: readonly string[];
   /** Containers that are killed, and take three seconds more to end. */
   readonly slow?: readonly string[];
-  /** Thawing of the pod is told, and may fail. */
+  /** Thawing of the pod is recorded, and may fail. */
   readonly thaws?: "works" | "fails";
 }
 

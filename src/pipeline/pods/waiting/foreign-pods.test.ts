@@ -74,7 +74,7 @@ test("ForeignPods: a pod that a source names is handed over at once", async () =
   assert.deepEqual(given, ["a", "a"], "and from then on all that is found of it");
 });
 
-test("ForeignPods: a pod that has vanished is told as such, and forgotten", async () => {
+test("ForeignPods: a pod that has vanished is reported as such, and forgotten", async () => {
   const { foreign, given } = world(new Map([["a", { kind: "running", root: "/b" }]]));
   foreign.take([found("a")]);
   foreign.take([found("a", 0)]);
@@ -83,7 +83,7 @@ test("ForeignPods: a pod that has vanished is told as such, and forgotten", asyn
   assert.deepEqual(given, ["a"]);
 });
 
-test("ForeignPods: owners are looked for again; the pods of one that ends are handed over after its time", async () => {
+test("ForeignPods: owners are determined again; the pods of one that ends are handed over after its time", async () => {
   const owners = new Map<string, PodOwner>([["a", { kind: "running", root: "/b" }]]);
   const { foreign, given, clock, scope } = world(owners);
   foreign.follow(scope);

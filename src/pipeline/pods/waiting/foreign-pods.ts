@@ -24,7 +24,7 @@ interface ForeignPodsDeps {
   readonly goneMs: number;
 }
 
-/** Until an owner is looked for again. */
+/** Until owners are determined again. */
 const PERIOD_MS = 10_000;
 
 /** See the head of this file. */
@@ -63,7 +63,7 @@ export class ForeignPods {
     this.#deps.pods.found([found]);
   }
 
-  /** Looks once for the owners of all pods that wait. */
+  /** Determines once the owners of all pods that wait. */
   async judge(): Promise<void> {
     const { ownersOf, pods, goneMs } = this.#deps;
     const asked = [...this.#withheld.keys()];

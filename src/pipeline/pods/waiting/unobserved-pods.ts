@@ -62,7 +62,7 @@ export class UnobservedPods {
     return this.#held.has(uid);
   }
 
-  /** Records of those that a source wants. */
+  /** Records of those that a source names. */
   records(): readonly PodRecord[] {
     return [...this.#records.values()];
   }
@@ -77,7 +77,7 @@ export class UnobservedPods {
     return this.#refresh(found.uid);
   }
 
-  /** A source wants the pod; `before` counts the first time. */
+  /** A source names the pod; `before` counts the first time. */
   setDesired(change: DesiredChange, before: () => KnownBefore): PodRecord | undefined {
     const held = this.#held.get(change.uid);
     if (!held) return undefined;
