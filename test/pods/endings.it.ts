@@ -138,7 +138,7 @@ describe("another sandbox", () => {
     cri.close();
     await box.ctr("tasks", "kill", "--signal", "SIGKILL", sandbox?.id ?? "");
     await pods.agent.until("it runs again", () => pods.lines("moves").length === 2);
-    // The status of the old sandbox holds until the new one has been looked at.
+    // The status of the old sandbox holds until the new one has been observed.
     const isElsewhere = (pod?: Pod) =>
       pod?.status?.podIP !== before && pod?.status?.containerStatuses?.[0]?.ready === true;
     await pods.until("moves", isElsewhere, "is ready at another address");

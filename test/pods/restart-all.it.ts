@@ -64,7 +64,7 @@ test("all containers are restarted in the same sandbox, with the volumes as they
     assert.equal(await network(), before);
     assert.equal(agent.status()?.podIP, ip);
 
-    // Once more, with an agent that dies as soon as the first container was told to stop.
+    // Once more, with an agent that dies as soon as the first container was asked to stop.
     await inside("touch /shared/go");
     await agent.until("it is being restarted", () =>
       (agent.status()?.conditions ?? []).some(

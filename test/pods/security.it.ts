@@ -160,7 +160,7 @@ const grouped = testImage({
   },
 });
 
-test("groups of the image are merged, or left out where the pod and the runtime want it so", () =>
+test("groups of the image are merged, or omitted where the pod and the runtime require it", () =>
   withNode(
     async ({ agent, inside, run }) => {
       const main = { ...staying(), image: GROUPED };
@@ -176,7 +176,7 @@ test("groups of the image are merged, or left out where the pod and the runtime 
     { box: { containerd: "2.1", images: [grouped] } },
   ));
 
-test("what neither runtime nor kernel can enforce is refused, and so are users that cannot be told from root", () =>
+test("what neither runtime nor kernel can enforce is refused, and so are users that cannot be distinguished from root", () =>
   withNode(
     async (node) => {
       assert.equal(

@@ -73,7 +73,7 @@ export class BrokenObjects {
     }
     const defect = this.#defects.get(id);
     if (defect === "fails") throw new OutsideError("io", `${id}: broken for ever`);
-    // Not even the end of the caller's patience ends it.
+    // Not even the caller's timeout ends it.
     if (defect === "hangs") await new Promise<never>(() => {});
   }
 

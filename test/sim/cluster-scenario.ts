@@ -19,7 +19,7 @@ const STEPS = 40;
 const SETTLE_MS = 900_000;
 const NAMESPACE = "default";
 
-/** Pods by name, as the user of the cluster wants them. */
+/** Pods by name, as the user of the cluster has created them. */
 interface DesiredPods {
   readonly pods: Map<string, Template>;
   readonly statics: Map<string, Template>;
@@ -50,13 +50,13 @@ export async function playClusterScenario(seed: number): Promise<void> {
 
 /** A terminal phase in the API is for ever, whoever restarts. */
 function watchPhases(world: World, api: FakeApiServer): void {
-  const tell = api.objects.onChange;
+  const notify = api.objects.onChange;
   api.objects.onChange = (entry) => {
     const before = (entry.before as Pod | undefined)?.status?.phase;
     const now = (entry.now as Pod | undefined)?.status?.phase;
     if (entry.collection === "pods" && entry.now && isTerminalPhase(before) && now !== before)
       world.blame(`pod ${entry.now.metadata.name} left ${before} for ${now} in the API`);
-    tell(entry);
+    notify(entry);
   };
 }
 
@@ -277,7 +277,7 @@ function checkNode(world: World, api: FakeApiServer): void {
   if (pressure) world.fail(`pressure does not end: ${JSON.stringify(pressure)}`);
 }
 
-/** Another agent process finds everything as it should be: the API hears nothing new of pods at rest. */
+/** Another agent process finds everything as it should be: the API gets nothing new of pods at rest. */
 async function checkRestartChangesNothing(
   world: World,
   api: FakeApiServer,
@@ -311,7 +311,7 @@ async function checkCleanEnd(
     await world.host.files.remove(`${MANIFESTS}/${name}.json`);
   desiredPods.pods.clear();
   desiredPods.statics.clear();
-  world.note("nothing is wanted any more");
+  world.note("all pods are deleted");
   await world.advance(180_000);
   checkPods(world, api, desiredPods);
   const left = world.agent?.pipeline.pods.list() ?? [];

@@ -120,7 +120,7 @@ test("a pod's life costs a write for being Ready, one for its containers' end an
     await world.advance(5_000);
     assert.equal(conditionOf(pod("web"), "Ready"), "True");
     const path = "/api/v1/namespaces/default/pods/web";
-    // What was known before it ran went with that: nobody has to be told twice within a moment.
+    // What was known before it ran went with that: nobody has to be notified twice within a moment.
     assert.deepEqual(requests.splice(0), [`PATCH ${path}/status`]);
     api.objects.delete({ collection: "pods", namespace: "default", name: "web" }, {});
     await world.advance(20_000);
@@ -219,7 +219,7 @@ test("the API is away for an hour: pods keep running, and it learns what happene
     await world.advance(HOUR_MS / 2);
     await world.host.files.writeAtomic(`${MANIFESTS}/late.json`, late, 0o644);
     await world.advance(HOUR_MS / 2);
-    assert.equal(pod("job")?.status?.phase, "Running", "nobody could tell it");
+    assert.equal(pod("job")?.status?.phase, "Running", "nothing could reach it");
     api.comeBack();
     await world.advance(5_000);
     assert.equal(pod("job")?.status?.phase, "Succeeded");
@@ -233,7 +233,7 @@ test("the API is away for an hour: pods keep running, and it learns what happene
         ({ involvedObject, reason }) =>
           `${(involvedObject as { name: string }).name} ${String(reason)}`,
       );
-    assert.ok(stated.includes("late-sim Started"), `the API heard: ${stated.join(", ")}`);
+    assert.ok(stated.includes("late-sim Started"), `the API got: ${stated.join(", ")}`);
   }));
 
 test("an agent that starts while the API is away ends nothing, and goes on when it is back", () =>
@@ -268,7 +268,7 @@ test("a pod that cannot be observed any more before its source was read is no or
     api.goDown();
     world.startAgent();
     await world.advance(10_000);
-    // It was observed when the agent began; of what happens now the runtime does not tell.
+    // It was observed when the agent began; of what happens now the runtime does not report it.
     world.runtime.refused.add("containerStatus");
     for (const id of world.runtime.containers.keys()) world.runtime.exitContainer(id, 1);
     await world.advance(120_000);

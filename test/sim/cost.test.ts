@@ -92,7 +92,7 @@ class CountedNode {
   }
 }
 
-/** What looks at the log of each container, every ten seconds (containerLogMonitorInterval). */
+/** What checks the log of each container, every ten seconds (containerLogMonitorInterval). */
 const POLLED = ["cri.reopenLog", "file.facts"];
 const SIZES = (process.env["COST_PODS"] ?? "10,60").split(",").map(Number);
 const WINDOW_MS = 60_000;

@@ -86,12 +86,12 @@ for (const [gates, expected] of GATES)
       const place = { ...PODS, name: "web" };
       api.objects.update(place, false, { ...found, metadata, spec } as unknown as StoredObject);
       await world.advance(15_000);
-      const told = api.objects
+      const events = api.objects
         .list("events")
         .filter(({ reason }) => reason === "FailedNodeDeclaredFeaturesCheck");
       const message = `${UNSUPPORTED}InPlacePodLevelResourcesVerticalScaling`;
       assert.deepEqual(
-        told.map(({ type, message: text }) => [type, text]),
+        events.map(({ type, message: text }) => [type, text]),
         Array.from({ length: expected }, () => ["Warning", message]),
       );
     }, gates));

@@ -103,9 +103,7 @@ export class DeviceChecks {
         (this.#world.clock.wall() - this.#world.clock.monotonic());
       const changed = this.changedAt.get(name);
       if (changed !== undefined && changed < madeAt && container.program?.kind === "sleep")
-        this.#world.fail(
-          `container ${id} of ${name} was stopped at ${atMs} and nobody wanted that`,
-        );
+        this.#world.fail(`container ${id} of ${name} was stopped at ${atMs} without a reason`);
     }
   }
 }

@@ -5,7 +5,7 @@ export const GPU = "v.com/gpu";
 /** A resource of 4. */
 export const NIC = "v.com/nic";
 
-/** A container that wants `gpu` and `nic` devices. */
+/** A container that requests `gpu` and `nic` devices. */
 export interface Part {
   readonly program: Program;
   readonly gpu?: number;
@@ -47,7 +47,7 @@ export const TEMPLATES: readonly Template[] = [
   { init: [], containers: [{ program: SLEEP }] },
 ];
 
-/** What the container wants of each resource. */
+/** What the container requests of each resource. */
 export function amountsOf({ gpu = 0, nic = 0 }: Part): readonly (readonly [string, number])[] {
   return [
     [GPU, gpu],

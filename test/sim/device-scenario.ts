@@ -288,7 +288,7 @@ class Game {
       for (const [resource, amount] of amountsOf(part))
         if (!this.#without && (noted.get(resource)?.length ?? 0) !== amount)
           this.#world.fail(
-            `${part.name} of ${name} has ${noted.get(resource)} of ${resource} and wants ${amount}`,
+            `${part.name} of ${name} has ${noted.get(resource)} of ${resource} and requests ${amount}`,
           );
     }
   }
@@ -325,7 +325,7 @@ class Game {
       .sort();
   }
 
-  /** When nothing is wanted any more nothing is owned. */
+  /** When no pod is desired any more nothing is owned. */
   async checkCleanEnd(): Promise<void> {
     const { files } = this.#world.host;
     for (const name of this.#desiredPods.keys()) await files.remove(`${MANIFESTS}/${name}.json`);

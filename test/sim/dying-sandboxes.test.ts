@@ -1,4 +1,4 @@
-// Sandboxes that die again and again, and containers that end before anybody looks: what is dead stays bounded.
+// Sandboxes that die again and again, and containers that end before they are observed: what is dead stays bounded.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deadOf, surplusOf } from "./dead-checks.ts";

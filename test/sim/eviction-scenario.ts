@@ -1,5 +1,5 @@
 // A node that runs short, in seeded histories: the agent is killed at any moment of an eviction, the runtime fails and
-// is late. Whatever happens, the right pod goes, no second one does, and everybody is told why.
+// is late. Whatever happens, the right pod goes, no second one does, and the reason is reported to all.
 import type { Pod } from "../../src/api/generated/types.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
@@ -131,17 +131,17 @@ async function runShort(node: ShortNode, story: Story, random: Random): Promise<
   await world.advance(SETTLE_MS);
   checkWho(node, story);
   const { lastShortMs } = node;
-  const isTold = () => conditionOf(node.node(), story.condition) === "True";
-  // What an agent observed is lost with it: only a shortage that the last one met has to be told of.
-  const mustLast = isTold() || lastShortMs > startedMs + START_MS + ROUND_MS;
+  const isReported = () => conditionOf(node.node(), story.condition) === "True";
+  // What an agent observed is lost with it: only a shortage that the last one met has to be reported.
+  const mustLast = isReported() || lastShortMs > startedMs + START_MS + ROUND_MS;
   if (mustLast) {
     await world.advance(
       Math.max(0, lastShortMs + TRANSITION_MS - ROUND_MS - CLEANUP_MS - world.clock.monotonic()),
     );
-    expect(node, isTold(), `${story.condition} stays for the transition period`);
+    expect(node, isReported(), `${story.condition} stays for the transition period`);
   }
   await world.advance(TRANSITION_MS);
-  expect(node, !isTold(), `${story.condition} ends`);
+  expect(node, !isReported(), `${story.condition} ends`);
   expect(node, !node.isShort, "there is enough again");
   checkWho(node, story);
 }
@@ -189,13 +189,13 @@ async function disturbed(node: ShortNode, story: Story, random: Random): Promise
   const faults = pick(random, [0, 0, 0.2]);
   Object.assign(world.runtime.options, { latencyMs: slow, faults: story.faults ? faults : 0 });
   world.note(`${story.resource} runs out`);
-  const lack = pick(random, [1, 50, 99]);
+  const shortMi = pick(random, [1, 50, 99]);
   if (story.resource === "memory") {
-    node.machine.memoryMi += node.memoryLeftMi - MEMORY_THRESHOLD_MI + lack;
+    node.machine.memoryMi += node.memoryLeftMi - MEMORY_THRESHOLD_MI + shortMi;
   } else {
     const { availableBytes, capacityBytes } = world.host.disk;
     const spare = (availableBytes - capacityBytes * DISK_THRESHOLD) / MI;
-    node.machine.diskMi += Math.floor(spare) + lack * 10;
+    node.machine.diskMi += Math.floor(spare) + shortMi * 10;
   }
   for (let times = pick(random, [0, 1, 2, 4]); times > 0; times -= 1) {
     await world.advance(Math.floor(random.next() * 14_000));

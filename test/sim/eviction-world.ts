@@ -34,7 +34,7 @@ export class ShortNode {
   readonly api: FakeApiServer;
   /** What others than pods and images hold. */
   machine = { memoryMi: 1_000, diskMi: 10_000 };
-  /** When less was left than a threshold wants, last. */
+  /** When less was left than a threshold requires, last. */
   lastShortMs = Number.NEGATIVE_INFINITY;
   readonly #holds: Holdings;
 

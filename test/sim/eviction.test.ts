@@ -12,8 +12,8 @@ const SEEDS = 60;
 
 /** Seeds that once failed, and what each of them taught. */
 const LEARNED: readonly (readonly [seed: number, lesson: string])[] = [
-  [16, "after a restart nobody goes before the runtime has told of all pods"],
-  [110, "a pod that the runtime has told nothing of is not evicted as one without figures"],
+  [16, "after a restart nobody goes before the runtime has reported all pods"],
+  [110, "a pod that the runtime has not reported is not evicted as one without figures"],
 ];
 
 for (const [seed, lesson] of LEARNED)

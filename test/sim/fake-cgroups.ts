@@ -67,7 +67,7 @@ export class FakeCgroups implements CgroupTree {
     group.files.set(file, value);
   }
 
-  /** Takes a file away that the kernel may lack. */
+  /** Takes a file away that the kernel may not have. */
   hide(path: string, file: string): void {
     this.#groups.get(path)?.files.delete(file);
   }

@@ -43,7 +43,7 @@ interface Place {
 
 const LINK_LIMIT = 40;
 
-/** Files in memory, as deterministic as its caller: changes are told in microtasks and nothing waits. */
+/** Files in memory, as deterministic as its caller: changes are reported in microtasks and nothing waits. */
 export class FakeFiles implements Files, FileTrees {
   readonly #deps: FakeFilesDeps;
   readonly #root: FolderNode;
@@ -164,7 +164,7 @@ export class FakeFiles implements Files, FileTrees {
 
   async makeDirectory(path: string, mode: number) {
     const isThere = this.#follow(path).node?.kind === "directory";
-    // As mkdir(2), which looks first: neither a full disk nor a read-only one keeps what is there from being there.
+    // As mkdir(2), which checks first: neither a full disk nor a read-only one keeps what is there from being there.
     const operation = isThere ? "findDirectory" : "makeDirectory";
     this.#begin(operation, path, () => this.#makeDirectory(path, mode));
   }

@@ -15,7 +15,7 @@ import {
 import { GRPC_STATUS } from "../../src/outside/grpc/status.ts";
 import type { FakeFiles } from "./fake-files.ts";
 
-/** How well programs of the machine hear each other; may be changed at any time. */
+/** How well programs of the machine reach each other; may be changed at any time. */
 export interface FakeGrpcOptions {
   /** Longest way of a message. */
   latencyMs: number;

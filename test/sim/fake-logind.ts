@@ -53,7 +53,7 @@ export class FakeLogind implements Logind {
     };
   }
 
-  /** `systemctl poweroff`: tells everybody, then waits for locks, no longer than the delay. */
+  /** `systemctl poweroff`: notifies everybody, then waits for locks, no longer than the delay. */
   shutDown(): void {
     this.#preparing = true;
     this.#cancelTimer = this.#clock.alarm(this.delayMs, () => {

@@ -41,12 +41,12 @@ import { codeWhenStopped, programOf, SIGKILL_CODE } from "./programs.ts";
  * events and restarts are injected from a seeded source, so that a run can be repeated.
  */
 export class FakeRuntime implements ContainerRuntime {
-  /** What `updateRuntimeConfig` was told. */
+  /** What `updateRuntimeConfig` was called with. */
   readonly podCidrs: string[] = [];
   readonly options: FakeRuntimeOptions;
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly containers = new Map<string, FakeContainer>();
-  /** The images, to look at and to change. */
+  /** The images, to read and to change. */
   readonly store = new FakeImages();
   readonly actions: RuntimeAction[] = [];
   readonly runtime: RuntimeService;
@@ -56,7 +56,7 @@ export class FakeRuntime implements ContainerRuntime {
   readonly #subscribers = new Set<EventSubscriber>();
   /** Size of a container's writable layer. */
   layerBytes: (container: FakeContainer) => number = () => 4096;
-  /** Called as soon as a container has started, ended or gone, before anybody is told of it. */
+  /** Called as soon as a container has started, ended or gone, before anybody is notified of it. */
   onChange: () => void = () => {};
   /** Calls that always fail, by name. */
   readonly refused = new Set<string>();

@@ -21,7 +21,7 @@ export class FakeVolumeFiles implements VolumeFiles {
   readonly #mounts: MountPoint[] = [];
   /** Folders that were given to a group, once for each time. */
   readonly given: string[] = [];
-  /** Folders whose files were given or looked at, once for each time. */
+  /** Folders whose files were given or read, once for each time. */
   readonly payloads: string[] = [];
   /** File systems of block devices, by number. */
   readonly #formats = new Map<string, string>();

@@ -1,7 +1,7 @@
 import type { FolderEvent } from "../../src/outside/host/host.ts";
 import { normal } from "./fake-file-nodes.ts";
 
-/** Who is told of changes in a folder, and what was reported since. */
+/** Who is notified of changes in a folder, and what was reported since. */
 interface Watch {
   readonly path: string;
   readonly onChange: (events: readonly FolderEvent[]) => void;
@@ -15,7 +15,7 @@ interface Folders {
   readonly make: (path: string) => void;
 }
 
-/** Watches of folders in memory; changes are told in microtasks. */
+/** Watches of folders in memory; changes are reported in microtasks. */
 export class FakeWatches {
   readonly #folders: Folders;
   readonly #watches = new Set<Watch>();
@@ -29,7 +29,7 @@ export class FakeWatches {
     const watch: Watch = { path: normal(path), onChange, events: [], pending: false };
     this.#watches.add(watch);
     signal.addEventListener("abort", () => this.#watches.delete(watch), { once: true });
-    this.#tell(watch);
+    this.#notify(watch);
   }
 
   /** Word to those who watch the folder, or something that may be gone with it. */
@@ -39,11 +39,11 @@ export class FakeWatches {
       const isBeneath = watch.path.startsWith(changed === "/" ? "/" : `${changed}/`);
       const isGone = isBeneath && !this.#folders.isThere(watch.path);
       if (watch.path === changed) watch.events.push(...events);
-      if (watch.path === changed || isGone) this.#tell(watch);
+      if (watch.path === changed || isGone) this.#notify(watch);
     }
   }
 
-  #tell(watch: Watch): void {
+  #notify(watch: Watch): void {
     if (watch.pending) return;
     watch.pending = true;
     queueMicrotask(() => {

@@ -29,7 +29,7 @@ const readyOf = (node: Node | undefined) =>
   node?.status?.conditions?.find(({ type }) => type === "Ready");
 const readyMessageOf = (node: Node | undefined) => readyOf(node)?.message ?? "";
 
-test("the Ready condition tells what is wrong with the agent, before the node is not Ready and without flapping", () =>
+test("the Ready condition says what is wrong with the agent, before the node is not Ready and without flapping", () =>
   inCluster(async ({ world, node }) => {
     await world.advance(3_000);
     const well = readyMessageOf(node());
@@ -120,7 +120,7 @@ test("an agent that starts beside a runtime that does not answer makes the node 
     ({ runtime }) => runtime.refused.add("status"),
   ));
 
-test("an API server that is away is told as soon as it is back, and makes no node NotReady", () =>
+test("an API server that is away is notified as soon as it is back, and makes no node NotReady", () =>
   inCluster(async ({ world, api, node }) => {
     await world.advance(3_000);
     const checks = () =>

@@ -26,11 +26,11 @@ const STEP_MS = 6_000;
 const SETTLE_MS = 900_000;
 /** An agent is up well within this, whatever it finds. */
 const UP_WITHIN_MS = 15_000;
-/** An end of which no event tells is seen with the next full listing. */
+/** An end that no event reports is seen with the next full listing. */
 const SEEN_WITHIN_MS = 35_000;
 /** Two tries that each run out of time, and the pause between them. */
 const SAID_WITHIN_MS = 30_000;
-/** The runtime counts as looked at for so long (PLEG relist threshold). */
+/** The runtime counts as observed for so long (PLEG relist threshold). */
 const LISTING_LIMIT_MS = 180_000;
 
 /** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
@@ -164,7 +164,7 @@ function checkHealthy(
   for (const { id, config } of world.runtime.sandboxes.values()) {
     const name = config.metadata?.name ?? "";
     if (!broken.has(name) && !desiredPods.has(name.replace(/-sim$/, "")))
-      world.fail(`sandbox ${id} is left of pod ${name}, which nobody wants`);
+      world.fail(`sandbox ${id} is left of pod ${name}, which no source names`);
   }
 }
 
@@ -173,7 +173,7 @@ function checkDegraded(world: World, broken: BrokenObjects, before: ReadonlySet<
   let degraded = 0;
   for (const { uid, pod, status } of world.agent?.pipeline.statuses.list() ?? []) {
     const isTerminal = status.phase === "Succeeded" || status.phase === "Failed";
-    // What has only just turned out to be broken may pass by itself as far as anybody can tell.
+    // What has only just turned out to be broken may pass by itself as far as is known.
     if (isTerminal || !before.has(uid) || !broken.isBroken(uid)) continue;
     if (status.reason !== "ObservationFailed")
       world.fail(`pod ${pod.metadata?.name} cannot be observed and does not say so`);
@@ -184,7 +184,7 @@ function checkDegraded(world: World, broken: BrokenObjects, before: ReadonlySet<
   if (counted < degraded) world.fail(`${degraded} pods are degraded, ${counted} are counted`);
 }
 
-/** A container of a healthy pod ends, and no event tells of it. */
+/** A container of a healthy pod ends, and no event reports it. */
 async function checkEndIsSeen(world: World, { pods: broken }: BrokenObjects): Promise<void> {
   const podOf = (sandboxId: string) =>
     world.runtime.sandboxes.get(sandboxId)?.config.metadata?.uid ?? "";

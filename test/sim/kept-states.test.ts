@@ -62,7 +62,7 @@ function ofLaterVersion(text: string): string | undefined {
   return later === text ? undefined : later;
 }
 
-test("state of a later version is set aside with the reason, and the agent looks after its pods", async () => {
+test("state of a later version is set aside with the reason, and the agent keeps its pods", async () => {
   const world = await playPods();
   await world.stopAgent();
   const files: Record<string, string> = {};

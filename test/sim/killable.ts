@@ -70,7 +70,7 @@ export function killable(world: Outside): Life {
   };
 }
 
-/** Nobody who was killed hears of a shutdown. */
+/** Whoever was killed is not notified of a shutdown. */
 function killableLogind(logind: Logind, isAlive: () => boolean): Logind {
   return {
     open: (onShutdown, signal) =>

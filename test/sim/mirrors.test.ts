@@ -35,7 +35,7 @@ test("a mirror pod that the API does not answer holds up no other", async () => 
   assert.ok(mirrorOf("fixed-sim"));
 });
 
-test("a static pod whose manifest was put back while the agent was away is not told to have ended", async () => {
+test("a static pod whose manifest was put back while the agent was away is not reported to have ended", async () => {
   const world = new World(11, {}, { cluster: true });
   const { api, host } = world;
   assert.ok(api);
@@ -54,7 +54,7 @@ test("a static pod whose manifest was put back while the agent was away is not t
   world.startAgent();
   await world.advance(20_000);
   assert.equal(mirror()?.status?.phase, "Running");
-  // The pod's end is told, but its mirror is still there when the agent is killed.
+  // The pod's end is reported, but its mirror is still there when the agent is killed.
   keepsMirrors = true;
   await host.files.remove(manifest);
   await world.advance(60_000);

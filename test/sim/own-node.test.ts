@@ -26,10 +26,10 @@ test("a node that exists is adopted by an agent that may not create nodes", () =
     assert.equal(node()?.metadata?.labels?.["kubernetes.io/os"], "linux");
   }));
 
-test("events tell once when the node is cordoned, and when that is lifted", () =>
+test("events report once when the node is cordoned, and when that is lifted", () =>
   inCluster(async ({ world, api, node }) => {
     await world.advance(30_000);
-    const told = () =>
+    const reported = () =>
       api.objects
         .list("events")
         .filter(({ reason }) => /^Node(?:Not)?Schedulable$/.test(String(reason)))
@@ -38,15 +38,15 @@ test("events tell once when the node is cordoned, and when that is lifted", () =
       const now = { ...node(), spec: { unschedulable } };
       api.objects.update(NODE, false, now as unknown as StoredObject);
     };
-    assert.deepEqual(told(), []);
+    assert.deepEqual(reported(), []);
     cordon(true);
     await world.advance(60_000);
     const no = "Normal NodeNotSchedulable Node sim status is now: NodeNotSchedulable";
-    assert.deepEqual(told(), [no]);
+    assert.deepEqual(reported(), [no]);
     cordon(false);
     await world.advance(60_000);
     const yes = "Normal NodeSchedulable Node sim status is now: NodeSchedulable";
-    assert.deepEqual(told().toSorted(), [no, yes]);
+    assert.deepEqual(reported().toSorted(), [no, yes]);
   }));
 
 test("pods show the addresses that the node has in the API", () =>
@@ -68,7 +68,7 @@ test("pods show the addresses that the node has in the API", () =>
     );
   }));
 
-test("the API is asked for the node after a failure only: else its watch tells what is there", () =>
+test("the API is asked for the node after a failure only: else its watch reports what is there", () =>
   inCluster(async ({ world, api, node }) => {
     await world.advance(30_000);
     const asked: string[] = [];
@@ -173,23 +173,23 @@ test("with a cloud and no address of the user the node shows its name only, and 
     { externalCloud: true },
   ));
 
-test("pods are told when the node's first address is of another family than before", () =>
+test("pods are notified when the node's first address is of another family than before", () =>
   inCluster(async ({ world, api, create, pod }) => {
     create("web", { kind: "sleep" });
     await world.advance(15_000);
     assert.equal(pod("web")?.status?.hostIP, "192.0.2.10");
     world.host.ips = ["2001:db8::7"];
     await world.advance(90_000);
-    const told = api.objects
+    const reported = api.objects
       .list("events")
       .filter(({ reason }) => reason === "HostIPsIPFamilyMismatch")
       .map(({ type, message }) => `${String(type)} ${String(message)}`);
-    assert.deepEqual(told, [
+    assert.deepEqual(reported, [
       "Warning Kubelet detected an IPv4 node IP (192.0.2.10), but the cloud provider selected an IPv6 node IP (2001:db8::7); pass an explicit `--node-ip` to kubelet to fix this.",
     ]);
   }));
 
-test("the runtime is told the addresses for pods, again when it could not be, and when they change", () =>
+test("the runtime gets the addresses for pods, again when it could not be, and when they change", () =>
   inCluster(async ({ world, api, node }) => {
     await world.advance(15_000);
     assert.deepEqual(world.runtime.podCidrs, []);

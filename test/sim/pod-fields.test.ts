@@ -53,7 +53,7 @@ test("stop signals reach the runtime, and the status shows them where they were 
   });
 });
 
-test("a pod with ids of its own: sandbox, containers and mounts are told of them", () =>
+test("a pod with ids of its own: sandbox, containers and mounts get them", () =>
   withPod({ hostUsers: false, containers: [MAIN] }, async (world) => {
     const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
     const expected = { mode: NamespaceMode.POD, uids: ids, gids: ids };

@@ -46,10 +46,10 @@ function worldOf(answers: Record<string, Answer>) {
       return ContainerStatus.fromPartial({ id, state: ContainerState.CONTAINER_RUNNING });
     },
   };
-  const told: string[] = [];
+  const reported: string[] = [];
   const take = (found: readonly FoundPod[]) => {
     for (const pod of found)
-      told.push(
+      reported.push(
         pod.kind === "observed"
           ? `${pod.uid} observed ${pod.observed.containers.length}`
           : `${pod.uid} unobserved ${pod.problem ?? ""}`.trim(),
@@ -67,7 +67,7 @@ function worldOf(answers: Record<string, Answer>) {
   return {
     clock,
     watch,
-    told,
+    reported,
     take,
     leave,
     follow: () => work.push(watch.followPods(leave.signal)),
@@ -79,47 +79,47 @@ function worldOf(answers: Record<string, Answer>) {
   };
 }
 
-test("a listing tells of all pods but the broken ones, and of those that they are", async () => {
+test("a listing reports all pods but the broken ones, and those as broken", async () => {
   const answers: Record<string, Answer> = { a: "hangs", b: "fails", c: "well" };
   for (let i = 0; i < 20; i += 1) answers[`hung-${i}`] = "hangs";
   answers["z"] = "well";
-  const { clock, watch, leave, take, told } = worldOf(answers);
+  const { clock, watch, leave, take, reported } = worldOf(answers);
   const listed = watch.listOnce(leave.signal).then(take);
   await clock.advance(9_000);
   await listed;
-  assert.ok(told.includes("c observed 1"));
-  assert.ok(told.includes("z observed 1"), "those behind the hung ones have their turn");
-  assert.ok(told.includes("a unobserved"));
-  assert.ok(told.includes("b unobserved"));
-  assert.equal(told.length, 24);
+  assert.ok(reported.includes("c observed 1"));
+  assert.ok(reported.includes("z observed 1"), "those behind the hung ones have their turn");
+  assert.ok(reported.includes("a unobserved"));
+  assert.ok(reported.includes("b unobserved"));
+  assert.equal(reported.length, 24);
 });
 
-test("a pod that heals is told of, one that stays broken is tried again", async () => {
+test("a pod that heals is reported, one that stays broken is tried again", async () => {
   const answers: Record<string, Answer> = { a: "hangs", b: "fails", c: "well" };
-  const { clock, follow, told, end } = worldOf(answers);
+  const { clock, follow, reported, end } = worldOf(answers);
   follow();
   await clock.advance(60_000);
-  assert.ok(told.includes("b unobserved container main (c-b): broken for ever"));
+  assert.ok(reported.includes("b unobserved container main (c-b): broken for ever"));
   assert.ok(
-    told.includes("a unobserved container main (c-a): the runtime did not answer within 10 s"),
+    reported.includes("a unobserved container main (c-a): the runtime did not answer within 10 s"),
   );
   answers["a"] = "well";
   answers["b"] = "well";
   await clock.advance(45_000);
-  assert.ok(told.includes("a observed 1"));
-  assert.ok(told.includes("b observed 1"));
+  assert.ok(reported.includes("a observed 1"));
+  assert.ok(reported.includes("b observed 1"));
   await end();
 });
 
-test("a pod that vanishes is told of, also while it cannot be read", async () => {
+test("a pod that vanishes is reported, also while it cannot be read", async () => {
   const answers: Record<string, Answer> = { a: "well", b: "fails" };
-  const { clock, follow, told, end } = worldOf(answers);
+  const { clock, follow, reported, end } = worldOf(answers);
   follow();
   await clock.advance(5_000);
   answers["a"] = "gone";
   answers["b"] = "gone";
   await clock.advance(40_000);
-  assert.ok(told.includes("a observed 0"));
-  assert.ok(told.includes("b observed 0"));
+  assert.ok(reported.includes("a observed 0"));
+  assert.ok(reported.includes("b observed 0"));
   await end();
 });

@@ -95,7 +95,7 @@ export const REPLACED_TEMPLATES: readonly Template[] = [
   },
 ];
 
-const looks = (code: number, periodSeconds: number) => ({
+const probeOf = (code: number, periodSeconds: number) => ({
   exec: { command: commandOf(exits(code, 0)) },
   periodSeconds,
   timeoutSeconds: 60,
@@ -104,9 +104,9 @@ const looks = (code: number, periodSeconds: number) => ({
 /** Probes of a container that answers well, but for the liveness of a sick one. */
 function probesOf(sick: boolean, graceSeconds: number) {
   return {
-    startupProbe: looks(0, 1),
-    readinessProbe: looks(0, 7),
-    livenessProbe: { ...looks(sick ? 1 : 0, 11), terminationGracePeriodSeconds: graceSeconds },
+    startupProbe: probeOf(0, 1),
+    readinessProbe: probeOf(0, 7),
+    livenessProbe: { ...probeOf(sick ? 1 : 0, 11), terminationGracePeriodSeconds: graceSeconds },
   };
 }
 

@@ -15,5 +15,5 @@ export function faultOfKilling(event: CoreEvent, pod: Pod | undefined): string |
   const probe = kind === "liveness" ? container?.livenessProbe : container?.startupProbe;
   const program = programOf(probe?.exec?.command ?? []);
   if (program?.kind === "exit" && program.code !== 0) return undefined;
-  return `pod ${pod.metadata?.name}: ${event.message}, though each of its looks succeeds`;
+  return `pod ${pod.metadata?.name}: ${event.message}, though each of its attempts succeeds`;
 }

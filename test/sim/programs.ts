@@ -11,9 +11,9 @@ const RUNS_ON = "while true; do sleep 0.05; done";
 
 /** Behaviour of a container's main process. */
 export type Program =
-  /** Runs until it is told to end, then ends with 0 + the signal. */
+  /** Runs until it is asked to end, then ends with 0 + the signal. */
   | { readonly kind: "sleep" }
-  /** Runs until it is told to end, then ends well. */
+  /** Runs until it is asked to end, then ends well. */
   | { readonly kind: "polite" }
   /** Runs until it is killed by force. */
   | { readonly kind: "stubborn" }
@@ -54,7 +54,7 @@ export function programOf(command: readonly string[]): Program | undefined {
     : undefined;
 }
 
-/** The exit code of a program that was told to end, and killed where it does not. */
+/** The exit code of a program that was asked to end, and killed where it does not. */
 export function codeWhenStopped(program: Program | undefined): number {
   if (program?.kind === "polite") return 0;
   return program?.kind === "stubborn" ? 137 : 143;

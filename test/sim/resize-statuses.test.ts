@@ -1,4 +1,4 @@
-// What the API is told of changes of resources in place, on virtual time.
+// What the API gets of changes of resources in place, on virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec } from "../../src/api/generated/types.ts";
@@ -21,11 +21,11 @@ function resize({ api }: ClusterWorld, name: string, change: (spec: PodSpec) => 
 /** Every status of the pod that the API has had since, oldest first. */
 function written({ api }: ClusterWorld, name: string): readonly Pod[] {
   const seen: Pod[] = [];
-  const tell = api.objects.onChange;
+  const notify = api.objects.onChange;
   api.objects.onChange = (entry) => {
     if (entry.collection === "pods" && entry.now?.metadata.name === name)
       seen.push(entry.now as unknown as Pod);
-    tell(entry);
+    notify(entry);
   };
   return seen;
 }
@@ -52,9 +52,9 @@ test("a status that has seen the new spec says what becomes of it, or has it", (
       if (observedGeneration !== metadata?.generation) continue;
       const wanted = spec?.containers[0]?.resources?.requests?.["cpu"];
       const has = containerStatuses?.[0]?.resources?.requests?.["cpu"];
-      const isTold = conditions.some(({ type }) => type.startsWith("PodResize"));
+      const isReported = conditions.some(({ type }) => type.startsWith("PodResize"));
       assert.ok(
-        isTold || has === wanted,
+        isReported || has === wanted,
         `${observedGeneration}: ${wanted} ${JSON.stringify(status)}`,
       );
     }
@@ -94,8 +94,8 @@ test("an init container that runs gets other resources as well", () =>
     assert.equal(after?.containerID, before.containerID);
     assert.deepEqual(after?.resources?.requests, { cpu: "250m" });
     assert.deepEqual(after?.allocatedResources, { cpu: "250m" });
-    const told = world.runtime.actions.filter(({ op }) => op === "updateContainer");
-    assert.ok(told.length > 0, "the runtime was told");
+    const updates = world.runtime.actions.filter(({ op }) => op === "updateContainer");
+    assert.ok(updates.length > 0, "the runtime got the change");
     assert.deepEqual(
       pod("web")?.status?.conditions?.filter(({ type }) => type.startsWith("PodResize")),
       [],

@@ -11,7 +11,7 @@ const LEARNED = [
     147,
     "a change that failed half way is not taken for undone when the old amounts are wished again",
   ],
-  [1244, "a wish that comes again with another generation is answered for that one"],
+  [1244, "a request that comes again with another generation is answered for that one"],
 ] as const;
 
 for (const [seed, lesson] of LEARNED)

@@ -164,7 +164,7 @@ async function settle(world: World): Promise<void> {
   await world.advance(SETTLE_MS);
 }
 
-/** Every wish has become what it must, and nothing else is there. */
+/** Every desired pod has become what it must, and nothing else is there. */
 function checkConverged(world: World, desiredPods: ReadonlyMap<string, DesiredPod>): void {
   const agent = world.agent ?? world.fail("the agent is not up");
   const wanted = new Set<string>();
@@ -188,7 +188,7 @@ function checkConverged(world: World, desiredPods: ReadonlyMap<string, DesiredPo
   }
   for (const { id, config } of world.runtime.sandboxes.values()) {
     if (!wanted.has(config.metadata?.uid ?? ""))
-      world.fail(`sandbox ${id} is left of a pod nobody wants`);
+      world.fail(`sandbox ${id} is left of a pod that no source names`);
   }
   for (const { id, sandboxId } of world.runtime.containers.values()) {
     if (!world.runtime.sandboxes.has(sandboxId))
@@ -256,14 +256,15 @@ function checkPrerequisites(world: World, wanted: ReadonlySet<string>): void {
     const uid =
       /^\/var\/lib\/kubelet\/pods\/([^/]+)/.exec(path)?.[1] ??
       /^\/var\/log\/pods\/[^/]*_([^/_]+)$/.exec(path)?.[1];
-    if (uid !== undefined && !wanted.has(uid)) world.fail(`${path} is left of a pod nobody wants`);
+    if (uid !== undefined && !wanted.has(uid))
+      world.fail(`${path} is left of a pod that no source names`);
   }
   const mountFault = faultOfMounts(world.host.volumes.mounted, wanted);
   if (mountFault !== undefined) world.fail(mountFault);
   for (const path of world.host.cgroups.paths) {
     const uid = /\/pod([^/]+)/.exec(path)?.[1];
     if (uid !== undefined && !wanted.has(uid))
-      world.fail(`cgroup ${path} is left of a pod nobody wants`);
+      world.fail(`cgroup ${path} is left of a pod that no source names`);
   }
 }
 
@@ -339,7 +340,7 @@ function statusLines(
     .flatMap(({ uid, status }) => leaves(status, uid));
 }
 
-/** When nothing is wanted any more nothing is left. */
+/** When no pod is desired any more nothing is left. */
 async function checkCleanEnd(world: World, desiredPods: Map<string, DesiredPod>): Promise<void> {
   for (const name of desiredPods.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
   desiredPods.clear();

@@ -2,10 +2,10 @@
 export const LEARNED: readonly (readonly [seed: number, lesson: string])[] = [
   [2, "a pod keeps showing the address it had"],
   [6, "folders of pods that vanished while the agent was away are removed"],
-  [8, "an agent that waits for the runtime can be told to leave"],
+  [8, "an agent that waits for the runtime can be asked to leave"],
   [11, "sidecars do not keep a finished pod alive"],
-  [41, "a listing that failed half-way has told nobody anything"],
-  [619, "two looks at one pod may overtake each other"],
+  [41, "a listing that failed half-way has reported nothing"],
+  [619, "two observations of one pod may overtake each other"],
   [1191, "a slow observation must not override a faster one"],
   [1254, "a container that was never started does not stand in the way of a new sandbox"],
 ];

@@ -23,16 +23,16 @@ const shutdownIn = (
   featureGates: Readonly<Record<string, boolean>> = {},
 ) => inCluster(use, featureGates, { config });
 
-interface Wish {
+interface PodChoice {
   readonly program?: Program;
   readonly priority?: number;
   readonly graceSeconds?: number;
   readonly restartPolicy?: string;
 }
 
-function make({ api }: ClusterWorld, name: string, wish: Wish = {}): void {
-  const { program = { kind: "sleep" }, priority = 0, graceSeconds = 5 } = wish;
-  const pod = podOf(name, program, wish.restartPolicy ?? "Always") as unknown as Pod;
+function make({ api }: ClusterWorld, name: string, choice: PodChoice = {}): void {
+  const { program = { kind: "sleep" }, priority = 0, graceSeconds = 5 } = choice;
+  const pod = podOf(name, program, choice.restartPolicy ?? "Always") as unknown as Pod;
   const volumes = [{ name: "data", emptyDir: { medium: "Memory" } }];
   const spec = { ...pod.spec, priority, terminationGracePeriodSeconds: graceSeconds, volumes };
   api.objects.create({ collection: "pods", namespace: "default" }, {
@@ -129,9 +129,9 @@ test("pods are ended by priority before the machine goes down, and their statuse
     assert.deepEqual(exits.slice(-2), ["stubborn", "dns"], "the critical pod is the last");
     const kept = JSON.parse((await files.readText(STATE, { maxBytes: 1000 })) ?? "{}");
     assert.ok(kept.startTime < kept.endTime, JSON.stringify(kept));
-    const told = await story(cluster);
+    const decisions = await story(cluster);
     assert.deepEqual(
-      told
+      decisions
         .filter(({ subject }) => subject.kind === "node")
         .map(({ kind, rule }) => `${kind}: ${rule}`),
       [
@@ -141,7 +141,7 @@ test("pods are ended by priority before the machine goes down, and their statuse
         "endShutdown: all have ended",
       ],
     );
-    const [group] = told.filter(({ kind }) => kind === "endShutdownGroup");
+    const [group] = decisions.filter(({ kind }) => kind === "endShutdownGroup");
     assert.match(String(group?.inputs["ended"]), /default\/stubborn after 18\.\ds, main by force/);
   }));
 

@@ -21,7 +21,7 @@ const ALARMS_AT_ONE_INSTANT = 100_000;
 const DEFAULT_WALL_MS = Date.UTC(2026, 0, 1);
 
 /**
- * Time that moves only when told to. Alarms fire one by one in the order of (time, order of setting);
+ * Time that moves only when it is advanced. Alarms fire one by one in the order of (time, order of setting);
  * between two of them everything that promises, ticks and one turn of the event loop can bring forward
  * is brought forward. Work that waits for the real world is not waited for.
  */

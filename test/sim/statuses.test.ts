@@ -39,7 +39,7 @@ test("where a pod comes from is what the node saw, not what the pod says of itse
     assert.equal(pod("claims"), undefined);
   }));
 
-test("a status that is not written for more than 10 s is told with its reason, once", () =>
+test("a status that is not written for more than 10 s is reported with its reason, once", () =>
   inCluster(async ({ world, api, pod }) => {
     const prep = { kind: "exit", code: 0, afterMs: 40_000 } as const;
     const template = podOf("again", POLITE, "OnFailure") as unknown as Pod;
@@ -53,20 +53,20 @@ test("a status that is not written for more than 10 s is told with its reason, o
     await world.advance(35_000);
     assert.equal(conditionOf(pod("again"), "Ready"), "False", "what the API takes is written");
     assert.equal(pod("again")?.status?.phase, "Pending", "it is being initialized again");
-    const told = () => world.trace.filter((line) => UNWRITTEN.test(line));
-    assert.match(told().join(), /terminated init container prep attempted illegal transition/);
-    assert.equal(told().length, 1);
+    const reported = () => world.trace.filter((line) => UNWRITTEN.test(line));
+    assert.match(reported().join(), /terminated init container prep attempted illegal transition/);
+    assert.equal(reported().length, 1);
     await world.advance(60_000);
     assert.equal(conditionOf(pod("again"), "Ready"), "True");
     assert.equal(pod("again")?.status?.phase, "Running");
     api.goDown();
     world.runtime.killSandbox([...world.runtime.sandboxes.keys()].at(-1) ?? "");
     await world.advance(60_000);
-    assert.match(told()[1] ?? "", /the API server does not answer/);
+    assert.match(reported()[1] ?? "", /the API server does not answer/);
     api.comeBack();
     await world.advance(60_000);
     assert.equal(conditionOf(pod("again"), "Ready"), "True");
-    assert.equal(told().length, 2);
+    assert.equal(reported().length, 2);
   }));
 
 /** What another agent has written of the pod meanwhile: it became ready later. */

@@ -3,7 +3,7 @@
 
 type Tree = Record<string, unknown>;
 
-/** Lists that are merged, with the field that tells their elements apart; all others are replaced. */
+/** Lists that are merged, with the field that identifies their elements; all others are replaced. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {
   conditions: "type",
   addresses: "type",
@@ -17,7 +17,7 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
   ownerReferences: "uid",
 };
 
-/** The value after the patch; `strategic` tells whether lists are merged by their keys. */
+/** The value after the patch; `strategic` says whether lists are merged by their keys. */
 export function applyMergePatch(value: unknown, patch: unknown, strategic: boolean): unknown {
   if (!isTree(patch)) return patch;
   if (strategic && patch["$patch"] === "replace") return withoutDirectives(patch);

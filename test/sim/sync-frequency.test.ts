@@ -1,4 +1,4 @@
-// A pod is planned again after a time even if nothing tells of a change, on virtual time.
+// A pod is planned again after a time even if nothing reports a change, on virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ClusterWorld, inCluster } from "./cluster-world.ts";
@@ -23,7 +23,7 @@ function attempts({ world }: Pick<ClusterWorld, "world">, uid: string) {
   );
 }
 
-/** `syncFrequency`, and how many ended attempts the first pod keeps when the second one needs the room. */
+/** `syncFrequency`, and how many ended attempts the first pod keeps when the second one needs the space. */
 const FREQUENCIES = [
   [60_000, 2],
   [100 * 3_600_000, 3],

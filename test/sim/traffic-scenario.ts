@@ -68,14 +68,14 @@ function containersOf(world: World, pod: string): readonly string[] {
   });
 }
 
-/** A container of the quiet pod ends and no event tells of it. */
+/** A container of the quiet pod ends and no event reports it. */
 async function loseEnd(world: World): Promise<void> {
   const [id] = containersOf(world, "quiet");
   if (id === undefined) return;
   world.runtime.options.eventLoss = 1;
   world.runtime.exitContainer(id, 0);
   world.runtime.options.eventLoss = 0;
-  world.note(`container ${id} ended, and nobody was told`);
+  world.note(`container ${id} ended, and no event reported it`);
   await stay(world, MADE_GOOD_WITHIN_MS);
   for (const { observed } of world.agent?.pipeline.pods.list() ?? [])
     if (observed.containers.some((each) => each.id === id && each.state === "running"))

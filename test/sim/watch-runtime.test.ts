@@ -72,7 +72,7 @@ test("without a stream all is listed every second", async () => {
   assert.ok(listings >= 590 && listings <= 602, `${listings} listings`);
 });
 
-test("the end of a container that ended before it was ever looked at is seen soon", async () => {
+test("the end of a container that ended before it was ever observed is seen soon", async () => {
   const clock = new SimClock();
   const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
   const uid = "pod-1" as PodUid;
@@ -197,18 +197,18 @@ test("a slow observation does not override a faster one", async () => {
   const labels = { [POD_UID]: uid, [CONTAINER_NAME]: "main" };
   const state = () =>
     clock.monotonic() < 1_000 ? ContainerState.CONTAINER_RUNNING : ContainerState.CONTAINER_EXITED;
-  let looks = 0;
+  let calls = 0;
   const signal = new AbortController().signal;
   const observer = new Observer({
     images,
     runtime: {
       ...runtime,
       listSandboxes: async () => [],
-      // The first observation is told what holds when it asks, and told it late.
+      // The first observation gets what holds when it asks, and gets it late.
       listContainers: async () => {
         const found = [Container.fromPartial({ id: "c", labels, state: state() })];
-        looks += 1;
-        if (looks === 1) await clock.sleep(5_000, signal);
+        calls += 1;
+        if (calls === 1) await clock.sleep(5_000, signal);
         return found;
       },
       containerStatus: async () => ContainerStatus.fromPartial({ id: "c", labels, state: state() }),
@@ -216,20 +216,20 @@ test("a slow observation does not override a faster one", async () => {
     clock,
     readTail: async () => undefined,
   });
-  const told: string[] = [];
-  const look = async (name: string) => {
-    const look = await observer.observePod(uid, signal);
-    assert.equal(look.kind, "observed");
-    const { observed } = look;
-    told.push(`${name} at ${clock.monotonic()}: ${observed.containers[0]?.state}`);
+  const reported: string[] = [];
+  const observe = async (name: string) => {
+    const found = await observer.observePod(uid, signal);
+    assert.equal(found.kind, "observed");
+    const { observed } = found;
+    reported.push(`${name} at ${clock.monotonic()}: ${observed.containers[0]?.state}`);
     return observed.asOf;
   };
-  const slow = look("slow");
+  const slow = observe("slow");
   await clock.advance(2_000);
-  const fastAsOf = await look("fast");
+  const fastAsOf = await observe("fast");
   await clock.advance(10_000);
-  assert.ok((await slow) >= fastAsOf, "the slow one has looked again");
-  assert.deepEqual(told, ["fast at 2000: exited", "slow at 5000: exited"]);
+  assert.ok((await slow) >= fastAsOf, "the slow one has observed again");
+  assert.deepEqual(reported, ["fast at 2000: exited", "slow at 5000: exited"]);
 });
 
 test("events in a row do not put the full listing off", async () => {
@@ -281,7 +281,7 @@ test("events in a row do not put the full listing off", async () => {
   assert.ok(seenAfterMs <= 31_000, `an event that was lost was made good after ${seenAfterMs} ms`);
 });
 
-test("a pod that takes long to be read does not delay what events tell of others", async () => {
+test("a pod that takes long to be read does not delay what events report of others", async () => {
   const clock = new SimClock();
   const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
   const [slow, quick] = ["pod-slow" as PodUid, "pod-quick" as PodUid];

@@ -75,7 +75,7 @@ export class World {
   #leave: AbortController | undefined;
   #agent: RunningAgent | undefined;
   #starting: Promise<void> | undefined;
-  #checkedDeeds = 0;
+  #checkedActions = 0;
   #wrong: string | undefined;
   readonly #refused = new Set<string>();
   #phases = new Map<string, string>();
@@ -215,12 +215,14 @@ export class World {
     this.watch();
     const wrong = this.#agent && wrongFact(this.#agent);
     if (wrong !== undefined) this.fail(wrong);
-    const forced = this.runtime.actions.slice(this.#checkedDeeds).find(({ op }) => op === "forced");
+    const forced = this.runtime.actions
+      .slice(this.#checkedActions)
+      .find(({ op }) => op === "forced");
     if (forced)
       this.fail(
         `container ${forced.id} was ended with its sandbox, without having been asked to stop`,
       );
-    this.#checkedDeeds = this.runtime.actions.length;
+    this.#checkedActions = this.runtime.actions.length;
     const ready = new Map<string, string>();
     const ownerOf = new Map<number, string>();
     for (const { id, ready: isReady, config } of this.runtime.sandboxes.values()) {
@@ -251,7 +253,7 @@ export class World {
     }
   }
 
-  /** Fails at the next look, from where a throw would be taken for a failure of the outside. */
+  /** Fails at the next check, from where a throw would be taken for a failure of the outside. */
   blame(message: string): void {
     this.#wrong ??= message;
   }
