@@ -2,6 +2,7 @@
  * The node's addresses. Owns: which they are. In: the machine's interfaces and routes, DNS. Out: a reading that changes
  * with them. Invariants: an address that was chosen stays until another one can be chosen; there is never more than one
  * question to DNS, and a server that does not answer delays others only briefly.
+ * Example: `openAddresses(options, outside, scope).ips.subscribe((ips) => …)`.
  */
 
 import type { Node } from "../../api/generated/types.ts";

@@ -2,6 +2,7 @@
  * Whether the agent itself is well. Owns: the registry of health checks and those that concern the process
  * as a whole. In: times of the event loop, of the thread pool, of the last listing. Out: problems, for
  * `/healthz`, metrics and the node's Ready condition.
+ * Example: `const health = startHealth(deps); health.add(check)`.
  */
 import type { Reading } from "../../kit/cell.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";

@@ -2,6 +2,7 @@
  * The node in the API. Owns: the node's object there, as far as a kubelet writes it, and its lease. In:
  * what is seen of the machine. Out: the object as the API has it. Invariants: a node that was deleted
  * is registered again; nothing is sent when nothing changed, but at the latest when the report is due.
+ * Example: `new Heartbeat(options, deps).start()`.
  */
 
 import { isSame, STATUS_RULES, strategicDiff } from "../../api/decode/strategic-diff.ts";

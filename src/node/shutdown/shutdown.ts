@@ -1,8 +1,9 @@
 /**
  * Graceful shutdown of the node (KEP-2000, KEP-2712). Owns: the lock by which the machine waits for us before it goes
- * down, and whether it does (`shuttingDown`). In: logind's word that a shutdown begins or is cancelled. Out: pods that
+ * down, and whether it does (`shuttingDown`). In: logind's notice that a shutdown begins or is cancelled. Out: pods that
  * are ended by priority, the node's events and metrics, the journal. Invariants: without a configured period nothing is
  * asked of logind; the lock is released when pods have ended or their time is over, whatever fails.
+ * Example: `new NodeShutdown(periods, deps).start()`.
  */
 import { type DecisionInputs, makeDecision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";

@@ -3,6 +3,7 @@
  * request devices, what runs. Out: grants, what they add to containers, counts for the node's status. Invariants:
  * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
  * soon as the pod was seen ended, and not before.
+ * Example: `await devices.start(); const verdict = await devices.grant(pod);`, then `devices.containerParts(pod, container, signal)`.
  */
 
 import type { DeviceGrant } from "../../api/device-grant.ts";

@@ -3,6 +3,7 @@
  * under. In: measures of the machine, what pods use, thresholds. Out: conditions, node-level reclaim, pods that
  * are evicted with the reason. Invariants: at most one pod is evicted for pressure in a round, and the next round
  * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` returns.
+ * Example: `new Eviction(settings, deps).run(signal)`.
  */
 
 import { METRICS } from "../../api/metrics/metrics.ts";

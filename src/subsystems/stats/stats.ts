@@ -2,6 +2,7 @@
  * Resource usage of node, QoS classes, pods and containers. In: pods as the runtime has them.
  * Out: the summary, pages of metrics, and what `kubectl top` shows. Everything is read straight from the
  * kernel on request; nothing is measured without one, and no process is started.
+ * Example: `const { pods } = await stats.measure({ maxAgeMs: 0 })`.
  */
 
 import type {
