@@ -72,7 +72,7 @@ export class StoriesNode implements AsyncDisposable {
   }
 }
 
-type Acts = Omit<StoryNode, "world" | "api" | "pod" | "refusals" | "tell" | "checkTruth">;
+type Acts = Omit<StoryNode, "world" | "api" | "pod" | "refusals" | "why" | "checkTruth">;
 
 /** The acts of one story, carried out on the real node one after the other. */
 export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" | "killSandbox"> {
@@ -99,7 +99,7 @@ export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" |
   }
 
   /** What the command knows of the pod, with the namespace of the page. */
-  async told(): Promise<PodHistory> {
+  async history(): Promise<PodHistory> {
     const wanted = { namespace: this.#namespace, name: POD };
     const found = await requestPodHistory(wanted, this.#node.client, MAX_DECISIONS);
     // Whether the kernel's log can be read in a box is another thing on every machine.

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../src/kit/errors.ts";
 import { ALL_STORIES } from "../sim/stories/all-stories.ts";
 import { AFTER_THE_OTHERS, ON_CONTAINERD, type OtherWords } from "../sim/stories/on-containerd.ts";
-import { told } from "../sim/stories/told.ts";
+import { whyTextOf } from "../sim/stories/why-text.ts";
 import { RealStory, StoriesNode } from "./stories-node.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/why.md"), "utf8");
@@ -59,8 +59,8 @@ async function play(name: string, namespace: string): Promise<void> {
     if (failed) throw failed;
     if (performance.now() > deadline)
       assert.fail(`reported:\n${lines.join("\n")}\nexpected:\n${expected.join("\n")}`);
-    const { why } = await real.told().then(
-      (found) => told(found, Date.now()),
+    const { why } = await real.history().then(
+      (found) => whyTextOf(found, Date.now()),
       (error: unknown) => ({ why: [messageOf(error)] }),
     );
     lines = why.map((line) => withoutTimes(line.replaceAll(namespace, "default")));

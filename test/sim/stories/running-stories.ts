@@ -10,7 +10,7 @@ const asking = (code: number, more: Partial<Probe> = {}): Probe => ({
   timeoutSeconds: 5,
   ...more,
 });
-/** Ends its container over and over; until the first failure of the next attempt there is time to look at what is told. */
+/** Ends its container over and over; until the first failure of the next attempt there is time to read what is printed. */
 const failing = asking(1, { failureThreshold: 2, initialDelaySeconds: 5 });
 const limited = { resources: { limits: { memory: "64Mi" } } };
 

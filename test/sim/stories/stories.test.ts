@@ -1,4 +1,4 @@
-// `nodelet why` tells what happened: every story is played, told, and held against the page that shows it.
+// `nodelet why` explains what happened: every story is played, printed, and held against the page that shows it.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { ALL_STORIES } from "./all-stories.ts";
 import { ON_CONTAINERD, ONLY_SIMULATED } from "./on-containerd.ts";
 import type { Story } from "./story.ts";
 import { StoryNode } from "./story-node.ts";
-import type { Told } from "./told.ts";
+import type { WhyText } from "./why-text.ts";
 
 const PAGE = join(import.meta.dirname, "../../../docs/why.md");
 const MARKS = /<!-- begin stories -->.*<!-- end stories -->/s;
@@ -16,11 +16,11 @@ const MIN_STORIES = 60;
 const MIN_BITTEN = 20;
 
 const stories = Object.values(ALL_STORIES).flat();
-const told = new Map<Story, string>();
+const rows = new Map<Story, string>();
 const bitten: string[] = [];
 
 /** One row of the table. */
-function rowOf({ name }: Story, { why, now }: Told): string {
+function rowOf({ name }: Story, { why, now }: WhyText): string {
   const cell = (text: string) => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
   const seen = name in ON_CONTAINERD ? "containerd" : `simulation: ${ONLY_SIMULATED[name]}`;
   return `| ${cell(name)} | ${why.map(cell).join("<br>")} | ${now === "" ? "–" : cell(now)} | ${seen} |`;
@@ -30,17 +30,17 @@ function withoutOutcome({ outcome: _, ...record }: DecisionRecord): DecisionReco
   return record;
 }
 
-describe("nodelet why tells what happened", () => {
+describe("nodelet why explains what happened", () => {
   const page = readFileSync(PAGE, "utf8");
   for (const story of stories)
     test(story.name, async () => {
       const node = await StoryNode.play(story);
-      const row = rowOf(story, node.tell());
-      told.set(story, row);
+      const row = rowOf(story, node.why());
+      rows.set(story, row);
       node.checkTruth();
       const bite = rowOf(
         story,
-        node.tell((records) => records.map(withoutOutcome)),
+        node.why((records) => records.map(withoutOutcome)),
       );
       if (bite !== row) bitten.push(story.name);
       if (process.env["UPDATE_GOLDEN"] !== "1")
@@ -56,13 +56,13 @@ describe("nodelet why tells what happened", () => {
         "",
         "| situation | `nodelet why` | `Now:` | tested on |",
         "| --- | --- | --- | --- |",
-        ...part.map((story) => told.get(story) ?? ""),
+        ...part.map((story) => rows.get(story) ?? ""),
       ].join("\n"),
     );
     const body = `<!-- begin stories -->\n\n${parts.join("\n\n")}\n\n<!-- end stories -->`;
     const now = page.replace(MARKS, () => body);
     if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(PAGE, now);
-    else assert.equal(now, page, "run this test with UPDATE_GOLDEN=1 and look at docs/why.md");
+    else assert.equal(now, page, "run this test with UPDATE_GOLDEN=1 and read docs/why.md");
   });
 
   test("each is seen on containerd too, or says why not", () => {
@@ -78,7 +78,7 @@ describe("nodelet why tells what happened", () => {
     assert.deepEqual(unknown, []);
   });
 
-  test(`a journal without outcomes tells ${MIN_BITTEN} of them or more otherwise`, () => {
+  test(`a journal without outcomes explains ${MIN_BITTEN} of them or more otherwise`, () => {
     assert.ok(bitten.length >= MIN_BITTEN, `${bitten.length} of ${stories.length}`);
   });
 

@@ -12,13 +12,13 @@ import type { FakeApiServer } from "../fake-apiserver.ts";
 import type { FakeContainer } from "../fake-runtime-objects.ts";
 import { MANIFESTS, World } from "../world.ts";
 import { POD, type Story } from "./story.ts";
-import { type Told, told } from "./told.ts";
+import { type WhyText, whyTextOf } from "./why-text.ts";
 
 const SEED = 7;
 /** The node is ready by then. */
 const SETTLED_S = 20;
 
-/** What is done to the journal's records before they are told. */
+/** What is done to the journal's records before they are printed. */
 export type Change = (records: readonly DecisionRecord[]) => readonly DecisionRecord[];
 
 type Call = (...args: readonly unknown[]) => unknown;
@@ -164,7 +164,7 @@ export class StoryNode {
 
   /** Deletes the pod as a controller does that says why. */
   disrupt(reason: string): void {
-    const condition = { type: "DisruptionTarget", status: "True", reason, message: "told" };
+    const condition = { type: "DisruptionTarget", status: "True", reason, message: "reported" };
     this.patch({ status: { conditions: [condition] } }, true);
     this.delete();
   }
@@ -215,8 +215,8 @@ export class StoryNode {
     return Object.fromEntries(calls) as unknown as RuntimeService;
   }
 
-  /** What is told of the pod, after `change` to what the journal has. */
-  tell(change: Change = (records) => records): Told {
+  /** What is printed of the pod, after `change` to what the journal has. */
+  why(change: Change = (records) => records): WhyText {
     const { agent, clock } = this.world;
     assert.ok(agent);
     const name = this.#name;
@@ -230,7 +230,7 @@ export class StoryNode {
     const inApi = own === undefined ? this.#podInApi() : undefined;
     const pod = inApi ? { ...inApi, blocked: offNodeReason(inApi, "sim") } : own;
     const isOffNode = inApi !== undefined;
-    return told({ name, decisions: records, warnings, pod, isOffNode }, clock.wall());
+    return whyTextOf({ name, decisions: records, warnings, pod, isOffNode }, clock.wall());
   }
 
   #podInApi(): Pod | undefined {
@@ -245,7 +245,7 @@ export class StoryNode {
     );
   }
 
-  /** What counts as done was done, as the runtime knows it, and nothing was done that is not told. */
+  /** What counts as done was done, as the runtime knows it, and nothing was done that is not printed. */
   checkTruth(): void {
     const { actions } = this.world.runtime;
     const own = this.#records.filter(({ subject }) => subject.name === this.#name);
@@ -268,7 +268,7 @@ export class StoryNode {
     ).length;
     assert.ok(
       ended <= exits && exits <= ended + neverStarted,
-      `${ended} of ${exits} ends are told`,
+      `${ended} of ${exits} ends are printed`,
     );
   }
 }

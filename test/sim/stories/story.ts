@@ -44,7 +44,7 @@ export const GREEDY: Partial<Container> = {
   ],
 };
 
-/** A pod of the node with changes; one container that runs unless told otherwise. */
+/** A pod of the node with changes; one container that runs unless it says otherwise. */
 export function pod(spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {}): Pod {
   return {
     apiVersion: "v1",

@@ -49,7 +49,7 @@ export const VOLUME_STORIES: readonly Story[] = [
     },
   },
   {
-    name: "a ConfigMap that it mounts lacks a key",
+    name: "a ConfigMap that it mounts is missing a key",
     pod: mounting({ configMap: { name: "settings", items: [{ key: "b", path: "b" }] } }),
     play: async (node) => {
       node.put("configmaps", { metadata: { name: "settings" }, data: { a: "1" } });
@@ -124,7 +124,7 @@ export const VOLUME_STORIES: readonly Story[] = [
     pod: withEnv({ env: [{ name: "A", valueFrom: { secretKeyRef: { name: "keys", key: "a" } } }] }),
   },
   {
-    name: "a variable is taken from a key that its ConfigMap lacks",
+    name: "a variable is taken from a key that is missing in its ConfigMap",
     pod: withEnv({
       env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "b" } } }],
     }),

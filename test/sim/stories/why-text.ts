@@ -1,4 +1,4 @@
-// What `nodelet why` tells of a pod, in a form that can be compared.
+// What `nodelet why` prints of a pod, in a form that can be compared.
 import type { PodHistory } from "../../../src/client/pod-history.ts";
 import { problemText } from "../../../src/present/problem/pod-problem.ts";
 import { plainPaint } from "../../../src/present/text.ts";
@@ -7,16 +7,16 @@ import { stepsOf } from "../../../src/present/why/off-node.ts";
 
 const COLUMNS = 10_000;
 
-/** What is told of a pod, without times of day. */
-export interface Told {
+/** What is printed of a pod, without times of day. */
+export interface WhyText {
   /** One line for each step: title and text. */
   readonly why: readonly string[];
   /** What is wrong now and what can be done; empty when nothing is. */
   readonly now: string;
 }
 
-/** What the command tells of it at `now`, Unix milliseconds. */
-export function told(found: PodHistory, now: number): Told {
+/** What the command prints of it at `now`, Unix milliseconds. */
+export function whyTextOf(found: PodHistory, now: number): WhyText {
   const { pod } = found;
   const story = { ...found, steps: stepsOf(found), pod: undefined };
   const why = renderHistory(story, { now, columns: COLUMNS, paint: plainPaint })
