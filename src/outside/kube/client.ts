@@ -222,11 +222,6 @@ export class KubeClient {
     await this.#json("DELETE", apiPath(kind, place), { body }, signal);
   }
 
-  /** Any other request, such as `/version`; gives the parsed body. */
-  async getPath<T>(path: string, signal: AbortSignal): Promise<T> {
-    return await this.#json("GET", path, {}, signal);
-  }
-
   #send<T extends object>(
     method: "POST" | "PUT",
     kind: Resource<T>,

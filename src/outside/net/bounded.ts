@@ -70,14 +70,10 @@ export interface Bound<T> {
 }
 
 /**
- * Runs `work` under one deadline for all of it: its answer is what it calls `answer` with or, when it
- * promises something, what comes of that. Rejects with the signal's reason when the caller leaves, and
- * with what `work` throws; in every case the sockets are closed.
+ * Runs `work` under one deadline for all of it. Rejects with the signal's reason when the caller leaves, and
+ * with what `work` rejects with; in every case the sockets are closed.
  */
-export function bounded<T>(
-  bound: Bound<T>,
-  work: (held: HeldSockets, answer: (value: T) => void) => Promise<T> | undefined,
-): Promise<T> {
+export function bounded<T>(bound: Bound<T>, work: (held: HeldSockets) => Promise<T>): Promise<T> {
   const { signal } = bound;
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -100,10 +96,6 @@ export function bounded<T>(
     };
     const cancel = deadline(bound.timeoutMs, () => answer(bound.onTimeout()));
     const forget = onAbort(signal, () => fail(signal.reason));
-    try {
-      work(held, answer)?.then(answer, fail);
-    } catch (error) {
-      fail(error);
-    }
+    work(held).then(answer, fail);
   });
 }

@@ -17,17 +17,6 @@ export interface OpenHandle {
 /** Flags that open a folder, never through a link. */
 export const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Retries for a name that changes its kind meanwhile. */
-const RACE_ATTEMPTS = 5;
-
-/** How a file beneath a folder is opened. */
-export interface BeneathOptions {
-  /** Permission bits of a file that `O_CREAT` makes; 0600 by default. */
-  readonly mode?: number;
-  /** Also refuse what lies on another mount than `root`. */
-  readonly sameMount?: boolean;
-}
-
 /** The path by which `name` in the open folder `folder` is reached; bytes, for names that are not UTF-8. */
 export function nameIn(folder: OpenHandle, name: Buffer | string): Buffer {
   return Buffer.concat([
@@ -64,25 +53,18 @@ function partsOf(relativePath: string): readonly string[] {
   return parts;
 }
 
-function checkMount(handle: FileHandle, mountId: number | undefined, path: string): void {
-  if (mountId !== undefined && mountIdOf(handle) !== mountId) {
-    throw new OutsideError("precondition", `${path} lies on another mount`);
-  }
-}
-
 /**
  * Opens `relativePath` below `root` following no link in any part, even when names are exchanged while
  * it walks. `root` itself is trusted and may be reached through links. Only regular files and folders
  * are opened: a pipe would block and a device may act.
  *
- * `flags` as for open(2); `O_CREAT` makes a missing file. Errors: "notFound", "precondition" (link,
- * wrong kind, other mount with `sameMount`), "invalid" (path leaves `root`).
+ * `flags` as for open(2); nothing is created. Errors: "notFound", "precondition" (link, wrong kind), "invalid"
+ * (path leaves `root`).
  */
 export async function openBeneath(
   root: string,
   relativePath: string,
   flags: number,
-  options: BeneathOptions = {},
 ): Promise<FileHandle> {
   const shown = `${root}/${relativePath}`;
   const parts = partsOf(relativePath);
@@ -90,19 +72,17 @@ export async function openBeneath(
   let folder: FileHandle | undefined;
   try {
     folder = await open(root, constants.O_RDONLY | constants.O_DIRECTORY);
-    const mountId = options.sameMount ? mountIdOf(folder) : undefined;
     for (const part of parts.slice(0, -1)) {
       const next = await openFolderIn(folder, part);
       await folder.close();
       folder = next;
-      checkMount(folder, mountId, shown);
     }
     if (last === undefined) {
       const opened = folder;
       folder = undefined;
       return opened;
     }
-    return await openLast({ folder, name: last, shown, mountId }, flags, options.mode ?? 0o600);
+    return await openExisting(nameIn(folder, last), shown, flags);
   } catch (thrown) {
     throw beneathError(thrown, folder !== undefined, shown);
   } finally {
@@ -117,49 +97,15 @@ function beneathError(thrown: unknown, rootIsOpen: boolean, shown: string): Outs
   return new OutsideError("precondition", message, { cause: thrown });
 }
 
-interface LastName {
-  readonly folder: FileHandle;
-  readonly name: string;
-  readonly shown: string;
-  readonly mountId: number | undefined;
-}
-
-async function openLast(last: LastName, flags: number, mode: number): Promise<FileHandle> {
-  const path = nameIn(last.folder, last.name);
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await openExisting(last, flags);
-    } catch (thrown) {
-      const canCreate = (flags & constants.O_CREAT) !== 0;
-      if (!canCreate || errnoOf(thrown) !== "ENOENT") throw thrown;
-    }
-    try {
-      const exclusive = flags | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-      return await open(path, exclusive, mode);
-    } catch (thrown) {
-      if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown;
-    }
-  }
-}
-
 /** Opens the name by O_PATH, checks its kind, and only then opens that very object. */
-async function openExisting(last: LastName, flags: number): Promise<FileHandle> {
-  const path = nameIn(last.folder, last.name);
+async function openExisting(path: Buffer, shown: string, flags: number): Promise<FileHandle> {
   const held = await open(path, O_PATH | constants.O_NOFOLLOW);
   try {
     const facts = await held.stat();
     if (!facts.isFile() && !facts.isDirectory()) {
-      throw new OutsideError(
-        "precondition",
-        `open ${last.shown}: neither a regular file nor a folder`,
-      );
+      throw new OutsideError("precondition", `open ${shown}: neither a regular file nor a folder`);
     }
-    checkMount(held, last.mountId, last.shown);
-    if ((flags & constants.O_EXCL) !== 0) {
-      throw new OutsideError("alreadyExists", `open ${last.shown}: it exists`);
-    }
-    const rest = flags & ~(constants.O_CREAT | constants.O_NOFOLLOW);
-    return await open(`/proc/self/fd/${held.fd}`, rest);
+    return await open(`/proc/self/fd/${held.fd}`, flags & ~constants.O_NOFOLLOW);
   } finally {
     await held.close();
   }
