@@ -39,7 +39,7 @@ export async function assembleRuntime(
       readKernel: (path) => host.readKernel(path),
       readTail: ({ root, relativePath }, maxBytes) =>
         host.podFiles.readTail(root, relativePath, maxBytes),
-      cgroupParent: (pod) => cgroups.criParent(pod),
+      cgroupParent: (pod) => cgroups.podPath(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),
       sandboxResources: (pod) => cgroups.sandboxResources(pod),
       ...(runtimeClasses ? { runtimeClasses } : {}),

@@ -211,7 +211,7 @@ test("a configured root is where everything stands", async () => {
   await tree.create("/custom-root");
   await cgroups.start();
   await cgroups.ensurePod(B);
-  assert.equal(cgroups.criParent(B), "/custom-root/kubepods/burstable/podb");
+  assert.equal(cgroups.podPath(B), "/custom-root/kubepods/burstable/podb");
   assert.deepEqual(host.cgroups.paths, [
     "/",
     "/custom-root",
@@ -228,16 +228,16 @@ test("with cgroupsPerQos off nothing is made and pods go to the root", async () 
   await cgroups.updateQos([G]);
   await cgroups.ensurePod(G);
   await cgroups.removePod("g", "Guaranteed");
-  assert.equal(cgroups.criParent(G), "/r");
+  assert.equal(cgroups.podPath(G), "/r");
   assert.deepEqual(await cgroups.listPods(), []);
   assert.deepEqual(host.cgroups.paths, ["/"]);
 });
 
-test("criParent of the systemd driver is the whole path of slices", () => {
+test("podPath of the systemd driver is the whole path of slices", () => {
   const { cgroups } = cgroupModule(2, { driver: "systemd" });
   const pod = podOf("1234-abcd", [container("a", ONE)]);
   assert.equal(
-    cgroups.criParent(pod),
+    cgroups.podPath(pod),
     "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1234_abcd.slice",
   );
 });

@@ -224,10 +224,6 @@ export class Cgroups {
   }
 
   /** `cgroup_parent` of the pod's sandbox for the runtime. */
-  criParent(pod: IdentifiedPod): string {
-    return this.podPath(pod);
-  }
-
   /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
   containerResources(
     pod: IdentifiedPod,

@@ -119,11 +119,6 @@ export class DeviceAdmission {
     for (const [podUid, waiting] of this.#waiting) this.#retrySoon(podUid, waiting);
   }
 
-  /** Pods that wait for devices. */
-  get waiting(): readonly PodUid[] {
-    return [...this.#waiting.keys()];
-  }
-
   close(): void {
     for (const podUid of [...this.#attempts.keys(), ...this.#waiting.keys()]) this.cancel(podUid);
   }

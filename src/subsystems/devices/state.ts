@@ -63,10 +63,6 @@ export class DeviceState {
     return this.#ledger;
   }
 
-  get fresh(): boolean {
-    return this.#fresh;
-  }
-
   /** No previous run is known of. */
   beginFresh(): void {
     this.#fresh = true;
