@@ -143,7 +143,7 @@ function decodeLine(line: string, number: number): Tree {
     );
     if (isTree(value)) return value;
   } catch {
-    // Said below.
+    // The throw below reports it.
   }
   throw new Error(`line ${number}: this line is not valid JSON; the file may be cut off`);
 }

@@ -27,7 +27,7 @@ export function planContainer(standing: ContainerStanding, parts: PlanParts): vo
   const turn: ContainerPlanning = { standing, parts };
   const { latest } = standing;
   if (!latest) {
-    startAnew(turn);
+    startMissing(turn);
     return;
   }
   switch (latest.state) {
@@ -64,7 +64,7 @@ export function planContainer(standing: ContainerStanding, parts: PlanParts): vo
 }
 
 /** Starts a container without a usable attempt: none was created, it is gone, or all containers restart. */
-function startAnew(turn: ContainerPlanning): void {
+function startMissing(turn: ContainerPlanning): void {
   const { standing, parts } = turn;
   const [before] = standing.attempts;
   const isLost = !before && standing.end !== undefined;

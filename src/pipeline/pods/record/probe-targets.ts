@@ -20,7 +20,7 @@ interface PodToProbe {
 }
 
 /**
- * The probes a pod shall have now; `undefined` when it shall have none. Said on every turn: the probes
+ * The probes a pod shall have now; `undefined` when it shall have none. Derived on every turn: the probes
  * module starts and stops what differs.
  */
 export function probeTargets(
