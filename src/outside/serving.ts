@@ -41,7 +41,7 @@ export {
 export { bearerTokenOf, parseTarget, type RequestTarget } from "./net/serve/request-target.ts";
 export type { ProfileKind, Profiler } from "./profiler/profiler.ts";
 
-/** Listening, reading logs, and looking at oneself. */
+/** Listening, reading logs, and inspecting this process. */
 export interface Serving {
   readonly listen: Listen;
   /** As `Host.podFiles`, in a worker process. */

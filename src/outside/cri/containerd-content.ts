@@ -2,7 +2,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { GrpcChannel } from "../grpc/channel.ts";
 
 /**
- * containerd's content service, as far as it tells how far downloads have come: CRI has no such call
+ * containerd's content service, as far as it reports the progress of downloads: CRI has no such call
  * (containerd api/services/content/v1). Only the fields we read are decoded.
  */
 const SERVICE = "containerd.services.content.v1.Content";

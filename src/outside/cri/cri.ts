@@ -175,7 +175,7 @@ export interface ImageService {
 /** Runtime's usage of the file systems with images and writable layers; one, or one for each. */
 export interface ImageFilesystems {
   readonly images: readonly FilesystemUsage[];
-  /** Empty when the runtime does not tell them apart. */
+  /** Empty when the runtime does not distinguish them. */
   readonly containers: readonly FilesystemUsage[];
 }
 

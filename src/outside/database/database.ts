@@ -38,7 +38,7 @@ export interface Database {
   /** All rows, in no order. */
   rows(): Iterable<StoredRow>;
   setting(name: string): string | undefined;
-  /** Moves rows out of sight into a table of their own, for inspection. Throws as `commit`. */
+  /** Moves rows into a table of their own, for inspection. Throws as `commit`. */
   setAside(rows: readonly BrokenRow[]): void;
   /** The rows that were set aside and not rewritten since, oldest first. */
   broken(): readonly BrokenRow[];

@@ -78,7 +78,7 @@ export class GrpcCall implements CallReceiver {
     this.#opened?.resume();
   }
 
-  /** Ends the call; the receiver is told nothing more. */
+  /** Ends the call; the receiver gets nothing more. */
   cancel(): void {
     if (this.#isOver) return;
     this.#isOver = true;

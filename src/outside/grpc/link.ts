@@ -60,7 +60,7 @@ export class OpenedStream {
     this.#session.http2.resume(this.#stream);
   }
 
-  /** Ends the stream if it is not over; its receiver is told nothing more. */
+  /** Ends the stream if it is not over; its receiver gets nothing more. */
   cancel(): void {
     this.#session.http2.cancel(this.#stream);
   }
@@ -125,7 +125,7 @@ export class GrpcConnection {
     return new OpenedStream(session.http2, http2.open(block, body, receiver));
   }
 
-  /** Ends the connection; calls on it are told. */
+  /** Ends the connection; calls on it fail. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

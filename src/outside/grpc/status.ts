@@ -88,7 +88,7 @@ export class GrpcError extends OutsideError {
 const UNKNOWN = 2;
 
 /**
- * Whether the server lacks a method that it may lack. containerd 2.2 answers UpdatePodSandboxResources with
+ * Whether the server has no such method, where that is allowed. containerd 2.2 answers UpdatePodSandboxResources with
  * Unknown and "not implemented yet"; other methods may say so as well where nothing else can be meant.
  */
 export function isUnimplemented(thrown: unknown): boolean {

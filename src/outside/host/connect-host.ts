@@ -31,7 +31,7 @@ interface HostOptions {
 }
 
 /**
- * The machine this process runs on. Cgroups are looked for when first asked for; a machine
+ * The machine this process runs on. Cgroups are searched for when first asked for; a machine
  * without them is an `OutsideError` "precondition" then, and everything else works.
  */
 export function connectHost(options: HostOptions): Host {

@@ -98,7 +98,7 @@ export function osImage(osRelease: string): string {
   return value.replace(/^(["'])(.*)\1$/, "$2").replace(/\\(["'`$\\])/g, "$1") || "Linux";
 }
 
-/** Cores and packages of the processors that are online; a machine that does not tell has one package. */
+/** Cores and packages of the processors that are online; a machine that does not report them has one package. */
 function readTopology(
   root: string,
   cpuCount: number,
@@ -158,7 +158,7 @@ const ADDRESS_TABLES = ["/proc/net/fib_trie", "/proc/net/if_inet6", "/proc/net/r
 
 /**
  * See `Host.addresses`. Listing the interfaces of a node with 250 pods takes 10 ms of CPU, which is too much to do again
- * and again; the tables take 0.3 ms, and tell when it is needed.
+ * and again; the tables take 0.3 ms, and show when it is needed.
  */
 export function createAddressReader(): () => readonly string[] {
   let known: { readonly tables: string; readonly addresses: readonly string[] } | undefined;

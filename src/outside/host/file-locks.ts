@@ -39,7 +39,7 @@ export const fileLocks: FileLocks = {
       const code = codeOf(thrown);
       if (code === SQLITE_BUSY) return true;
       if (code === SQLITE_NOTADB) return false;
-      throw failure("look for the lock of", path, thrown);
+      throw failure("find the lock of", path, thrown);
     }
   },
 };

@@ -257,7 +257,7 @@ export interface DiskUsage {
 /** File descriptors of a process. */
 export interface OpenFiles {
   readonly descriptors: number;
-  /** Those that are sockets; absent when there are too many descriptors to look at each. */
+  /** Those that are sockets; absent when there are too many descriptors to inspect each. */
   readonly sockets?: number;
 }
 
@@ -303,7 +303,7 @@ export interface ProgramResult {
 
 /** Locks on files, which end with their holder at the latest: after a kill and a restart of the machine nothing is left. */
 export interface FileLocks {
-  /** Number of this process, for telling others who holds a lock. */
+  /** Number of this process, for messages about who holds a lock. */
   readonly pid: number;
   /**
    * Takes the lock of a file, which is made when missing (mode 0600) and stays empty. It is held until disposed of. Throws

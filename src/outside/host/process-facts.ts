@@ -10,7 +10,7 @@ export interface ProcessFacts {
   readonly state: string;
   /** A thread of the kernel itself, without a program. */
   readonly isKernelThread: boolean;
-  /** Clock ticks since boot; with the pid it tells processes apart that share a number. */
+  /** Clock ticks since boot; with the pid it distinguishes processes that share a number. */
   readonly startTicks: number;
   /** Path of its group by controller (v1, named hierarchies as `name=…`), under `""` on v2. */
   readonly cgroups: Readonly<Record<string, string>>;

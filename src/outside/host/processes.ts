@@ -56,10 +56,10 @@ export function readProcess(pid: number, procRoot = "/proc"): ProcessFacts | und
   }
 }
 
-/** More descriptors are counted only: each takes a system call to look at. */
+/** More descriptors are counted only: each takes a system call to inspect. */
 const MAX_LOOKED_AT = 1_000;
 
-/** See `Host.openFiles`. A process that this one may not look into has none that can be counted. */
+/** See `Host.openFiles`. A process that this one may not inspect has none that can be counted. */
 export function readOpenFiles(
   pid: number,
   known?: OpenFiles,

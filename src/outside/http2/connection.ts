@@ -99,7 +99,7 @@ export class Http2Connection {
     return this.#sender.maxStreams;
   }
 
-  /** Asks the server for a sign of life, which `pong` tells. */
+  /** Asks the server for a sign of life, which `pong` reports. */
   ping(): void {
     this.#events.write(frame(FRAME.ping, 0, 0, OUR_PING));
   }
@@ -109,7 +109,7 @@ export class Http2Connection {
     if (this.#life !== "over") this.#events.write(goAwayFrame(CODE.noError));
   }
 
-  /** Ends without a GOAWAY for the server. The result are the streams that were not over; their receivers are not told. */
+  /** Ends without a GOAWAY for the server. The result are the streams that were not over; their receivers get nothing. */
   abandon(): readonly Http2Stream[] {
     const streams = [...this.#streams.values(), ...this.#waiting];
     this.#life = "over";
@@ -119,7 +119,7 @@ export class Http2Connection {
     return streams;
   }
 
-  /** Takes what the server sent. Throws `Http2Error` when it broke a rule, of which it has been told then. */
+  /** Takes what the server sent. Throws `Http2Error` when it broke a rule, which has been reported to it then. */
   receive(piece: Buffer): void {
     if (this.#life === "over") return;
     try {
@@ -139,7 +139,7 @@ export class Http2Connection {
     return stream;
   }
 
-  /** Ends a stream; its receiver is told nothing more. */
+  /** Ends a stream; its receiver gets nothing more. */
   cancel(stream: Http2Stream): void {
     if (stream.isOver) return;
     if (stream.id > 0) this.#events.write(numberFrame(FRAME.rstStream, stream.id, CODE.cancel));
@@ -372,7 +372,7 @@ export class Http2Connection {
     stream.receiver.reset(code, `${nameOfCode(code)}: ${message}`);
   }
 
-  /** The answer is whole. What of the request has not been sent is not wanted any more (RFC 9113, 8.1). */
+  /** The answer is whole. What of the request has not been sent is not needed any more (RFC 9113, 8.1). */
   #complete(stream: Http2Stream, trailers: Http2Fields): void {
     const { status = 0, headers = NO_FIELDS } = stream.reply ?? {};
     if (stream.unsent.length > 0) this.#reply(numberFrame(FRAME.rstStream, stream.id, CODE.cancel));

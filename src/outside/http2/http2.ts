@@ -11,7 +11,7 @@ interface SessionEvents {
   leaving(code: number): void;
   /** The last open stream is over. */
   idle(): void;
-  /** Something came from the server, which has not been looked at yet. */
+  /** Something came from the server, which has not been read yet. */
   read?(): void;
   /** The server has answered a PING. */
   pong?(): void;
@@ -69,7 +69,7 @@ export class Http2Session {
     return this.#bytesRead;
   }
 
-  /** Ends the connection with all streams on it, of which nobody is told. */
+  /** Ends the connection with all streams on it, which is reported to nobody. */
   destroy(): void {
     this.#flush();
     this.socket.destroy();

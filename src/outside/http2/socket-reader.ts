@@ -1,7 +1,7 @@
 /** Takes what was read; the memory is valid during the call only. */
 export type TakePiece = (piece: Buffer) => void;
 
-/** How a socket of `node:net` or `node:tls` is told to read into memory of ours. */
+/** How a socket of `node:net` or `node:tls` reads into memory of ours. */
 interface OnRead {
   readonly buffer: Buffer;
   readonly callback: (bytes: number, memory: Uint8Array) => boolean;

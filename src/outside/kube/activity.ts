@@ -51,7 +51,7 @@ export class ApiActivity {
     this.#certificateUntilMs = untilMs;
   }
 
-  tell(fact: ApiActivityFact): void {
+  report(fact: ApiActivityFact): void {
     if (this.#listener) {
       this.#listener(fact);
       return;

@@ -14,7 +14,7 @@ export function connectKube(deps: Omit<TransportDeps, "activity">): Kube {
   };
 }
 
-/** Runs credential programs, and tells how they end and how long their certificates are used. */
+/** Runs credential programs, and reports how they end and how long their certificates are used. */
 function countedProgram(
   activity: ApiActivity,
   clock: Pick<Clock, "wall">,
@@ -23,18 +23,21 @@ function countedProgram(
   return async (program, signal) => {
     try {
       const credentials = await runCredentialProgram(program, signal);
-      activity.tell({ kind: "program", code: "0", status: "no_error" });
+      activity.report({ kind: "program", code: "0", status: "no_error" });
       const pem = credentials.identity?.certificatePem;
       if (pem !== undefined && pem !== before?.pem) {
         const now = clock.wall();
         if (before)
-          activity.tell({ kind: "programCertificate", ageSeconds: (now - before.sinceMs) / 1000 });
+          activity.report({
+            kind: "programCertificate",
+            ageSeconds: (now - before.sinceMs) / 1000,
+          });
         before = { pem, sinceMs: now };
         activity.certificate(credentials.expiresAtMs);
       }
       return credentials;
     } catch (error) {
-      if (!signal.aborted) activity.tell({ kind: "program", ...outcomeOf(error) });
+      if (!signal.aborted) activity.report({ kind: "program", ...outcomeOf(error) });
       throw error;
     }
   };

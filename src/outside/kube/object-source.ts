@@ -17,7 +17,7 @@ export interface NamedPlace {
 /** Objects that pods refer to: secrets, config maps, and whatever else is to be had by name. */
 export interface ObjectSource {
   /**
-   * Keeps an object fresh until the result is called. `onChange` is told what it is as soon as that is
+   * Keeps an object fresh until the result is called. `onChange` gets what it is as soon as that is
    * known, and of every change; `undefined`: there is none of this name. Followed by several, it is
    * watched once.
    */

@@ -32,7 +32,7 @@ const MAX_KNOWN = 10_000;
 
 /**
  * Objects without watches (`configMapAndSecretChangeDetectionStrategy` Cache and Get): changes are seen
- * when it is looked the next time. Who begins to follow an object is answered by nothing older than that, and an absent
+ * when it is read the next time. Who begins to follow an object is answered by nothing older than that, and an absent
  * object is asked for each time (pkg/kubelet/util/manager cache_based_manager.go).
  */
 export class PolledObjects implements ObjectSource {

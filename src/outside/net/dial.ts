@@ -28,7 +28,7 @@ const ERRNO_TEXT: Readonly<Record<string, string>> = {
   ENFILE: "too many open files in system",
 };
 
-/** Errors of connect(2) that say what this process or the node lacks, and nothing about the peer. */
+/** Errors of connect(2) that say what this process or the node is short of, and nothing about the peer. */
 const OWN_SHORTAGES: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
 /** `host:port`, with brackets around IPv6 (Go's net.JoinHostPort). */

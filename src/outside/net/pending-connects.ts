@@ -75,11 +75,11 @@ export class PendingConnects {
     const now = this.#now();
     const isDue = (dueMs: number) => dueMs < now + TIMER_SLACK_MS;
     if (this.#old.size > 0 && isDue(this.#oldDueMs)) {
-      for (const pending of this.#old) this.#look(pending);
+      for (const pending of this.#old) this.#checkOne(pending);
       this.#oldDueMs = now + MAX_GAP_MS;
     }
     for (const pending of this.#fresh) {
-      if (!isDue(pending.dueMs) || !this.#look(pending)) continue;
+      if (!isDue(pending.dueMs) || !this.#checkOne(pending)) continue;
       pending.gapMs = Math.max(1, pending.gapMs * 2);
       pending.dueMs = now + pending.gapMs;
       if (pending.gapMs < MAX_GAP_MS) continue;
@@ -91,7 +91,7 @@ export class PendingConnects {
   }
 
   /** Checks one; whether it is still in progress. */
-  #look(pending: Pending): boolean {
+  #checkOne(pending: Pending): boolean {
     const progress = this.#sockets.progress(pending.descriptor);
     if (progress.kind === "pending") return true;
     this.#forget(pending);

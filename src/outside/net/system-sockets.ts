@@ -82,7 +82,7 @@ export function loadSystemSockets(): SystemSockets | undefined {
       const family = address.length === IPV4_BYTES ? AF_INET : AF_INET6;
       const descriptor = c.socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
       if (descriptor < 0) return undefined;
-      // What it returns is not looked at, because errno may be another by the time it could be read; `progress` tells.
+      // What it returns is ignored, because errno may be another by the time it could be read; `progress` reports it.
       c.connect(descriptor, address, address.length);
       return descriptor;
     },

@@ -96,7 +96,7 @@ function answerOf(
       return failureAnswer(dialError(host, port, Object.assign(new Error(message), { code })));
     }
     case "unknown":
-      // Asked once more in the way that tells.
+      // Connects once more in the way that names the reason.
       return connectBySocket(host, port, timeoutMs, signal);
     default:
       return progress satisfies never;

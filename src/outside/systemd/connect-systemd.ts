@@ -253,7 +253,7 @@ async function callManager<T>(
   });
 }
 
-/** `(sv)` as the library wants it. */
+/** `(sv)` as the library needs it. */
 function encodeProperty({ name, type, value }: UnitProperty): readonly [string, [string, unknown]] {
   return [name, [type, value]];
 }

@@ -7,7 +7,7 @@ import type { Program, ProgramResult } from "../host/host.ts";
 
 /** The service manager that started the agent (sd_notify(3)). */
 export interface ServiceNotifier {
-  /** Within this time it wants to hear `WATCHDOG=1`, or it ends the agent; undefined where it does not. */
+  /** Within this time it expects `WATCHDOG=1`, or it ends the agent; undefined where it does not. */
   readonly watchdogMs: number | undefined;
   /** Sends assignments, e.g. `READY=1`. Throws `OutsideError`. */
   notify(assignments: readonly string[], signal: AbortSignal): Promise<void>;
@@ -26,7 +26,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 4096;
 const MICROS_PER_MS = 1000;
 
-/** The manager of this process; `undefined` where it was not started as a service that tells how it is. */
+/** The manager of this process; `undefined` where it was not started as a service that reports its state. */
 export function connectServiceNotifier({
   env,
   pid,

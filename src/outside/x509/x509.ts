@@ -100,8 +100,8 @@ export function createCsr(
   names: AlternativeNames,
   key: KeyPair,
 ): string {
-  const wanted = names.dnsNames.length + names.ipAddresses.length > 0;
-  const attributes = wanted ? [extensionRequest(names)] : [];
+  const hasNames = names.dnsNames.length + names.ipAddresses.length > 0;
+  const attributes = hasNames ? [extensionRequest(names)] : [];
   return toPem("CERTIFICATE REQUEST", csrOf(encodeSubject(subject), attributes, key));
 }
 
@@ -158,7 +158,7 @@ function extensionsFor(
   const unused = 31 - Math.clz32(bits & -bits);
   const keyId = keyIdOf(publicKey);
   const parentId = parent ? parent.subjectKeyId : keyId;
-  const wanted = names && names.dnsNames.length + names.ipAddresses.length > 0;
+  const hasNames = names && names.dnsNames.length + names.ipAddresses.length > 0;
   return [
     extension(OID.keyUsage, derBits(Uint8Array.of(bits), unused), "critical"),
     ...(authority ? [] : [extension(OID.extendedKeyUsage, usageList(use))]),
@@ -172,7 +172,7 @@ function extensionsFor(
       ? [extension(OID.authorityKeyId, derSequence(derContext(0, "primitive", parentId)))]
       : []),
     // Without a subject the names are all there is (RFC 5280, 4.2.1.6).
-    ...(wanted
+    ...(hasNames
       ? [
           extension(
             OID.subjectAltName,

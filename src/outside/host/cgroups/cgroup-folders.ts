@@ -211,7 +211,7 @@ export async function destroyGroups(destruction: Destruction): Promise<void> {
 
 /**
  * Whether the group is gone now. The kernel removes none in which something runs or beneath which something stands: one
- * call, where looking for either takes six, and most groups that are to end are empty.
+ * call, where searching for either takes six, and most groups that are to end are empty.
  */
 function removeEmpty(folder: string): boolean {
   try {

@@ -164,11 +164,11 @@ function createLevels(mountPoint: string, path: string): OutsideError | undefine
  */
 function delegate(folder: string, shown: string): OutsideError | undefined {
   const enabled = new Set((readControl(`${folder}/cgroup.subtree_control`) ?? "").split(" "));
-  const wanted = [...controllersOf(folder)].filter((controller) => !enabled.has(controller));
-  if (wanted.length === 0) return undefined;
-  const together = enable(folder, shown, wanted);
+  const missing = [...controllersOf(folder)].filter((controller) => !enabled.has(controller));
+  if (missing.length === 0) return undefined;
+  const together = enable(folder, shown, missing);
   if (together === undefined || together.code === "precondition") return together;
-  const refusals = wanted.map((controller) => enable(folder, shown, [controller]));
+  const refusals = missing.map((controller) => enable(folder, shown, [controller]));
   return refusals.find((refusal) => refusal !== undefined);
 }
 

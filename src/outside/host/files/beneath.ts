@@ -35,7 +35,7 @@ export function openFolder(path: string): Promise<FileHandle> {
   return open(path, OPEN_FOLDER);
 }
 
-/** The kernel's number of the mount that an open file lies on; it tells bind mounts of one disk apart. */
+/** The kernel's number of the mount that an open file lies on; it distinguishes bind mounts of one disk. */
 export function mountIdOf(handle: OpenHandle): number {
   const text = readFileSync(`/proc/self/fdinfo/${handle.fd}`, "utf8");
   return Number(/^mnt_id:\s*(\d+)$/m.exec(text)?.[1] ?? Number.NaN);

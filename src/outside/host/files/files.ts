@@ -221,7 +221,7 @@ async function openHeld(
   return { handle: await open(`/proc/self/fd/${held.fd}`, flags), sizeBytes: facts.size };
 }
 
-/** `sizeBytes` as the file system tells it; files of /proc tell 0. */
+/** `sizeBytes` as the file system reports it; files of /proc report 0. */
 async function readBounded(
   handle: FileHandle,
   path: string,
@@ -236,8 +236,8 @@ async function readBounded(
   let total = 0;
   for (;;) {
     // One byte more than is expected shows the end without another read.
-    const wanted = sizeBytes > 0 && total === 0 ? sizeBytes + 1 : READ_CHUNK_BYTES;
-    const length = Math.min(wanted, READ_CHUNK_BYTES, maxBytes + 1 - total);
+    const needed = sizeBytes > 0 && total === 0 ? sizeBytes + 1 : READ_CHUNK_BYTES;
+    const length = Math.min(needed, READ_CHUNK_BYTES, maxBytes + 1 - total);
     const buffer = Buffer.allocUnsafe(length);
     const { bytesRead } = await handle.read(buffer, 0, length, null);
     if (bytesRead === 0) return Buffer.concat(chunks, total);

@@ -41,7 +41,7 @@ interface Removal {
  * Removes the folder `path` with all it holds; a link or file is removed itself, a missing path is fine.
  *
  * Every step starts from a folder held open and names one entry, so whoever exchanges names meanwhile
- * (a container that still runs) cannot lead the removal elsewhere. Mounts are looked for before anything
+ * (a container that still runs) cannot lead the removal elsewhere. Mounts are searched for before anything
  * is removed, and each folder is checked again when it is opened.
  *
  * Synchronous, for file workers and commands, which have nothing else to do meanwhile: a detour by Node's thread

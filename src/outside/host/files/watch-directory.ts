@@ -17,7 +17,7 @@ const RETRY = { initialMs: 100, maxMs: 10_000 };
 
 const FOLDER_MODE = 0o750;
 
-/** Events kept until they are told; later ones are left out. */
+/** Events kept until they are reported; later ones are dropped. */
 const MAX_EVENTS = 4096;
 
 /**

@@ -191,7 +191,7 @@ async function holdDevice(path: string): Promise<FileHandle> {
   }
 }
 
-/** A disk that cannot be read looks empty to blkid. */
+/** A disk that cannot be read is empty for blkid. */
 async function readSome(device: FileHandle, source: string): Promise<void> {
   try {
     await device.read(Buffer.alloc(FIRST_BYTES), 0, FIRST_BYTES, 0);

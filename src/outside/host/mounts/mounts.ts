@@ -183,11 +183,11 @@ export class Mounts {
 /** Whether the very object is mounted at the target already. */
 async function shows(held: FileHandle, target: string): Promise<boolean> {
   if (!(await isMounted(target))) return false;
-  const [wanted, present] = await Promise.all([
+  const [expected, present] = await Promise.all([
     held.stat({ bigint: true }),
     stat(target, { bigint: true }),
   ]);
-  return wanted.ino === present.ino && wanted.dev === present.dev;
+  return expected.ino === present.ino && expected.dev === present.dev;
 }
 
 async function isMounted(target: string): Promise<boolean> {

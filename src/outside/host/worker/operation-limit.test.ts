@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
-import { LIMITS_WITHOUT_CPU, limitOperation, lookAfterReads } from "./operation-limit.ts";
+import { checkAfterReads, LIMITS_WITHOUT_CPU, limitOperation } from "./operation-limit.ts";
 
 const LIMIT_MS = 10_000;
 
@@ -56,7 +56,7 @@ async function foundBy(looks: readonly boolean[], answeredAtLook?: number): Prom
     if (count === answeredAtLook) clock.alarm(0, cancel);
     return seen;
   };
-  const cancel = lookAfterReads({ clock, isBlocked, afterMs: 500 }, (result) => {
+  const cancel = checkAfterReads({ clock, isBlocked, afterMs: 500 }, (result) => {
     found = result;
   });
   await clock.advance(5_000);
@@ -64,13 +64,13 @@ async function foundBy(looks: readonly boolean[], answeredAtLook?: number): Prom
   return found;
 }
 
-test("lookAfterReads: one that runs is not blocked", async () =>
+test("checkAfterReads: one that runs is not blocked", async () =>
   assert.equal(await foundBy([false]), false));
 
-test("lookAfterReads: one that looks blocked is looked at again", async () => {
+test("checkAfterReads: one that looks blocked is looked at again", async () => {
   assert.equal(await foundBy([true, true]), true);
   assert.equal(await foundBy([true, false]), false);
 });
 
-test("lookAfterReads: one that had just answered is not judged", async () =>
+test("checkAfterReads: one that had just answered is not judged", async () =>
   assert.equal(await foundBy([true], 1), "nothing"));

@@ -23,8 +23,8 @@ function afterReads(clock: Pick<Clock, "alarm">, afterMs: number, then: () => vo
   return () => cancel();
 }
 
-/** When to look whether a worker is blocked, and how. */
-interface Look {
+/** When to check whether a worker is blocked, and how. */
+interface BlockCheck {
   readonly clock: Pick<Clock, "alarm">;
   readonly isBlocked: () => boolean;
   /** In milliseconds. */
@@ -33,12 +33,12 @@ interface Look {
 
 /**
  * Calls `judge` after a time with whether a worker is blocked, once what has arrived by then is read. One that has just
- * answered waits for the next request, which looks the same: between the last read and the look, this process may have been
- * without a CPU. So a worker that looks blocked is looked at again after another read, which finds such an answer. The result
+ * answered waits for the next request, which seems the same: between the last read and the check, this process may have been
+ * without a CPU. So a worker that seems blocked is checked again after another read, which finds such an answer. The result
  * cancels it.
  */
-export function lookAfterReads(
-  { clock, isBlocked, afterMs }: Look,
+export function checkAfterReads(
+  { clock, isBlocked, afterMs }: BlockCheck,
   judge: (isBlocked: boolean) => void,
 ): () => void {
   let cancel = afterReads(clock, afterMs, () => {
@@ -62,8 +62,8 @@ export function limitOperation(operation: LimitedOperation, giveUp: () => void):
     else arm();
   };
   const arm = () => {
-    const look = { clock, isBlocked: () => process.isBlocked(), afterMs: limitMs };
-    cancel = lookAfterReads(look, judge);
+    const check = { clock, isBlocked: () => process.isBlocked(), afterMs: limitMs };
+    cancel = checkAfterReads(check, judge);
   };
   arm();
   return () => cancel();

@@ -2,7 +2,7 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { mountTable } from "../mounts/mounts.ts";
-import { limitOperation, lookAfterReads } from "./operation-limit.ts";
+import { checkAfterReads, limitOperation } from "./operation-limit.ts";
 import { COLLECTIVE, OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import { isWithin, type Place, placeOf } from "./unanswered.ts";
 import { UNDOING, type UnansweredPlaces } from "./unanswered-places.ts";
@@ -31,7 +31,7 @@ const LATE_MS = 500;
  */
 const GROW_AFTER_MS = 500;
 
-/** A worker in a system call counts as blocked once it has been at its request for this long; looked at as often. */
+/** A worker in a system call counts as blocked once it has been at its request for this long; checked as often. */
 const BLOCKED_AFTER_MS = 150;
 
 /** Workers beyond the first end when they had nothing to do for this long: each holds 15 MiB. */
@@ -57,7 +57,7 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-/** How a request gets on: quickly, slowly but steadily (or for lack of CPU), or not at all for the moment. */
+/** How a request gets on: quickly, slowly but steadily (or without a CPU), or not at all for the moment. */
 type Pace =
   | { readonly kind: "quick" }
   | { readonly kind: "walking" }
@@ -221,7 +221,7 @@ export class WorkerPool {
     const leftMs = GROW_AFTER_MS - (clock.monotonic() - oldest.queuedAt);
     const afterMs = Math.max(leftMs, BLOCKED_AFTER_MS);
     const isBlocked = () => this.#isOneBlocked();
-    this.#cancelGrow = lookAfterReads({ clock, isBlocked, afterMs }, (besideActive) => {
+    this.#cancelGrow = checkAfterReads({ clock, isBlocked, afterMs }, (besideActive) => {
       this.#cancelGrow = undefined;
       this.#dispatch({ besideActive });
     });
@@ -263,15 +263,15 @@ export class WorkerPool {
   #arm(slot: Slot, work: Work): void {
     const { clock } = this.#deps;
     work.cancelAlarms();
-    const look = { clock, isBlocked: () => slot.process.isBlocked(), afterMs: LATE_MS };
+    const check = { clock, isBlocked: () => slot.process.isBlocked(), afterMs: LATE_MS };
     let cancelLate = () => {};
     const judge = (isBlocked: boolean) => {
       if (isBlocked) work.pace = { kind: "late", at: suspectedPlace(work.job) };
       else if (slot.process.isReady) work.pace = { kind: "walking" };
-      if (!isBlocked) cancelLate = lookAfterReads(look, judge);
+      if (!isBlocked) cancelLate = checkAfterReads(check, judge);
       this.#dispatch();
     };
-    cancelLate = lookAfterReads(look, judge);
+    cancelLate = checkAfterReads(check, judge);
     const limitMs = OPERATION_LIMITS_MS[work.job.operation];
     const limited = { clock, process: slot.process, limitMs };
     const cancelLimit = limitOperation(limited, () => this.#giveUp(slot, work));

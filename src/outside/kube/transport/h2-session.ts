@@ -86,7 +86,7 @@ export class H2Session {
   }
 
   /**
-   * Sends a request; `receiver` is told what comes of it, and `lost` when the connection breaks. Throws
+   * Sends a request; `receiver` gets what comes of it, and `lost` is called when the connection breaks. Throws
    * `NotTakenError` when the session has just been retired.
    */
   open(block: Uint8Array, body: Uint8Array, receiver: H2Receiver): Http2Stream {
@@ -95,7 +95,7 @@ export class H2Session {
     return this.#session.http2.open(block, body, receiver);
   }
 
-  /** Ends a stream if it is not over; its receiver is told nothing more. */
+  /** Ends a stream if it is not over; its receiver gets nothing more. */
   cancel(stream: Http2Stream): void {
     this.#session.http2.cancel(stream);
   }
@@ -156,7 +156,7 @@ export class H2Session {
     for (const { receiver } of lost) (receiver as H2Receiver).lost(error);
   }
 
-  /** What is read only leaves its time behind; an alarm that finds the server was heard is set anew. */
+  /** What is read only leaves its time behind; an alarm that finds that the server has sent something is set again. */
   #watchOver(): void {
     const { clock } = this.#deps;
     const dueMs = this.#lastReadAt + READ_IDLE_MS - clock.monotonic();

@@ -197,7 +197,7 @@ export class H2Transport implements ApiTransport {
       const shown = identity?.get();
       const dialed = await dialServer(this.#endpoint, shown, {
         clock,
-        onLookup: (seconds) => activity.tell({ kind: "lookup", host, seconds }),
+        onLookup: (seconds) => activity.report({ kind: "lookup", host, seconds }),
       });
       const session = new H2Session(dialed, {
         clock,

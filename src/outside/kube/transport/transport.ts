@@ -42,7 +42,7 @@ export type ApiWatchReply =
 
 /**
  * A way to one API server. Throws `OutsideError`: `unavailable` when there is no connection or it broke
- * (`wasSent` tells whether the server may have seen the request), `deadline` when it took too long.
+ * (`wasSent` says whether the server may have seen the request), `deadline` when it took too long.
  */
 export interface ApiTransport {
   request(request: ApiRequest, signal: AbortSignal): Promise<ApiReply>;

@@ -8,7 +8,7 @@ const MAX_WAITING = 256 * 1024;
 interface LineSource {
   pause(): void;
   resume(): void;
-  /** The reader wants no more. May be called when the stream is over. */
+  /** The reader needs no more. May be called when the stream is over. */
   cancel(): void;
 }
 
@@ -55,7 +55,7 @@ export class WatchLines implements AsyncIterableIterator<string, undefined> {
     this.#conclude(error);
   }
 
-  /** What follows is not wanted, and neither is a line that is not whole. */
+  /** What follows is not needed, and neither is a line that is not whole. */
   stop(): void {
     if (!this.#end) this.#conclude(undefined);
   }

@@ -80,7 +80,7 @@ class NodeListener implements HttpListener {
     });
     this.#front.on("connection", (socket) => this.#accept(socket));
     this.#protocol = createProtocolServer(options);
-    this.#hear();
+    this.#listenForEvents();
   }
 
   get address(): ListenAddress {
@@ -129,7 +129,7 @@ class NodeListener implements HttpListener {
   }
 
   /** Handles events of the protocol server on connections handed to it. */
-  #hear(): void {
+  #listenForEvents(): void {
     // The overloads of three kinds of servers have no common one, though all emit the same.
     const events = this.#protocol as NodeJS.EventEmitter;
     // Before the server itself, which takes its limits then.

@@ -134,7 +134,7 @@ export interface Exchange {
   proxyTunnel(url: string, streamProtocols: readonly string[], idleMs: number): Promise<void>;
   /**
    * Has the HTTP server on a unix socket answer, as it would if it had been asked for `target.path`; a
-   * wish to switch protocols is passed on too. Credentials are not. Rejects without having answered with
+   * request to switch protocols is passed on too. Credentials are not. Rejects without having answered with
    * `OutsideError` "unavailable" when no server answers there.
    */
   forward(target: ForwardTarget, idleMs: number): Promise<void>;

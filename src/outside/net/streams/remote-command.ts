@@ -44,13 +44,13 @@ export function readChannelMessage(message: Uint8Array): ChannelMessage {
 }
 
 /** Streams in the order in which they are opened. */
-export function streamsToOpen(wanted: CommandStreams): readonly StreamType[] {
+export function streamsToOpen(requested: CommandStreams): readonly StreamType[] {
   return [
     "error",
-    ...(wanted.stdin ? (["stdin"] as const) : []),
-    ...(wanted.stdout ? (["stdout"] as const) : []),
-    ...(wanted.stderr && !wanted.tty ? (["stderr"] as const) : []),
-    ...(wanted.tty ? (["resize"] as const) : []),
+    ...(requested.stdin ? (["stdin"] as const) : []),
+    ...(requested.stdout ? (["stdout"] as const) : []),
+    ...(requested.stderr && !requested.tty ? (["stderr"] as const) : []),
+    ...(requested.tty ? (["resize"] as const) : []),
   ];
 }
 

@@ -117,7 +117,7 @@ export function requestUpgrade(
     asked.once("close", () => clearTimeout(timer));
     asked.once("upgrade", (answer, socket, early) => {
       clearTimeout(timer);
-      // Node listens no longer, and whoever gets the connection may do so only after other work; its end is told by `destroyed`.
+      // Node listens no longer, and whoever gets the connection may do so only after other work; its end shows in `destroyed`.
       socket.on("error", () => {});
       const streamProtocol = answer.headersDistinct["x-stream-protocol-version"]?.[0];
       const upgrade = (answer.headers.upgrade ?? "").toLowerCase();

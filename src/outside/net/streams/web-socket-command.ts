@@ -1,6 +1,6 @@
 /**
  * A command over a WebSocket (`v5.channel.k8s.io`), translated to SPDY for the runtime's streaming server, which
- * cannot be told over a WebSocket that standard input has ended (apiserver pkg/util/proxy/streamtranslator.go).
+ * a WebSocket cannot report that standard input has ended (apiserver pkg/util/proxy/streamtranslator.go).
  */
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
@@ -54,13 +54,13 @@ interface Stream {
  */
 export function translateCommand(
   webSocket: WebSocket,
-  wanted: CommandStreams,
+  requested: CommandStreams,
   dial: () => Promise<SpdyPeer>,
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve) => {
     const cut = () => webSocket.terminate();
-    const command = new TranslatedCommand(webSocket, wanted);
+    const command = new TranslatedCommand(webSocket, requested);
     webSocket.on("error", cut);
     webSocket.once("close", () => {
       signal.removeEventListener("abort", cut);
@@ -69,7 +69,7 @@ export function translateCommand(
     });
     signal.addEventListener("abort", cut, { once: true });
     if (signal.aborted) cut();
-    webSocket.send(Uint8Array.of(firstOutput(wanted)), { binary: true });
+    webSocket.send(Uint8Array.of(firstOutput(requested)), { binary: true });
     dial().then(
       (peer) => command.begin(peer),
       (error: unknown) => command.finish(internalError(messageOf(error))),
@@ -87,9 +87,9 @@ class TranslatedCommand {
   #statusBytes = 0;
   #finished = false;
 
-  constructor(webSocket: WebSocket, wanted: CommandStreams) {
+  constructor(webSocket: WebSocket, requested: CommandStreams) {
     this.#webSocket = webSocket;
-    this.#streams = streamsToOpen(wanted).map((type, i) => ({
+    this.#streams = streamsToOpen(requested).map((type, i) => ({
       type,
       id: 2 * i + 1,
       accepted: false,

@@ -18,7 +18,7 @@ export type Accepted =
   | { readonly kind: "refused"; readonly why: string };
 
 /**
- * Answers a wish for a WebSocket whose client has offered the subprotocol `protocol`. The WebSocket is paused. A wish
+ * Answers a request for a WebSocket whose client has offered the subprotocol `protocol`. The WebSocket is paused. A request
  * that is wrong is not answered.
  */
 export async function acceptWebSocket(
