@@ -117,7 +117,7 @@ export class HealthRegistry {
     for (const entry of this.#entries.values()) {
       const before = entry.state;
       entry.state = nextState(before, measure(entry.check).problem, now);
-      this.#tell(entry.check.name, before, entry.state, now);
+      this.#report(entry.check.name, before, entry.state, now);
     }
     const problems = [...this.#entries.values()].flatMap(({ check, state }) =>
       state.kind === "failing" ? [problemOf(check, state)] : [],
@@ -125,7 +125,7 @@ export class HealthRegistry {
     if (!isSameList(problems, this.#problems.get())) this.#problems.set(problems);
   }
 
-  #tell(check: string, before: CheckState, now: CheckState, at: MonotonicMs): void {
+  #report(check: string, before: CheckState, now: CheckState, at: MonotonicMs): void {
     if (before.kind === now.kind) return;
     const { log } = this.#deps;
     if (now.kind === "failing") log.warn("health check fails", { check, error: now.problem });

@@ -15,7 +15,7 @@ interface WaitLimit {
 
 /**
  * The wait of a loop that something else can end. Waking it while it does not wait ends the next wait at once, so that
- * nothing is lost that happens between looking and waiting; any number of calls until then count as one. One loop waits.
+ * nothing is lost that happens between checking and waiting; any number of calls until then count as one. One loop waits.
  */
 export class Wakeup {
   #isDue = false;

@@ -17,7 +17,7 @@ export const NO_LINE = "\n";
  * The beginning of a line as it is written: JSON, which holds no control characters. What a file system leaves of a file whose
  * content it has lost, zeros, is none.
  */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is searched for.
 const MAY_BE_TORN = /^[{[][^\0-\x1f]*$/;
 
 /**
@@ -36,7 +36,7 @@ export function sortLines(text: string, isLine: (line: string) => boolean): Sort
   const last = bad.at(-1)?.line;
   const isTorn = last !== undefined && last === lines.at(-1) && MAY_BE_TORN.test(last);
   const ended = isTorn ? bad.slice(0, -1) : bad;
-  // The first that makes no sense decides: each is looked for in all that follow.
+  // The first that makes no sense decides: each is searched for in all that follow.
   const isWhole = ended.every(({ line, goodBefore }) => isBegun(line, good, goodBefore));
   const damaged = isWhole ? 0 : ended.length;
   return { good, torn: bad.length - damaged, damaged };

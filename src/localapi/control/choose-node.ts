@@ -56,7 +56,7 @@ function obstacle(pod: Pod, { node, pods }: Candidate): string | undefined {
   return takenPort(pod, pods) ?? lacking(pod, node, pods);
 }
 
-/** A port of the node as a pod wants it. */
+/** A port of the node as a pod requests it. */
 interface HostPort {
   readonly port: number;
   readonly protocol: string;
@@ -74,7 +74,7 @@ function hostPortsOf({ spec }: Pod): readonly HostPort[] {
   );
 }
 
-/** The first port of the node that the pod wants and another has, in the scheduler's words and with the other's name. */
+/** The first port of the node that the pod requests and another has, in the scheduler's words and with the other's name. */
 function takenPort(pod: Pod, others: readonly Pod[]): string | undefined {
   const wanted = hostPortsOf(pod);
   if (wanted.length === 0) return undefined;

@@ -36,7 +36,7 @@ const CLASSES = [
   },
 ];
 
-/** Makes what a new database lacks. */
+/** Makes what is missing in a new database. */
 export function createDefaultObjects(core: ObjectsCore): void {
   for (const name of USUAL) createIfAbsent(core, NAMESPACE_KIND, "", { metadata: { name } });
   for (const { name, ...content } of CLASSES)

@@ -13,16 +13,16 @@ export function taintsUnderPressure(
   taints: readonly Taint[],
   conditions: readonly NodeCondition[],
 ): readonly Taint[] | undefined {
-  const wanted = conditions
+  const requested = conditions
     .filter(({ status }) => status === "True")
     .flatMap(({ type }) => KEYS[type] ?? []);
   const isOwn = ({ key, effect }: Taint) =>
     effect === "NoSchedule" && Object.values(KEYS).includes(key);
   const present = taints.filter(isOwn).map(({ key }) => key);
-  if (present.length === wanted.length && wanted.every((key) => present.includes(key)))
+  if (present.length === requested.length && requested.every((key) => present.includes(key)))
     return undefined;
   return [
     ...taints.filter((taint) => !isOwn(taint)),
-    ...wanted.map((key): Taint => ({ key, effect: "NoSchedule" })),
+    ...requested.map((key): Taint => ({ key, effect: "NoSchedule" })),
   ];
 }

@@ -11,8 +11,8 @@ import type { Problems } from "../../api/validation/fields.ts";
 /** The spec as it was, with resources and resize policies as they are asked for; all else is left out. */
 export function resizedSpec(before: PodSpec, asked: PodSpec): PodSpec {
   const { resources: _, containers, initContainers, ...rest } = before;
-  const all = (list: readonly Container[], wanted: readonly Container[] | undefined) =>
-    list.map((old) => resized(old, wanted));
+  const all = (list: readonly Container[], requested: readonly Container[] | undefined) =>
+    list.map((old) => resized(old, requested));
   return {
     ...rest,
     containers: all(containers, asked.containers),

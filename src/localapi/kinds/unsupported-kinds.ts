@@ -89,7 +89,7 @@ export const UNSUPPORTED: readonly UnsupportedKind[] = [
   ),
 ];
 
-/** Whether lists of the kind are empty and no refusal: kubectl before 1.27 looks for extensions before it writes. */
+/** Whether lists of the kind are empty and no refusal: kubectl before 1.27 asks for extensions before it writes. */
 export const hasEmptyList = ({ plural }: UnsupportedKind): boolean => plural === CRDS;
 
 /** The kind at a path, when it is one of them. */

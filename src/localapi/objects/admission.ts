@@ -106,20 +106,20 @@ function priorityOf(
   spec: PodSpec,
 ): Pick<PodSpec, "priority" | "priorityClassName" | "preemptionPolicy"> {
   const classes = core.store.list(PRIORITY_CLASS_KIND.collection).map(storedAs<PriorityClass>);
-  const wanted = spec.priorityClassName ?? "";
+  const requested = spec.priorityClassName ?? "";
   const found =
-    wanted === ""
+    requested === ""
       ? classes.find(({ globalDefault }) => globalDefault === true)
-      : classes.find(({ metadata }) => metadata.name === wanted);
-  if (wanted !== "" && !found)
-    throw refuse(object, `no PriorityClass with name ${wanted} was found`);
+      : classes.find(({ metadata }) => metadata.name === requested);
+  if (requested !== "" && !found)
+    throw refuse(object, `no PriorityClass with name ${requested} was found`);
   const priority = found?.value ?? 0;
   if (spec.priority !== undefined && spec.priority !== priority)
     throw refuse(
       object,
       `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
     );
-  const name = wanted === "" ? found?.metadata.name : wanted;
+  const name = requested === "" ? found?.metadata.name : requested;
   return {
     priority,
     ...(name === undefined ? {} : { priorityClassName: name }),

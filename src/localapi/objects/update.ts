@@ -22,18 +22,18 @@ interface UpdateKind {
 }
 
 /**
- * Replaces an object (or the part of it that the subresource stands for) by what a client wants. Gives it
+ * Replaces an object (or the part of it that the subresource stands for) by what a client requests. Gives it
  * as it is kept. Throws `StatusError`. Await `store.settled()` before replying.
  */
 export function updateObject(
   core: ObjectsCore,
   request: ObjectRequest,
-  wanted: { readonly before: ApiObject; readonly now: ApiObject },
+  requested: { readonly before: ApiObject; readonly now: ApiObject },
   how: UpdateKind = {},
 ): ApiObject {
   const { kind, name, dryRun } = request;
-  const { before } = wanted;
-  const given = placed(wanted.now, request);
+  const { before } = requested;
+  const given = placed(requested.now, request);
   checkSame(given, before, request);
   const now = nextState(request, given, before);
   const problems = changeProblems(request, now, before);

@@ -162,13 +162,13 @@ export function applyConfiguration(
   shape: SchemaShape,
 ): Applied {
   const { writer, force } = by;
-  const wanted = pathsOf(configuration, shape);
+  const requested = pathsOf(configuration, shape);
   const owners = ownersOf(live.metadata);
   const own = owners.find(({ entry }) => isEntryOf(entry, writer, "Apply"));
   const others = owners.filter((owner) => owner !== own);
   const disputed = (fields: FieldSet) =>
     fieldSet(
-      [...wanted.values()].filter(
+      [...requested.values()].filter(
         (path) =>
           fields.has(pathText(path)) &&
           !path.at(-1)?.startsWith("k:") &&
@@ -183,33 +183,33 @@ export function applyConfiguration(
     entry,
     fields: minus(fields, [disputed(fields)]),
   }));
-  const dropped = minus(own?.fields ?? new Map(), [wanted, ...left.map(({ fields }) => fields)]);
+  const dropped = minus(own?.fields ?? new Map(), [requested, ...left.map(({ fields }) => fields)]);
   let merged: unknown = mergeApplied(live, configuration, shape);
   for (const path of dropped.values()) merged = removeAt(merged, path, shape) ?? {};
   return {
     kind: "applied",
-    object: withOwners(merged as ApiObject, [...left, entryOf(writer, "Apply", wanted)]),
+    object: withOwners(merged as ApiObject, [...left, entryOf(writer, "Apply", requested)]),
   };
 }
 
 /** Structures and maps are merged, lists by their keys, sets united; everything else is replaced. */
-function mergeApplied(live: unknown, wanted: unknown, shape: SchemaShape): unknown {
-  if (shape.kind === "list" && shape.rule && Array.isArray(live) && Array.isArray(wanted)) {
+function mergeApplied(live: unknown, requested: unknown, shape: SchemaShape): unknown {
+  if (shape.kind === "list" && shape.rule && Array.isArray(live) && Array.isArray(requested)) {
     const { rule, of } = shape;
     if (rule.mapKeys.length === 0)
-      return [...live, ...wanted.filter((item) => !live.some((each) => isSame(each, item)))];
+      return [...live, ...requested.filter((item) => !live.some((each) => isSame(each, item)))];
     const merged: unknown[] = [...live];
-    for (const item of wanted) {
+    for (const item of requested) {
       const at = merged.findIndex((each) => keyStep(each, rule) === keyStep(item, rule));
       if (at < 0) merged.push(item);
       else merged[at] = mergeApplied(merged[at], item, of);
     }
     return merged;
   }
-  if (!isTree(live) || !isTree(wanted) || shape.kind === "list" || !isGranular(shape))
-    return wanted;
+  if (!isTree(live) || !isTree(requested) || shape.kind === "list" || !isGranular(shape))
+    return requested;
   const result: Record<string, unknown> = { ...live };
-  for (const [key, value] of Object.entries(wanted)) {
+  for (const [key, value] of Object.entries(requested)) {
     if (key === "managedFields") continue;
     setOwn(result, key, mergeApplied(ownField(treeOf(live), key), value, fieldShape(shape, key)));
   }

@@ -34,7 +34,7 @@ export function applyStrategicPatch(value: unknown, patch: unknown, shape: Schem
     if (key.startsWith(REMOVE_FROM)) removeValues(result, key.slice(REMOVE_FROM.length), list);
     if (key.startsWith(ORDER)) {
       const field = key.slice(ORDER.length);
-      order(result, { field, wanted: list, before: value, shape: fieldShape(shape, field) });
+      order(result, { field, requested: list, before: value, shape: fieldShape(shape, field) });
     }
   }
   return result;
@@ -114,19 +114,22 @@ function removeValues(result: Record<string, unknown>, field: string, values: un
 
 interface Ordering {
   readonly field: string;
-  readonly wanted: unknown;
+  readonly requested: unknown;
   readonly before: unknown;
   readonly shape: SchemaShape;
 }
 
 /** Puts elements in the order the patch asks for; those it does not name stay behind their predecessors. */
-function order(result: Record<string, unknown>, { field, wanted, before, shape }: Ordering): void {
+function order(
+  result: Record<string, unknown>,
+  { field, requested, before, shape }: Ordering,
+): void {
   const list = ownField(result, field);
-  if (!Array.isArray(wanted)) throw new PatchFault(`${ORDER}${field} is not a list`);
+  if (!Array.isArray(requested)) throw new PatchFault(`${ORDER}${field} is not a list`);
   if (!Array.isArray(list) || shape.kind !== "list") return;
   const key = shape.rule?.mergeKey;
   const idOf = (item: unknown) => jsonText(key !== undefined && isTree(item) ? item[key] : item);
-  const ranks = new Map(wanted.map((item, i) => [idOf(item), i]));
+  const ranks = new Map(requested.map((item, i) => [idOf(item), i]));
   const previous = isTree(before) ? ownField(before, field) : undefined;
   const old = new Map((Array.isArray(previous) ? previous : []).map((item, i) => [idOf(item), i]));
   const named = list

@@ -1,5 +1,5 @@
 // pure
-/** How the lists of the API's types are merged: what tells their elements apart. */
+/** How the lists of the API's types are merged: what distinguishes their elements. */
 
 /** Lists without a rule are replaced as a whole. */
 export interface ListRule {

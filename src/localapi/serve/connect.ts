@@ -118,12 +118,12 @@ function runningPod({ deps, at }: ResourceCall): Stored<Pod> {
 
 /** The container that is meant: named, marked as the default, or the only one. */
 function chosenContainer(pod: Stored<Pod>, query: URLSearchParams): string {
-  const wanted = query.get("container") || "";
+  const requested = query.get("container") || "";
   const { name } = pod.metadata;
   const all = allContainers(pod).map(({ container }) => container.name);
-  if (wanted !== "") {
-    if (all.includes(wanted)) return wanted;
-    throw badRequest(`container ${wanted} is not valid for pod ${name}`);
+  if (requested !== "") {
+    if (all.includes(requested)) return requested;
+    throw badRequest(`container ${requested} is not valid for pod ${name}`);
   }
   const main = (pod.spec?.containers ?? []).map((container) => container.name);
   const marked = pod.metadata.annotations?.[DEFAULT_CONTAINER];

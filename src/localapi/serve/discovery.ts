@@ -125,10 +125,11 @@ const AGGREGATED: readonly string[] = ["v2", "v2beta1"];
 /** Version of the aggregated form that a client prefers; undefined for the plain form. */
 export function aggregatedVersion(accept: string | undefined): string | undefined {
   for (const { type, parameters } of mediaTypes(accept)) {
-    const { as: wanted, g: group, v: version = "" } = parameters;
-    if (wanted === undefined) return undefined;
+    const { as: requested, g: group, v: version = "" } = parameters;
+    if (requested === undefined) return undefined;
     const fits = type === "application/json" && group === "apidiscovery.k8s.io";
-    if (fits && wanted === "APIGroupDiscoveryList" && AGGREGATED.includes(version)) return version;
+    if (fits && requested === "APIGroupDiscoveryList" && AGGREGATED.includes(version))
+      return version;
   }
   return undefined;
 }

@@ -57,18 +57,18 @@ function formOf({ type, parameters }: MediaType): Form | undefined {
   const encoding =
     type === "application/json" ? "json" : type === "application/yaml" ? "yaml" : undefined;
   if (!encoding) return undefined;
-  const { as: wanted, v: version = "v1", g: group } = parameters;
-  if (wanted === undefined) return { ...PLAIN, encoding };
-  const as = FORMS[wanted];
+  const { as: requested, v: version = "v1", g: group } = parameters;
+  if (requested === undefined) return { ...PLAIN, encoding };
+  const as = FORMS[requested];
   if (!as || group !== "meta.k8s.io" || !["v1", "v1beta1"].includes(version)) return undefined;
   return { as, version, encoding };
 }
 
 /** The form to answer in. Throws `StatusError` NotAcceptable. */
 export function chooseForm(accept: string | undefined): Form {
-  const wanted = mediaTypes(accept);
-  if (wanted.length === 0) return PLAIN;
-  for (const type of wanted) {
+  const requested = mediaTypes(accept);
+  if (requested.length === 0) return PLAIN;
+  for (const type of requested) {
     const form = formOf(type);
     if (form) return form;
   }

@@ -33,8 +33,9 @@ export function requestOfCall(
 
 /** How the answer to a call is shown. Throws `StatusError` NotAcceptable. */
 function showingOf({ deps, exchange, query }: ResourceCall, kind: Kind): Showing {
-  const wanted = query.get("includeObject") ?? "";
-  const included: Included = wanted === "None" || wanted === "Object" ? wanted : "Metadata";
+  const requested = query.get("includeObject") ?? "";
+  const included: Included =
+    requested === "None" || requested === "Object" ? requested : "Metadata";
   const form = chooseForm(exchange.headers["accept"]);
   return { kind, form, included, now: deps.core.clock.wall() };
 }

@@ -71,10 +71,10 @@ async function replyEphemeral(call: ResourceCall): Promise<void> {
   const before = findObject(core, request);
   const isOld = body["kind"] === "EphemeralContainers";
   const { ephemeralContainers } = body;
-  const wanted = isOld
+  const requested = isOld
     ? { ...before, spec: { ...treeOf(before["spec"]), ephemeralContainers } }
     : body;
-  const object = updateObject(core, request, { before, now: readNamedObject(wanted, request) });
+  const object = updateObject(core, request, { before, now: readNamedObject(requested, request) });
   if (!isOld) return await replyKept(call, request, object);
   await core.store.settled();
   await replyObject(call.exchange, 200, { ...body, metadata: object.metadata });

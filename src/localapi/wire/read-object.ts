@@ -226,9 +226,9 @@ function readValue(kind: string, { value, bytes }: Field, depth: number): unknow
   }
 }
 
-function partOf(bytes: Uint8Array, wanted: number): Uint8Array {
+function partOf(bytes: Uint8Array, requested: number): Uint8Array {
   for (const { number, bytes: part } of new Reader(bytes).fields())
-    if (number === wanted) return part;
+    if (number === requested) return part;
   return NO_BYTES;
 }
 

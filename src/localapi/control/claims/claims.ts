@@ -113,7 +113,7 @@ function report(reported: Reported, step: EventStep, core: ObjectsCore): void {
   noteEvent(core, step.claim, { ...step, component: COMPONENT });
 }
 
-/** Whether the object is still the one that was looked at: steps before this one may have taken their time. */
+/** Whether the object is still the one that was read: steps before this one may have taken their time. */
 function isCurrent(
   { store }: ObjectsCore,
   collection: string,
@@ -214,7 +214,7 @@ async function provision(
   await podFiles.makeDirectory(folder, FOLDER_MODE);
   await podFiles.makeDirectory(path, VOLUME_MODE);
   const volume = newVolume(claim, storageClass, { path, hostname });
-  // The claim may have changed meanwhile; the next look binds it to the volume that is there now.
+  // The claim may have changed meanwhile; the next pass binds it to the volume that is there now.
   createObject(core, ownRequest(VOLUMES, "", ""), volume);
   noteEvent(core, claim, {
     type: "Normal",

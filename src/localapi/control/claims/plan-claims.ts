@@ -1,5 +1,5 @@
 // pure
-/** Claims and volumes: what a cluster's binder and a provisioner of local paths would do, decided from a look at all. */
+/** Claims and volumes: what a cluster's binder and a provisioner of local paths would do, decided from all of them. */
 import type { EventText } from "../../../api/event-text.ts";
 import type {
   PersistentVolume,
