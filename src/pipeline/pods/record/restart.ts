@@ -5,7 +5,6 @@ import type { ObservedContainer } from "../../../api/observation.ts";
 import {
   type ContainerKind,
   effectiveRestartPolicy,
-  initContainerKind,
   matchingRestartRule,
   type RestartPolicy,
 } from "../../../api/pod/pod.ts";
@@ -15,33 +14,6 @@ export interface SpecContainer {
   readonly container: Container;
   readonly kind: ContainerKind;
   readonly index: number;
-}
-
-/** Ephemeral containers, added to the running pod for debugging; they do not count for phase and readiness. */
-export function ephemeralContainers(pod: Pod): readonly SpecContainer[] {
-  return (pod.spec?.ephemeralContainers ?? []).map((container, index) => ({
-    container,
-    kind: "ephemeral" as const,
-    index,
-  }));
-}
-
-/** Init containers in order, sidecars among them. */
-export function initContainers(pod: Pod): readonly SpecContainer[] {
-  return (pod.spec?.initContainers ?? []).map((container, index) => ({
-    container,
-    kind: initContainerKind(container),
-    index,
-  }));
-}
-
-/** `spec.containers` in order. */
-export function regularContainers(pod: Pod): readonly SpecContainer[] {
-  return (pod.spec?.containers ?? []).map((container, index) => ({
-    container,
-    kind: "regular" as const,
-    index,
-  }));
 }
 
 /** The policy in force for one container, its own rules left aside (KEP-753, KEP-5307). */

@@ -7,17 +7,15 @@
  *     const isOver = regular.every(({ restart }) => restart?.restart === false);
  */
 
+import type { Container } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
-import type { RestartPolicy } from "../../../api/pod/pod.ts";
+import { type ContainerKind, initContainerKind, type RestartPolicy } from "../../../api/pod/pod.ts";
 import type { PodRecord, ProbeVerdicts } from "./record.ts";
 import {
   decideRestart,
   type EndedAttempt,
-  ephemeralContainers,
   hasFailed,
-  initContainers,
   type RestartDecision,
-  regularContainers,
   restartPolicyOf,
   type SpecContainer,
 } from "./restart.ts";
@@ -53,12 +51,18 @@ export interface PodStandings {
 
 /** The standing of every container of the pod. */
 export function standingsOf(record: PodRecord): PodStandings {
-  const { pod } = record;
-  const standing = (spec: SpecContainer) => standingOf(record, spec);
+  const { spec } = record.pod;
+  const standings = (
+    containers: readonly Container[] = [],
+    kindOf: (container: Container) => ContainerKind,
+  ) =>
+    containers.map((container, index) =>
+      standingOf(record, { container, kind: kindOf(container), index }),
+    );
   return {
-    init: initContainers(pod).map(standing),
-    regular: regularContainers(pod).map(standing),
-    ephemeral: ephemeralContainers(pod).map(standing),
+    init: standings(spec?.initContainers, initContainerKind),
+    regular: standings(spec?.containers, () => "regular"),
+    ephemeral: standings(spec?.ephemeralContainers, () => "ephemeral"),
   };
 }
 
