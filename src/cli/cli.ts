@@ -1,6 +1,8 @@
 /**
  * The command line. Owns: the tree of commands, and what becomes of errors and signals. In: arguments. Out:
  * an exit code. Invariants: an error is printed in one line with its fix, never with a stack.
+ *
+ *     process.exitCode = await runCli(["get", "pods", "-o", "wide"]);
  */
 import { Command, CommanderError } from "commander";
 import { messageOf } from "../kit/errors.ts";

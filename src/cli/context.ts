@@ -4,11 +4,15 @@ import { AgentClient } from "../client/agent-client.ts";
 import { agentSocket, DEFAULT_SOCKET, SOCKET_VARIABLE } from "../client/socket.ts";
 import type { Io } from "./io.ts";
 
-/** Context that commands share. */
-export interface CliContext {
+/** Streams and signals of a command. */
+export interface CommandContext {
   readonly io: Io;
   /** From the first call on, SIGINT and SIGTERM abort the signal instead of ending the process. */
   readonly onInterrupt: () => AbortSignal;
+}
+
+/** Context of the tree of commands. */
+export interface CliContext extends CommandContext {
   /** Keeps the exit code of the command that ran. */
   readonly finish: (exitCode: number) => void;
 }

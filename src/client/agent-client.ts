@@ -1,4 +1,10 @@
-/** The agent's socket from the side of the command line. */
+/**
+ * The client of the agent's socket. In: routes below `/nodelet/v1/`. Out: replies in the shapes of `present/shapes.ts`;
+ * refusals and broken connections are `CliError`.
+ *
+ *     const client = new AgentClient(agentSocket(process.env));
+ *     const { items } = await client.json<PodList>("/nodelet/v1/pods");
+ */
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import { timerMs } from "../kit/limits/bounded-durations.ts";
@@ -34,6 +40,14 @@ export class AgentClient {
         cause,
       });
     }
+  }
+
+  /** Whether an agent answers. */
+  async answers(): Promise<boolean> {
+    return await this.json("/nodelet/v1/overview").then(
+      () => true,
+      () => false,
+    );
   }
 
   /** The whole answer of a route. */

@@ -1,4 +1,8 @@
-/** The page of the node: its entry point. */
+/**
+ * The page of the node: its entry point, which `tools/build.mjs` puts into one document with `index.html`.
+ *
+ *     start(document.getElementById("app"));
+ */
 import { h, render } from "preact";
 import { DATA } from "./requests.ts";
 import { NodeStore } from "./store.ts";

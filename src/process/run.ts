@@ -1,3 +1,9 @@
+/**
+ * The process of an agent. Owns: flags, configuration, log, lock and signals of that process. In: arguments. Out: an exit
+ * code.
+ *
+ *     process.exitCode = await runAgent(["--config=/etc/nodelet/config.yaml"], "nodelet run");
+ */
 import { type AgentOptions, launchAgent } from "../agent.ts";
 import { canonicalAddress } from "../api/text/ip.ts";
 import { wholeOf } from "../api/text/quantity.ts";

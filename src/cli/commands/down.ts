@@ -1,12 +1,10 @@
 import type { Command } from "commander";
 import type { CliContext } from "../context.ts";
 import { runDown } from "../down/down.ts";
-import { type PlaceOptions, pathsOf, withPlaceOptions } from "./options/places.ts";
-import { withStopOptions } from "./stop.ts";
+import { withPlaceOptions } from "./options/places.ts";
+import { type StopOptions, stopRequestOf, withStopOptions } from "./stop.ts";
 
-interface DownOptions extends PlaceOptions {
-  readonly gracePeriod?: number;
-  readonly timeout: number;
+interface DownOptions extends StopOptions {
   readonly purge?: boolean;
   readonly images?: boolean;
   readonly yes?: boolean;
@@ -31,9 +29,7 @@ export function addDownCommand(program: Command, context: CliContext): void {
     .option("--purge", "also remove manifests and configuration");
   withPlaceOptions(command).action(async (options: DownOptions) => {
     const request = {
-      paths: pathsOf(options, context.io.cwd),
-      graceSeconds: options.gracePeriod ?? ("own" as const),
-      timeoutMs: options.timeout,
+      ...stopRequestOf(options, context),
       purge: options.purge === true,
       images: options.images === true,
       yes: options.yes === true,

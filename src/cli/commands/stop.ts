@@ -1,10 +1,11 @@
 import { type Command, Option } from "commander";
 import type { CliContext } from "../context.ts";
+import type { NodeStopRequest } from "../down/drain.ts";
 import { runStop } from "../down/stop.ts";
 import { readCount, readDuration } from "./options/arguments.ts";
 import { type PlaceOptions, pathsOf, withPlaceOptions } from "./options/places.ts";
 
-interface StopOptions extends PlaceOptions {
+export interface StopOptions extends PlaceOptions {
   readonly gracePeriod?: number;
   readonly timeout: number;
 }
@@ -23,13 +24,17 @@ export function addStopCommand(program: Command, context: CliContext): void {
     );
   withStopOptions(command);
   withPlaceOptions(command).action(async (options: StopOptions) => {
-    const request = {
-      paths: pathsOf(options, context.io.cwd),
-      graceSeconds: options.gracePeriod ?? ("own" as const),
-      timeoutMs: options.timeout,
-    };
-    context.finish(await runStop(request, context));
+    context.finish(await runStop(stopRequestOf(options, context), context));
   });
+}
+
+/** The request of the options that `withStopOptions` and `withPlaceOptions` add. */
+export function stopRequestOf(options: StopOptions, { io }: CliContext): NodeStopRequest {
+  return {
+    paths: pathsOf(options, io.cwd),
+    graceSeconds: options.gracePeriod ?? "own",
+    timeoutMs: options.timeout,
+  };
 }
 
 /** Adds the options that say how long pods may take to end. */

@@ -10,6 +10,7 @@ import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
+import type { CommandContext } from "../context.ts";
 import { type Io, writeLines } from "../io.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import { restoreKernel } from "../up/kernel-values.ts";
@@ -21,12 +22,11 @@ import {
   readLedger,
 } from "../up/ledger.ts";
 import { removeBridge, removeChains } from "../up/network-traces.ts";
-import type { UpPaths } from "../up/paths.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE } from "../up/runtime/pod-network.ts";
 import { isRunning } from "../up/supervise/processes.ts";
 import { refuseWhileStopping } from "../up/supervise/supervisor-note.ts";
-import { drainPods } from "./drain.ts";
+import { drainPods, type NodeStopRequest } from "./drain.ts";
 import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 import { confirmRemoval, previewRemoval } from "./preview.ts";
@@ -42,11 +42,7 @@ import {
 } from "./remove-made.ts";
 
 /** The user's request. */
-interface DownRequest {
-  readonly paths: UpPaths;
-  readonly graceSeconds: number | "own";
-  /** How long pods may take to end. */
-  readonly timeoutMs: number;
+interface DownRequest extends NodeStopRequest {
   /** Also the user's manifests and configuration. */
   readonly purge: boolean;
   /** Also the images that the user loaded or pulled. */
@@ -55,14 +51,8 @@ interface DownRequest {
   readonly yes: boolean;
 }
 
-/** Dependencies of `down`. */
-export interface DownContext {
-  readonly io: Io;
-  readonly onInterrupt: () => AbortSignal;
-}
-
 /** Runs `down`; resolves with the exit code. */
-export async function runDown(request: DownRequest, context: DownContext): Promise<number> {
+export async function runDown(request: DownRequest, context: CommandContext): Promise<number> {
   const { paths, purge } = request;
   const { io } = context;
   if (process.getuid?.() !== 0) {
@@ -96,7 +86,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
 async function mayRemove(
   ledger: HostLedger,
   { paths, images, yes }: DownRequest,
-  { io, onInterrupt }: DownContext,
+  { io, onInterrupt }: CommandContext,
 ): Promise<boolean> {
   if (yes || io.stdin.isTTY !== true || io.stdout.isTTY !== true) return true;
   const preview = { paths, ledger, images, signal: onInterrupt() };
@@ -105,7 +95,7 @@ async function mayRemove(
 
 interface Parts {
   readonly request: DownRequest;
-  readonly context: DownContext;
+  readonly context: CommandContext;
   readonly host: Host;
   readonly print: (text: string) => void;
   readonly removal: RemovalReport;

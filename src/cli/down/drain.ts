@@ -14,14 +14,18 @@ import { connectOptions } from "../../process/run.ts";
 import { rootNote } from "../../subsystems/neighbors/neighbors.ts";
 import type { UpPaths } from "../up/paths.ts";
 
-/** Pods to drain, and options. */
-interface DrainRequest {
+/** Where pods are to be stopped, and how long they may take. */
+export interface NodeStopRequest {
   readonly paths: UpPaths;
-  readonly runtimeSocket: string;
-  readonly nodeName: string;
   /** Grace for every pod; `own` is that of each spec. */
   readonly graceSeconds: number | "own";
+  /** How long pods may take to end. */
   readonly timeoutMs: number;
+}
+
+interface DrainRequest extends NodeStopRequest {
+  readonly runtimeSocket: string;
+  readonly nodeName: string;
   readonly host: Host;
   readonly print: (text: string) => void;
   /** Aborted when the user stops waiting. */

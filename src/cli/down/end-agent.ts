@@ -28,11 +28,7 @@ export async function endAgent(paths: UpPaths, print: (text: string) => void): P
     if (!(await endProcess(mark, SUPERVISOR_MS)))
       throw new CliError(`process ${mark.pid} did not exit`, { fix: `kill -9 ${mark.pid}` });
   }
-  const answers = await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
-    () => true,
-    () => false,
-  );
-  if (answers) {
+  if (await new AgentClient(paths.agentSocket).answers()) {
     throw new CliError("a running agent was not started by nodelet up", {
       fix: "stop it with what started it (for example systemctl stop), then try again",
     });

@@ -6,27 +6,18 @@ import { connectMachine } from "../../outside/connect.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { counted } from "../../present/text.ts";
+import type { CommandContext } from "../context.ts";
 import { writeLines } from "../io.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import { commandWord } from "../up/command-link.ts";
 import { type RuntimeNote, readLedger } from "../up/ledger.ts";
-import type { UpPaths } from "../up/paths.ts";
 import { shimsOf } from "../up/runtime/own-containerd.ts";
-import type { DownContext } from "./down.ts";
-import { stopPods } from "./drain.ts";
+import { type NodeStopRequest, stopPods } from "./drain.ts";
 import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 
-/** The user's request. */
-interface StopNodeRequest {
-  readonly paths: UpPaths;
-  readonly graceSeconds: number | "own";
-  /** How long pods may take to end. */
-  readonly timeoutMs: number;
-}
-
 /** Runs `stop`; resolves with the exit code. */
-export async function runStop(request: StopNodeRequest, context: DownContext): Promise<number> {
+export async function runStop(request: NodeStopRequest, context: CommandContext): Promise<number> {
   const { paths } = request;
   const { io } = context;
   if (process.getuid?.() !== 0)
@@ -64,8 +55,8 @@ interface Stopped {
 
 async function stopAll(
   runtime: RuntimeNote,
-  request: StopNodeRequest & { readonly nodeName: string },
-  context: DownContext,
+  request: NodeStopRequest & { readonly nodeName: string },
+  context: CommandContext,
 ): Promise<Stopped> {
   const { paths, graceSeconds, timeoutMs, nodeName } = request;
   const { socket } = runtime;

@@ -1,4 +1,4 @@
-import type { Io } from "../io.ts";
+import type { CommandContext } from "../context.ts";
 import type { UpPaths } from "./paths.ts";
 import type { RuntimeChoice } from "./runtime/find-runtime.ts";
 
@@ -17,9 +17,7 @@ export interface UpRequest {
 }
 
 /** Dependencies of `up`. */
-export interface UpContext {
-  readonly io: Io;
-  readonly onInterrupt: () => AbortSignal;
+export interface UpContext extends CommandContext {
   /** This command again, without its view, for the background. */
   readonly backgroundArgv: readonly [string, ...string[]];
 }

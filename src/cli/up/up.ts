@@ -73,10 +73,8 @@ async function makeReady(
 }
 
 async function agentRuns(paths: UpPaths): Promise<boolean> {
-  if (readSupervisor(paths) !== undefined) return true;
-  return await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
-    () => true,
-    () => false,
+  return (
+    readSupervisor(paths) !== undefined || (await new AgentClient(paths.agentSocket).answers())
   );
 }
 

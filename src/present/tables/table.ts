@@ -1,4 +1,9 @@
 // pure
+/**
+ * Tables of aligned columns.
+ *
+ *     renderTable(podColumns(true), pods.map((pod) => podRow(pod, now)), { wide: true });
+ */
 import { largest } from "../../kit/limits/lists.ts";
 import {
   cutText,

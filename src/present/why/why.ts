@@ -1,4 +1,9 @@
 // pure
+/**
+ * Decisions as sentences and as a story.
+ *
+ *     for (const { title, text } of storyOf(decisions)) console.log(title, text);
+ */
 /** Decisions and what became of them as a history for readers. */
 
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../api/decisions.ts";

@@ -5,6 +5,7 @@ import { spokenDuration } from "../../../present/amounts.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_OK } from "../../../present/exit-codes.ts";
 import { searchPath } from "../../../process/programs.ts";
+import type { CommandContext } from "../../context.ts";
 import { writeLines } from "../../io.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
@@ -31,12 +32,7 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
   const mark = pid === undefined ? undefined : markOf(pid);
   const client = new AgentClient(paths.agentSocket);
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const answers = await client.json("/nodelet/v1/overview").then(
-      () => true,
-      () => false,
-    );
-    if (answers) break;
+  while (!(await client.answers())) {
     if (mark === undefined || !isRunning(mark))
       throw new CliError("failed to start the agent", {
         fix: logTail(paths.agentLog, agentLogAt) || logTail(paths.supervisorLog, ownLogAt),
@@ -65,7 +61,7 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
 export async function runSupervisor(
   paths: UpPaths,
   agentFlags: readonly string[],
-  context: Pick<UpContext, "io" | "onInterrupt">,
+  context: CommandContext,
 ): Promise<number> {
   const leave = new AbortController();
   context.onInterrupt().addEventListener("abort", () => leave.abort(), { once: true });
