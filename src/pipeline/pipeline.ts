@@ -30,13 +30,7 @@ import { probeTargets } from "./pods/record/probe-targets.ts";
 import type { PodRecord } from "./pods/record/record.ts";
 import { takeNews } from "./pods/take-news.ts";
 import { ForeignPods } from "./pods/waiting/foreign-pods.ts";
-import {
-  decisionPort,
-  measurePort,
-  type PortOptions,
-  podPorts,
-  recordMissingFeatures,
-} from "./ports/ports.ts";
+import { measurePort, type PortOptions, podPorts, recordMissingFeatures } from "./ports/ports.ts";
 import { type DesiredPod, Sources, type SourcesOptions } from "./sources/sources.ts";
 import { ContinuedCounts } from "./status/continued-counts.ts";
 import { Statuses } from "./status/status.ts";
@@ -102,7 +96,6 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const statuses = openStatuses(options, deps);
   const ledger = new AllocationLedger(options.ledger, { state, clock });
   const { podFacts, news } = deps;
-  const decisions = decisionPort(deps.journal);
   const measures = measurePort({ metrics: deps.metrics, clock });
   const counts = new ContinuedCounts(clock);
   const flight = new FlightRecorder(clock);
@@ -116,8 +109,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       flight,
       scope,
       facts: podFacts,
-      ports: podPorts(options, { ...deps, ledger, decisions, counts, measures }),
-      admit: createAdmission({ ...deps, ledger, decisions }),
+      ports: podPorts(options, { ...deps, ledger, counts, measures }),
+      admit: createAdmission({ ...deps, ledger, decisions: deps.journal }),
       context: () => planContext(options, deps),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
       isSpared: deps.isSpared,

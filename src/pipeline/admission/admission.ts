@@ -8,13 +8,13 @@
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { Decisions } from "../../api/ports/decisions.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { Admit } from "../pods/admit.ts";
-import type { DecisionPort } from "../pods/ports.ts";
 import { securityOf, UNASKED_RUNTIME } from "./confinement.ts";
 import { heldBy } from "./held-resources.ts";
 import type { AllocationLedger } from "./ledger.ts";
@@ -27,7 +27,7 @@ interface AdmissionDeps {
   readonly outside: Outside;
   readonly events: Events;
   readonly runtime: Runtime;
-  readonly decisions: DecisionPort;
+  readonly decisions: Pick<Decisions, "record">;
   readonly ledger: AllocationLedger;
   readonly news: Publisher<PodNews>;
   readonly metrics: MetricsRegistry;

@@ -2,16 +2,16 @@
 import { makeDecision } from "../../api/decisions.ts";
 import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import type { Publisher } from "../../kit/topic.ts";
-import type { Events } from "../../subsystems/events/events.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
-import type { DecisionPort } from "../pods/ports.ts";
 import type { PodRecord } from "../pods/record/record.ts";
 import { lacksOnlyResources, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
 interface PreemptDeps {
-  readonly events: Pick<Events, "ofPod">;
-  readonly decisions: DecisionPort;
+  readonly events: PodEvents;
+  readonly decisions: Pick<Decisions, "record">;
   readonly news: Publisher<PodNews>;
   readonly nodeInfo: NodeInfo;
   /** Called with the resources that were short, separated by commas, and the number of pods that go for them. */
@@ -65,7 +65,7 @@ function evict(victim: PodRecord, forPod: string, { events, decisions, news }: P
   events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
   const graceSeconds = graceSecondsOf(victim.pod);
   const reason = `pod ${forPod} is critical and needs its place`;
-  decisions.record(victim, makeDecision("killPod", RULE, { graceSeconds, reason }));
+  decisions.record(podSubject(victim.pod), makeDecision("killPod", RULE, { graceSeconds, reason }));
   const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };
   news.publish({ kind: "evicted", uid: victim.uid, ...cause });
 }

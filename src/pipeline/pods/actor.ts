@@ -1,9 +1,11 @@
 import type { Decision } from "../../api/decisions.ts";
+import type { PodEventText } from "../../api/event-text.ts";
+import { podSubject } from "../../api/ports/decisions.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { InvariantError, isOutside, messageOf } from "../../kit/errors.ts";
 import { Mailbox } from "../../kit/mailbox.ts";
 import { jitter } from "../../kit/random.ts";
-import type { PodAction, PodEvent, PodPlan } from "./plan/actions.ts";
+import type { PodAction, PodPlan } from "./plan/actions.ts";
 import { planPod } from "./plan/plan.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
 import type { RecordedPodDeps } from "./ports.ts";
@@ -143,7 +145,7 @@ export class PodActor {
     this.#deps.flight.plan(this.#record, context, plan);
     this.#become(withPlan(this.#record, plan));
     if (plan.ends) {
-      this.#deps.ports.decisions.record(this.#record, plan.ends.decision);
+      this.#deps.ports.decisions.record(podSubject(this.#record.pod), plan.ends.decision);
       this.post({ kind: "terminate", cause: plan.ends.cause });
     }
     return plan;
@@ -225,7 +227,7 @@ export class PodActor {
         });
         // An unreachable runtime is a condition of the node, not of this pod.
         if (!isOutside(error, "unavailable"))
-          this.#deps.ports.events.record(this.#record.pod, {
+          this.#deps.ports.events.ofPod(this.#record.pod, {
             type: "Warning",
             reason: "FailedSync",
             message: `error determining status: ${messageOf(error)}`,
@@ -241,31 +243,32 @@ export class PodActor {
   /** Keeps what happened to the pod beside what was decided: a replacement is kept already. */
   #recordHistory({ observed, life }: PodRecord): void {
     const { decisions } = this.#deps.ports;
+    const subject = podSubject(this.#record.pod);
     const history = {
       record: this.#record,
       limitHits: () => this.#limitHits.since(this.#record.pod),
     };
     for (const { decision, atMs } of exitsSince(observed, history))
-      decisions.record(this.#record, decision, atMs);
+      decisions.record(subject, decision, atMs);
     const completion = completionSince(life, this.#record);
-    if (completion) decisions.record(this.#record, completion);
+    if (completion) decisions.record(subject, completion);
     const deletion = deletionSince(life, this.#record);
-    if (deletion && !this.#deps.hasSuccessor()) decisions.record(this.#record, deletion);
+    if (deletion && !this.#deps.hasSuccessor()) decisions.record(subject, deletion);
   }
 
   /** Records the end of an in-place resize. */
   #recordResize({ inProgress }: PodResize): void {
     const { pod, resize, life } = this.#record;
     if (!inProgress || resize.inProgress || life.kind !== "running") return;
-    this.#deps.ports.events.record(pod, resizeCompleted(pod, inProgress.generation));
+    this.#deps.ports.events.ofPod(pod, resizeCompleted(pod, inProgress.generation));
   }
 
-  #recordOnce(events: readonly PodEvent[]): void {
+  #recordOnce(events: readonly PodEventText[]): void {
     const keys = new Set<string>();
     for (const event of events) {
       const key = `${event.reason} ${event.message}`;
       keys.add(key);
-      if (!this.#recorded.has(key)) this.#deps.ports.events.record(this.#record.pod, event);
+      if (!this.#recorded.has(key)) this.#deps.ports.events.ofPod(this.#record.pod, event);
     }
     this.#recorded = keys;
   }
@@ -276,19 +279,16 @@ export class PodActor {
     const before = new Set(this.#record.lastPlan.standing.map(standingKey));
     for (const decision of plan.standing) {
       if (!before.has(standingKey(decision)))
-        this.#deps.ports.decisions.record(this.#record, decision);
+        this.#deps.ports.decisions.record(podSubject(this.#record.pod), decision);
     }
     for (const [container, wait] of Object.entries(plan.waits)) {
       const known = this.#record.lastPlan.waits[container];
       if (known?.reason === wait.reason && known.message === wait.message) continue;
       if (wait.reason !== "CrashLoopBackOff") continue;
-      const { name, namespace } = this.#record.pod.metadata ?? {};
-      this.#deps.ports.events.record(this.#record.pod, {
-        type: "Warning",
-        reason: "BackOff",
-        message: `Back-off restarting failed container ${container} in pod ${name}_${namespace}(${this.#record.uid})`,
-        container,
-      });
+      const { name, namespace } = this.#record.pod.metadata;
+      const message = `Back-off restarting failed container ${container} in pod ${name}_${namespace}(${this.#record.uid})`;
+      const text = { type: "Warning", reason: "BackOff", message } as const;
+      this.#deps.ports.events.ofPod(this.#record.pod, text, container);
     }
   }
 }

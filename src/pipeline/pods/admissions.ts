@@ -1,5 +1,6 @@
 import { makeDecision } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
+import { podSubject } from "../../api/ports/decisions.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { AdmissionVerdict, Admit } from "./admit.ts";
 import type { PodDeps } from "./ports.ts";
@@ -128,12 +129,13 @@ export class Admissions {
     const candidate = this.#deps.get(uid);
     if (candidate?.life.kind !== "waiting") return;
     const verdict = await this.#judge(candidate);
+    const subject = podSubject(candidate.pod);
     const { decisions, events, resizes } = this.#deps.ports;
     switch (verdict.kind) {
       case "admit":
         resizes.admitted(candidate.pod);
         decisions.record(
-          candidate,
+          subject,
           makeDecision("admit", "every rule agreed", { rules: verdict.rules }),
         );
         this.#deps.post(uid, { kind: "admitted" });
@@ -141,8 +143,8 @@ export class Admissions {
       case "reject": {
         const { rule, reason, message } = verdict;
         resizes.forget(uid);
-        decisions.record(candidate, makeDecision("reject", rule, { reason, message }));
-        events.record(candidate.pod, { type: "Warning", reason, message });
+        decisions.record(subject, makeDecision("reject", rule, { reason, message }));
+        events.ofPod(candidate.pod, { type: "Warning", reason, message });
         this.#deps.post(uid, {
           kind: "rejected",
           reason,
@@ -154,7 +156,7 @@ export class Admissions {
         const { rule, reason, message, retryInMs } = verdict;
         const { admission } = candidate;
         const isNews = admission.kind !== "deferred" || admission.message !== message;
-        if (isNews) decisions.record(candidate, makeDecision("defer", rule, { reason, message }));
+        if (isNews) decisions.record(subject, makeDecision("defer", rule, { reason, message }));
         this.#deps.post(uid, { kind: "deferred", reason, message });
         this.#retries.set(
           uid,

@@ -15,6 +15,7 @@ import type { PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import { graceSecondsOf, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
+import { podSubject } from "../../api/ports/decisions.ts";
 import type { CellMap } from "../../kit/cell-map.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -200,7 +201,7 @@ export class Pods implements PodsView {
     if (predecessor) {
       this.#successors.set(change);
       this.#deps.ports.decisions.record(
-        predecessor,
+        podSubject(predecessor.pod),
         makeDecision("replace", "same name, another definition", {
           predecessorUid: predecessor.uid,
         }),
@@ -277,7 +278,7 @@ export class Pods implements PodsView {
       const containers = livingContainers(found.observed).length;
       const sandboxId = found.observed.sandboxes[0]?.id ?? "";
       this.#deps.ports.decisions.record(
-        record,
+        podSubject(record.pod),
         makeDecision("adopt", "already running", { sandboxId, containers }),
       );
       resizes.admitted(record.pod);
@@ -321,7 +322,7 @@ export class Pods implements PodsView {
     const actor = this.#launch(record);
     this.#deps.ports.measures.orphaned();
     this.#deps.ports.decisions.record(
-      record,
+      podSubject(record.pod),
       makeDecision("killPod", "no source names it", {
         graceSeconds,
         reason: "no manifest or API object names it",
@@ -364,7 +365,7 @@ export class Pods implements PodsView {
     this.#deps.facts.delete(record.uid);
     this.#admissions.forget(record.uid);
     this.#deps.ports.decisions.record(
-      record,
+      podSubject(record.pod),
       makeDecision("release", "nothing is left of it", {
         cause: "cause" in record.life ? record.life.cause.kind : "removed",
       }),

@@ -1,17 +1,18 @@
-import type { Decision, DecisionOutcome } from "../../api/decisions.ts";
 import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
 import type { ContainerKind } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { Decisions } from "../../api/ports/decisions.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Tracer } from "../../kit/tracing/tracing.ts";
 import type { FlightRecorder } from "./flight/flight-recorder.ts";
-import type { PodAction, PodEvent, StopRequest } from "./plan/actions.ts";
+import type { PodAction, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record/record.ts";
 import type { ActionOutcome } from "./record/signals.ts";
 
@@ -104,12 +105,6 @@ interface PodHookPort {
   preStop(pod: IdentifiedPod, stop: StopRequest, signal: AbortSignal): Promise<number>;
 }
 
-/** Records events for users; never waits, never throws. */
-interface PodEventPort {
-  /** Records an event about the pod or one of its containers. */
-  record(pod: IdentifiedPod, event: PodEvent): void;
-}
-
 /** Creates and removes the prerequisites of a pod; all idempotent. */
 interface PodPrerequisitesPort {
   makeDirectories(pod: IdentifiedPod): Promise<void>;
@@ -180,14 +175,6 @@ export interface PodMemoryPort {
   limitHits(pod: IdentifiedPod): LimitHits | undefined;
 }
 
-/** Keeping decisions. */
-export interface DecisionPort {
-  /** Keeps a decision on a pod, made now unless `atMs` says otherwise; the number is for `conclude`. Never throws, never waits. */
-  record(record: PodRecord, decision: Decision, atMs?: number): number;
-  /** Keeps what became of a decision; may be recorded again, the last outcome counts. Never throws, never waits. */
-  conclude(record: PodRecord, decision: number, outcome: DecisionOutcome): void;
-}
-
 /** Why a deferred resize is retried, in the Go kubelet's words (allocation_manager.go). */
 export type ResizeTrigger = "periodic_retry" | "pod_updated" | "pods_removed" | "pod_resized";
 
@@ -225,9 +212,9 @@ export interface PodPorts {
   readonly images: PodImagePort;
   readonly devices: PodDevicePort;
   readonly hooks: PodHookPort;
-  readonly events: PodEventPort;
+  readonly events: PodEvents;
   readonly resizes: PodResizePort;
-  readonly decisions: DecisionPort;
+  readonly decisions: Decisions;
   readonly memory: PodMemoryPort;
   readonly measures: PodMeasurePort;
 }

@@ -6,10 +6,9 @@
  *     const image = await images.ensure({ pod, container: "web", image: "nginx", policy: "" }, signal);
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
-import { podSubject } from "../../api/ports/decisions.ts";
-import type { Journal } from "../../subsystems/journal/journal.ts";
+import type { Decisions } from "../../api/ports/decisions.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
-import type { DecisionPort, PodDevicePort, PodMeasurePort, PodPorts } from "../pods/ports.ts";
+import type { PodDevicePort, PodMeasurePort, PodPorts } from "../pods/ports.ts";
 import { type HookPortDeps, hookPort } from "./hook-port.ts";
 import { memoryPort } from "./memory-port.ts";
 import type { MissingDnsNotice } from "./port-events.ts";
@@ -37,7 +36,7 @@ interface PortDeps
     Omit<ResizeDeps, "settings">,
     Omit<RuntimePortDeps, "imageVolumes"> {
   readonly devices: RuntimePortDeps["devices"] & PodDevicePort;
-  readonly decisions: DecisionPort;
+  readonly journal: Decisions;
   readonly measures: PodMeasurePort;
 }
 
@@ -55,19 +54,9 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
     devices: deps.devices,
     hooks: hookPort(deps),
     resizes: resizePort({ ...deps, settings: options.resizes }),
-    events: {
-      record: (pod, { container, ...event }) => deps.events.ofPod(pod, event, container),
-    },
-    decisions: deps.decisions,
+    events: deps.events,
+    decisions: deps.journal,
     memory: memoryPort(deps),
     measures: deps.measures,
-  };
-}
-
-/** Keeps decisions on pods in the journal. */
-export function decisionPort(journal: Journal): DecisionPort {
-  return {
-    record: ({ pod }, decision, atMs) => journal.record(podSubject(pod), decision, atMs),
-    conclude: ({ pod }, decision, outcome) => journal.conclude(podSubject(pod), decision, outcome),
   };
 }

@@ -7,11 +7,6 @@ import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
 import type { TerminationCause, Wait } from "../record/record.ts";
 
-/** One event about a pod or one of its containers. */
-export interface PodEvent extends PodEventText {
-  readonly container?: string;
-}
-
 /** A container to stop, with its grace period and the message of the Killing event. */
 export interface StopRequest {
   readonly id: string;
@@ -80,7 +75,7 @@ export interface PodPlan {
   /** Decisions that lead to no action: delays, containers left as they are. */
   readonly standing: readonly Decision[];
   /** Events to record once, as long as their cause lasts. */
-  readonly events: readonly PodEvent[];
+  readonly events: readonly PodEventText[];
   readonly wakeAt: MonotonicMs | undefined;
   /** The pod is to be terminated, and why. */
   readonly ends?: { readonly cause: TerminationCause; readonly decision: Decision };

@@ -1,10 +1,11 @@
 // pure
 import type { Decision } from "../../../api/decisions.ts";
+import type { PodEventText } from "../../../api/event-text.ts";
 import type { ObservedSandbox } from "../../../api/observation.ts";
 import type { BackoffPolicy } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import type { PodRecord, Wait } from "../record/record.ts";
-import type { PodAction, PodEvent, PodPlan } from "./actions.ts";
+import type { PodAction, PodPlan } from "./actions.ts";
 import type { KeptDead } from "./dead-containers.ts";
 
 /** Inputs of planning beside the record. */
@@ -27,7 +28,7 @@ export class PlanDraft {
   readonly actions: PodAction[] = [];
   readonly waits: Record<string, Wait> = {};
   readonly standing: Decision[] = [];
-  readonly events: PodEvent[] = [];
+  readonly events: PodEventText[] = [];
   /** Containers that are stopped by this plan to be started with other resources. */
   readonly restarting = new Set<string>();
   wakeAt: MonotonicMs | undefined;

@@ -1,30 +1,30 @@
 // pure
 /** Event messages of in-place resizes, with the Go kubelet's text (kubelet events/resize.go). */
 
+import type { PodEventText } from "../../../api/event-text.ts";
 import type { Container, Pod, ResourceRequirements } from "../../../api/generated/types.ts";
 import { resizableContainers } from "../../../api/pod/allocation.ts";
 import { canonicalQuantity, parseQuantity } from "../../../api/text/quantity.ts";
-import type { PodEvent } from "../plan/actions.ts";
 import type { PendingResize } from "../record/record.ts";
 
 type ResourceList = Readonly<Record<string, string>>;
 
 /** The resize was allocated; containers and cgroup are about to be updated. */
-export const resizeStarted = (pod: Pod, generation: number): PodEvent => ({
+export const resizeStarted = (pod: Pod, generation: number): PodEventText => ({
   type: "Normal",
   reason: "ResizeStarted",
   message: resizeMessage("started", pod, generation),
 });
 
 /** The resize was applied to all containers and the cgroup. */
-export const resizeCompleted = (pod: Pod, generation: number): PodEvent => ({
+export const resizeCompleted = (pod: Pod, generation: number): PodEventText => ({
   type: "Normal",
   reason: "ResizeCompleted",
   message: resizeMessage("completed", pod, generation),
 });
 
 /** Containers or cgroup could not be updated. */
-export const resizeFailed = (pod: Pod, generation: number, error: string): PodEvent => ({
+export const resizeFailed = (pod: Pod, generation: number, error: string): PodEventText => ({
   type: "Warning",
   reason: "ResizeError",
   message: resizeMessage("error", pod, generation, error),
@@ -35,7 +35,7 @@ export const resizePending = (
   pod: Pod,
   { reason, message, generation }: Omit<PendingResize, "sinceMs">,
   refusal: string = reason,
-): PodEvent => ({
+): PodEventText => ({
   type: "Warning",
   reason: reason === "Infeasible" ? "ResizeInfeasible" : "ResizeDeferred",
   message: resizeMessage(refusal, pod, generation, message),

@@ -53,7 +53,7 @@ class Resizing {
     };
     const ports = {
       resizes,
-      events: { record: (_, { reason }) => this.reported.push(reason) },
+      events: { ofPod: (_, { reason }) => this.reported.push(reason) },
       decisions: { record: (_, { kind }) => this.reported.push(kind), conclude: () => {} },
       measures: {
         ...({} as PodPorts["measures"]),

@@ -1,6 +1,7 @@
 import { makeDecision } from "../../../api/decisions.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { isSameAllocation, type ResizeVerdict } from "../../../api/pod/allocation.ts";
+import { podSubject } from "../../../api/ports/decisions.ts";
 import type { PodDeps, ResizeTrigger } from "../ports.ts";
 import type { PodRecord, RequestedResize } from "../record/record.ts";
 import type { PodSignal } from "../record/signals.ts";
@@ -123,8 +124,11 @@ export class Resizes {
     if (record.resize.pending?.reason === "Deferred")
       this.#deps.ports.measures.resizeAccepted(trigger);
     const requests = requestsInShort(desired);
-    decisions.record(record, makeDecision("allocateResize", "fits", { generation, requests }));
-    events.record(desired, resizeStarted(desired, generation));
+    decisions.record(
+      podSubject(record.pod),
+      makeDecision("allocateResize", "fits", { generation, requests }),
+    );
+    events.ofPod(desired, resizeStarted(desired, generation));
     const actuated = resizes.actuated(record.pod);
     this.#deps.post(uid, { kind: "resized", allocation, generation, actuated });
   }
@@ -146,9 +150,9 @@ export class Resizes {
     if (isReported && before.message === message) return;
     if (kind === "infeasible") this.#deps.ports.measures.resizeRefused(rule);
     const decision = kind === "infeasible" ? "refuseResize" : "deferResize";
-    decisions.record(record, makeDecision(decision, rule, { generation, message }));
+    decisions.record(podSubject(record.pod), makeDecision(decision, rule, { generation, message }));
     const refusal = kind === "deferred" ? verdict.reason : reason;
-    if (!isReported) events.record(desired, resizePending(desired, pendingResize, refusal));
+    if (!isReported) events.ofPod(desired, resizePending(desired, pendingResize, refusal));
     const sinceMs = before?.sinceMs ?? this.#deps.clock.wall();
     this.#deps.post(uid, { kind: "resizePending", pending: { ...pendingResize, sinceMs } });
   }

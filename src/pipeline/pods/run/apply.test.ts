@@ -29,7 +29,7 @@ async function turn(
 ): Promise<PodRecord> {
   const clock = new SimClock();
   const decisions = { record: () => 1, conclude: () => {} };
-  const events: PodPorts["events"] = { record: () => {} };
+  const events: PodPorts["events"] = { ofPod: () => {} };
   const hooks: Partial<PodPorts["hooks"]> = { preStop: async () => 0 };
   const measures: Partial<PodPorts["measures"]> = { acted: () => {} };
   const prerequisites = { thawCgroup: async () => {} };

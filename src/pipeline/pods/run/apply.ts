@@ -88,7 +88,7 @@ const EXECUTORS: Executors = {
     const { runtime, events } = run.deps.ports;
     if (attempt > 0) {
       const message = "Pod sandbox changed, it will be killed and re-created.";
-      events.record(pod, { type: "Normal", reason: "SandboxChanged", message });
+      events.ofPod(pod, { type: "Normal", reason: "SandboxChanged", message });
     }
     try {
       run.sandboxId = await runtime.createSandbox(pod, attempt, run.signal);
@@ -106,7 +106,7 @@ const EXECUTORS: Executors = {
         );
       const cause = withLikelyCause(pod, messageOf(error));
       const message = `Failed to create pod sandbox: ${cause}`;
-      events.record(pod, { type: "Warning", reason: "FailedCreatePodSandBox", message });
+      events.ofPod(pod, { type: "Warning", reason: "FailedCreatePodSandBox", message });
       throw new StepFailed(
         failure(run, { step: STEP_SANDBOX, reason: "CreatePodSandboxError", message }),
       );
@@ -178,7 +178,9 @@ async function applyActions(
   const results: StepResult[] = [];
   for (const action of actions) {
     if (signal.aborted) break;
-    const attempts = decisionsOf(action).map((decision) => deps.attempts.begin(record, decision));
+    const attempts = decisionsOf(action).map((decision) =>
+      deps.attempts.begin(record.pod, decision),
+    );
     const measure = measured(run, action);
     try {
       const result = await execute(action, run);
@@ -284,7 +286,7 @@ function killFault(action: string, target: string, message: string): string {
 
 function recordNotKilled(run: Run, faults: readonly string[]): void {
   const text = faults.length === 1 ? faults[0] : `[${faults.join(", ")}]`;
-  run.deps.ports.events.record(run.record.pod, {
+  run.deps.ports.events.ofPod(run.record.pod, {
     type: "Warning",
     reason: "FailedKillPod",
     message: `error killing pod: ${text}`,
@@ -347,7 +349,7 @@ async function changePrerequisite(
     const event = PREREQUISITE_EVENTS[`${part} ${now}`];
     const message = `${event?.text ?? `cannot remove ${part}: `}${messageOf(error)}`;
     if (event)
-      run.deps.ports.events.record(run.record.pod, {
+      run.deps.ports.events.ofPod(run.record.pod, {
         type: "Warning",
         reason: event.reason,
         message,

@@ -46,19 +46,19 @@ function journal() {
     },
     clock,
   );
-  const record = aRecord();
+  const { pod } = aRecord();
   const attempt = (decision: Decision, outcome: DecisionOutcome, waits: readonly string[] = []) => {
-    const begun = attempts.begin(record, decision);
+    const begun = attempts.begin(pod, decision);
     const name = decision.kind === "mountVolumes" ? VOLUMES_PROGRESS : "a";
     for (const message of waits) attempts.waits(name, message);
     begun.end(outcome);
   };
-  return { lines, attempts, attempt, record };
+  return { lines, attempts, attempt, pod };
 }
 
 test("begin: a decision is kept before its action is over, what became of it afterwards", () => {
-  const { lines, attempts, record } = journal();
-  const begun = attempts.begin(record, start());
+  const { lines, attempts, pod } = journal();
+  const begun = attempts.begin(pod, start());
   assert.deepEqual(lines, ["1 startContainer"]);
   begun.end(DONE);
   assert.deepEqual(lines, ["1 startContainer", "1 done"]);

@@ -1,9 +1,9 @@
 import type { Decision, DecisionKind, DecisionOutcome } from "../../../api/decisions.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
+import { type DecisionSubject, type Decisions, podSubject } from "../../../api/ports/decisions.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { withoutFigures } from "../../../kit/errors.ts";
-import type { DecisionPort } from "../ports.ts";
-import type { PodRecord } from "../record/record.ts";
 
 /** An attempt that failed, until one like it ends otherwise. */
 interface Failed {
@@ -27,21 +27,21 @@ const HELD_BACK = "ImagePullBackOff";
  * that fails for days does not fill the journal. Holds one entry for each container and step of the pod.
  */
 export class Attempts {
-  readonly #decisions: DecisionPort;
+  readonly #decisions: Decisions;
   readonly #clock: Pick<Clock, "wall">;
   readonly #failed = new Map<string, Failed>();
   readonly #open = new Map<string, Attempt>();
 
-  constructor(decisions: DecisionPort, clock: Pick<Clock, "wall">) {
+  constructor(decisions: Decisions, clock: Pick<Clock, "wall">) {
     this.#decisions = decisions;
     this.#clock = clock;
   }
 
   /** An action begins that was decided on for this reason. */
-  begin(record: PodRecord, decision: Decision): Attempt {
+  begin(pod: IdentifiedPod, decision: Decision): Attempt {
     const step = stepOf(decision);
     const last = this.#failed.get(step);
-    const attempt = new Attempt(record, decision, {
+    const attempt = new Attempt(podSubject(pod), decision, {
       decisions: this.#decisions,
       beganAtMs: this.#clock.wall(),
       last: last?.key === keyOf(decision) ? last : undefined,
@@ -63,7 +63,7 @@ export class Attempts {
 }
 
 interface AttemptDeps {
-  readonly decisions: DecisionPort;
+  readonly decisions: Decisions;
   readonly beganAtMs: number;
   /** The attempt before it, where that failed and was decided on alike. */
   readonly last: Failed | undefined;
@@ -73,14 +73,14 @@ interface AttemptDeps {
 /** One action under way. */
 export class Attempt {
   readonly decision: Decision;
-  readonly #record: PodRecord;
+  readonly #subject: DecisionSubject;
   readonly #deps: AttemptDeps;
   #decisionId: number | undefined;
   #waitsFor: string | undefined;
 
-  constructor(record: PodRecord, decision: Decision, deps: AttemptDeps) {
+  constructor(subject: DecisionSubject, decision: Decision, deps: AttemptDeps) {
     this.decision = decision;
-    this.#record = record;
+    this.#subject = subject;
     this.#deps = deps;
     if (!deps.last && !QUIET.has(decision.kind)) this.#decide();
   }
@@ -128,7 +128,7 @@ export class Attempt {
     if (last?.fault === fault) {
       const times = last.times + 1;
       if (Number.isInteger(Math.log2(times)))
-        this.#deps.decisions.conclude(this.#record, last.decision, { ...outcome, times });
+        this.#deps.decisions.conclude(this.#subject, last.decision, { ...outcome, times });
       return { ...last, times };
     }
     const decision = this.#conclude(outcome);
@@ -137,13 +137,13 @@ export class Attempt {
 
   #decide(): number {
     const { decisions, beganAtMs } = this.#deps;
-    this.#decisionId ??= decisions.record(this.#record, this.decision, beganAtMs);
+    this.#decisionId ??= decisions.record(this.#subject, this.decision, beganAtMs);
     return this.#decisionId;
   }
 
   #conclude(outcome: DecisionOutcome): number {
     const decision = this.#decide();
-    this.#deps.decisions.conclude(this.#record, decision, outcome);
+    this.#deps.decisions.conclude(this.#subject, decision, outcome);
     return decision;
   }
 }

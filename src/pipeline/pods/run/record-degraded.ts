@@ -1,5 +1,6 @@
 import { makeDecision } from "../../../api/decisions.ts";
 import type { FoundPod } from "../../../api/observation.ts";
+import { podSubject } from "../../../api/ports/decisions.ts";
 import { withoutFigures } from "../../../kit/errors.ts";
 import type { PodPorts } from "../ports.ts";
 import type { PodRecord } from "../record/record.ts";
@@ -18,14 +19,16 @@ export function recordDegraded(
   { decisions, events }: Pick<PodPorts, "decisions" | "events">,
 ): void {
   const { pod } = record;
+  const subject = podSubject(pod);
   const { degraded } = record.sync;
   if (before === degraded) return;
   if (degraded === undefined) {
-    decisions.record(record, makeDecision("resumePod", "it can be observed again", {}));
+    decisions.record(subject, makeDecision("resumePod", "it can be observed again", {}));
     return;
   }
   if (before !== undefined && withoutFigures(before) === withoutFigures(degraded)) return;
-  decisions.record(record, makeDecision("holdPod", "it cannot be observed", { problem: degraded }));
+  const inputs = { problem: degraded };
+  decisions.record(subject, makeDecision("holdPod", "it cannot be observed", inputs));
   const message = `error determining status: ${degraded}`;
-  events.record(pod, { type: "Warning", reason: "FailedSync", message });
+  events.ofPod(pod, { type: "Warning", reason: "FailedSync", message });
 }

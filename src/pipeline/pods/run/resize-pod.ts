@@ -21,6 +21,6 @@ export async function resizePod({ containers }: ResizeAction, run: Run): Promise
   const { message } = outcome;
   const generation = resize.inProgress?.generation ?? pod.metadata?.generation ?? 0;
   const reported = retries.failures[STEP_RESIZE]?.message ?? resize.inProgress?.error;
-  if (reported !== message) events.record(pod, resizeFailed(pod, generation, message));
+  if (reported !== message) events.ofPod(pod, resizeFailed(pod, generation, message));
   return failure(run, { step: STEP_RESIZE, reason: "Error", message });
 }

@@ -60,7 +60,7 @@ function aRun(
     },
   };
   const events: PodPorts["events"] = {
-    record: (_, { reason, message }) => void did.push(`${reason}: ${message}`),
+    ofPod: (_, { reason, message }) => void did.push(`${reason}: ${message}`),
   };
   const resizes = { starting: async () => {} };
   const prerequisites = { thawCgroup: async () => {} };

@@ -13,6 +13,13 @@ import { stopContainer } from "./stop-containers.ts";
 /** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
 const NOT_STARTED_MS = 10_000;
 
+const CREATED = { type: "Normal", reason: "Created", message: "Container created" } as const;
+const STARTED = { type: "Normal", reason: "Started", message: "Container started" } as const;
+const HOOK = "FailedPostStartHook";
+const HOOK_FAILED = { type: "Warning", reason: HOOK, message: "PostStartHook failed" } as const;
+const failed = (problem: string) =>
+  ({ type: "Warning", reason: "Failed", message: `Error: ${problem}` }) as const;
+
 type StartAction = Extract<PodAction, { kind: "startContainer" }>;
 
 /**
@@ -46,18 +53,12 @@ export async function startContainer(
   );
   if (image.kind === "refused") {
     run.signal.throwIfAborted();
-    const message = `Error: ${image.reason}`;
-    events.record(pod, { type: "Warning", reason: "Failed", message, container: action.name });
+    events.ofPod(pod, failed(image.reason), action.name);
     return failure(run, { step: action.name, ...image });
   }
   const created = await createFromImage(action, run, { sandboxId, image });
   if (typeof created !== "string") return created;
-  events.record(pod, {
-    type: "Normal",
-    reason: "Created",
-    message: "Container created",
-    container: action.name,
-  });
+  events.ofPod(pod, CREATED, action.name);
   const hasHook = container.lifecycle?.postStart !== undefined;
   return startCreated(action, run, { id: created, sandboxId, hasHook });
 }
@@ -90,12 +91,7 @@ async function createFromImage(
     run.signal.throwIfAborted();
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerError";
     const message = withLikelyCause(pod, plainMessageOf(error));
-    events.record(pod, {
-      type: "Warning",
-      reason: "Failed",
-      message: `Error: ${message}`,
-      container: action.name,
-    });
+    events.ofPod(pod, failed(message), action.name);
     const retryInMs = error instanceof ContainerConfigError ? error.retryInMs : undefined;
     return failure(run, { step: action.name, reason, message, retryInMs });
   } finally {
@@ -135,13 +131,7 @@ async function startCreated(
   } catch (error) {
     run.signal.throwIfAborted();
     const message = withLikelyCause(pod, plainMessageOf(error));
-    events.record(pod, {
-      type: "Warning",
-      reason: "Failed",
-      message: `Error: ${message}`,
-      container: action.name,
-      containerId: id,
-    });
+    events.ofPod(pod, { ...failed(message), containerId: id }, action.name);
     // The runtime keeps the attempt as exited, so the crash back-off decides when to try again; where it
     // does not, this pause keeps the tries apart.
     return failure(run, {
@@ -151,12 +141,7 @@ async function startCreated(
       retryInMs: isOutside(error, "unavailable") ? undefined : NOT_STARTED_MS,
     });
   }
-  events.record(pod, {
-    type: "Normal",
-    reason: "Started",
-    message: "Container started",
-    container: action.name,
-  });
+  events.ofPod(pod, STARTED, action.name);
   if (!hasHook) return { step: action.name, outcome: { kind: "done" } };
   try {
     await hooks.postStart(pod, { name: action.name, id, sandboxId }, run.signal);
@@ -177,14 +162,9 @@ async function abandonAfterHook(
 ): Promise<StepResult> {
   const { pod } = run.record;
   const { events } = run.deps.ports;
-  events.record(pod, {
-    type: "Warning",
-    reason: "FailedPostStartHook",
-    message: "PostStartHook failed",
-    container: action.name,
-  });
+  events.ofPod(pod, HOOK_FAILED, action.name);
   const graceSeconds = graceSecondsOf(pod);
-  const options = { id, name: action.name, graceSeconds, message: "FailedPostStartHook" };
+  const options = { id, name: action.name, graceSeconds, message: HOOK };
   await stopContainer({ ...options, preStop: true }, run).catch((error: unknown) => {
     run.deps.log.warn("stopping a container after its failed post-start hook", {
       container: action.name,

@@ -58,7 +58,7 @@ async function play(
       note(`end ${name}`);
     },
   };
-  const events: PodPorts["events"] = { record: () => {} };
+  const events: PodPorts["events"] = { ofPod: () => {} };
   const thawCgroup = async () => {
     if (world.thaws === undefined) return;
     note("thaw");

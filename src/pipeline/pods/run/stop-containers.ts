@@ -55,15 +55,11 @@ export async function stopContainer(
   before: readonly (Promise<void> | undefined)[] = [],
 ): Promise<void> {
   const { events, hooks, runtime } = run.deps.ports;
-  const { pod } = run.record;
-  events.record(pod, {
-    type: "Normal",
-    reason: "Killing",
-    message: stop.message,
-    container: stop.name,
-  });
+  const { name, message } = stop;
+  events.ofPod(run.record.pod, { type: "Normal", reason: "Killing", message }, name);
   let leftSeconds = stop.graceSeconds;
-  if (stop.preStop && leftSeconds > 0) leftSeconds -= await hooks.preStop(pod, stop, run.signal);
+  if (stop.preStop && leftSeconds > 0)
+    leftSeconds -= await hooks.preStop(run.record.pod, stop, run.signal);
   if (before.length > 0 && leftSeconds > 0)
     leftSeconds -= await awaitTurn(before, leftSeconds, run);
   run.signal.throwIfAborted();
