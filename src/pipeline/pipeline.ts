@@ -290,12 +290,6 @@ function planContext(
 
 function watchProbes(record: PodRecord, { probes, hostIps }: PipelineDeps): void {
   const desired = probeTargets(record, hostIps()[0]);
-  if (!desired) {
-    probes.forget(record.uid);
-    return;
-  }
-  const { namespace, name, annotations } = record.pod.metadata;
-  const { uid, ip, ended, ending, containers } = desired;
-  const pod = { uid, namespace, name, ip, ended, ending };
-  probes.watch(annotations ? { ...pod, annotations } : pod, containers);
+  if (desired) probes.watch(desired, desired.containers);
+  else probes.forget(record.uid);
 }

@@ -4,6 +4,7 @@
  * is probed runs in a process of its own; exec goes through gRPC to a runtime that takes 20 ms. Prints
  * figures and judges none: machines differ.
  */
+
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -17,6 +18,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
+import { identifyPod } from "../../src/api/pod-identity.ts";
 import { createSystemClock, type WallMs } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
@@ -154,8 +156,10 @@ function startProbes(peer: Peer, scope: TaskScope, seconds: number) {
         version: async () => VersionResponse.fromPartial({}),
       },
       news: { publish: () => {} },
-      recordEvent: () => {
-        state.failures += 1;
+      events: {
+        ofPod: () => {
+          state.failures += 1;
+        },
       },
     },
     { ...DEFAULT_PROBES_OPTIONS, historyLength: seconds * 2 },
@@ -166,14 +170,7 @@ function startProbes(peer: Peer, scope: TaskScope, seconds: number) {
 function watchAll(probes: Probes, ports: Ports, pods: number, kinds: readonly Kind[]): void {
   for (let i = 0; i < pods; i += 1) {
     const name = `pod-${i}`;
-    const pod = {
-      uid: name,
-      namespace: "load",
-      name,
-      ip: "127.0.0.1",
-      ended: false,
-      ending: false,
-    };
+    const pod = identifyPod({ metadata: { uid: name, namespace: "load", name } });
     const targets = kinds.map((kind, at) => ({
       spec: { name: `${kind}-${at}`, livenessProbe: probeOf(kind, ports) } as Container,
       kind: "regular" as const,
@@ -184,7 +181,7 @@ function watchAll(probes: Probes, ports: Ports, pods: number, kinds: readonly Ki
       confirmed: { startup: false, readiness: false },
       comesBack: true,
     }));
-    probes.watch(pod, targets);
+    probes.watch({ pod, ip: "127.0.0.1", ended: false, ending: false }, targets);
   }
 }
 

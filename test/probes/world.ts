@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import type { PodEventText } from "../../src/api/event-text.ts";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
+import { containerFieldPath, findContainer } from "../../src/api/pod/pod.ts";
+import type { IdentifiedPod, PodUid } from "../../src/api/pod-identity.ts";
 import type { PodNews } from "../../src/api/pod-news.ts";
 import type { ProbeKind } from "../../src/api/probe-result.ts";
 import type { ProbeTarget } from "../../src/api/probe-target.ts";
@@ -15,7 +18,6 @@ import type { ContainerProcesses } from "../../src/subsystems/probes/handlers/ex
 import {
   DEFAULT_PROBES_OPTIONS,
   type ProbedPod,
-  type ProbeEvent,
   Probes,
   type ProbesOptions,
 } from "../../src/subsystems/probes/probes.ts";
@@ -30,6 +32,22 @@ export interface Seen {
 
 /** What a probe reported, and when. */
 export type Verdict = Extract<PodNews, { readonly kind: "probed" }> & { readonly atMs: WallMs };
+
+/** An event that a probe reported. */
+interface ReportedEvent extends PodEventText {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly podName: string;
+  readonly container: string | undefined;
+  readonly fieldPath: string | undefined;
+}
+
+function reportedEvent(pod: IdentifiedPod, text: PodEventText, container?: string): ReportedEvent {
+  const { uid: podUid, namespace, name: podName } = pod.metadata;
+  const found = container === undefined ? undefined : findContainer(pod, container);
+  const fieldPath = found && containerFieldPath(found);
+  return { podUid, namespace, podName, container, fieldPath, ...text };
+}
 
 export interface WorldOptions extends Partial<ProbesOptions> {
   readonly processes?: ContainerProcesses;
@@ -47,7 +65,7 @@ export class World {
   readonly metrics = new MetricsRegistry();
   readonly scope: TaskScope;
   readonly verdicts: Verdict[] = [];
-  readonly events: ProbeEvent[] = [];
+  readonly events: ReportedEvent[] = [];
   readonly seen: Seen[] = [];
   runningNow = 0;
   /** What a TCP probe of `host` gets; may wait on the clock. */
@@ -90,7 +108,9 @@ export class World {
         },
         ...(options.processes ? { processes: options.processes } : {}),
         news: { publish: (news) => this.#received(news) },
-        recordEvent: (event) => this.events.push(event),
+        events: {
+          ofPod: (pod, text, container) => this.events.push(reportedEvent(pod, text, container)),
+        },
       },
       { ...DEFAULT_PROBES_OPTIONS, ...options },
     );
@@ -148,15 +168,24 @@ export function exited(exitCode: number, stdout = "", stderr = ""): ExecResult {
 export const REFUSED: ConnectAnswer = { kind: "failure", message: "connection refused" };
 export const CONNECTED: ConnectAnswer = { kind: "connected" };
 
-export function pod(more: Partial<ProbedPod> = {}): ProbedPod {
+interface PodOptions extends Partial<Omit<ProbedPod, "pod">> {
+  readonly uid?: string;
+  readonly name?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export function pod({ uid = "uid-1", name = "web", ...more }: PodOptions = {}): ProbedPod {
+  const { annotations, ...facts } = more;
+  const metadata = { uid: uid as PodUid, namespace: "default", name };
   return {
-    uid: "uid-1",
-    namespace: "default",
-    name: "web",
+    pod: {
+      metadata: annotations ? { ...metadata, annotations } : metadata,
+      spec: { containers: [{ name: "app" }] },
+    },
     ip: "10.0.0.1",
     ended: false,
     ending: false,
-    ...more,
+    ...facts,
   };
 }
 

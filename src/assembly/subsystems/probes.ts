@@ -1,4 +1,3 @@
-import type { PodUid } from "../../api/observation.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -17,7 +16,7 @@ interface ProbeParts {
 
 /** Liveness, readiness and startup probes. */
 export function assembleProbes(
-  { options, outside, scope, probeMetrics, podFacts, news }: Foundation,
+  { options, outside, scope, probeMetrics, news }: Foundation,
   { runtime, cgroups, events }: ProbeParts,
 ): Probes {
   const { clock, random, log, net, host } = outside;
@@ -40,10 +39,7 @@ export function assembleProbes(
       processes,
       log: log.child("probes"),
       metrics: probeMetrics,
-      recordEvent: ({ podUid, container, type, reason, message }) => {
-        const pod = podFacts.get(podUid as PodUid)?.pod;
-        if (pod) events.ofPod(pod, { type, reason, message }, container);
-      },
+      events,
     },
     { ...DEFAULT_PROBES_OPTIONS, ...options.probes },
   );

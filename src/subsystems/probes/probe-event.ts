@@ -1,8 +1,8 @@
 // pure
 
+import type { EventText } from "../../api/event-text.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
 import type { ProbeOutcome } from "./outcome.ts";
-import type { ProbeEvent } from "./report.ts";
 
 const TITLE: Readonly<Record<ProbeKind, string>> = {
   liveness: "Liveness",
@@ -14,7 +14,7 @@ const TITLE: Readonly<Record<ProbeKind, string>> = {
 export function probeEvent(
   kind: ProbeKind,
   outcome: ProbeOutcome,
-): Pick<ProbeEvent, "reason" | "message"> | undefined {
+): Pick<EventText<"Unhealthy" | "ProbeWarning">, "reason" | "message"> | undefined {
   const title = TITLE[kind];
   switch (outcome.kind) {
     case "error":

@@ -37,14 +37,14 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     historyLength: 5,
     endLeftovers: true,
     news: { publish: () => {} },
-    recordEvent: () => {},
+    events: { ofPod: () => {} },
     onProbe: () => {},
     ...more,
   };
 }
 
 const settings = parseProbeSettings({}, new Set());
-const watched = (of: ProbeTarget) => ({ pod: pod(), target: of, settings });
+const watched = (of: ProbeTarget) => ({ ...pod(), target: of, settings });
 
 test("Prober gives back every time it took to spread its turns", async () => {
   const clock = new SimClock();

@@ -1,6 +1,8 @@
-import type { PodUid } from "../../api/observation.ts";
+import { podDescription } from "../../api/pod/pod.ts";
 import { probeHandlerOf } from "../../api/pod/probe-handlers.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Slots } from "../../kit/limits/slots.ts";
@@ -13,18 +15,11 @@ import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
 import { ProbeLog, recordedOutcome } from "./probe-log.ts";
 import { ProbeTurns } from "./probe-turns.ts";
-import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
+import type { ProbeRecord, ProbeReport } from "./report.ts";
 import { type ProbePorts, runInSlot, runProbe } from "./run-probe.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Spread } from "./spread.ts";
-import {
-  fieldPathOf,
-  type ProbedPod,
-  probeFactsOf,
-  probeOf,
-  rulesOf,
-  type Watched,
-} from "./target.ts";
+import { probeFactsOf, probeOf, rulesOf, type Watched } from "./target.ts";
 import {
   conclude,
   consider,
@@ -54,7 +49,7 @@ export interface ProberShared {
   /** Whether exec probes that ran out of time leave nothing behind, unless set by the pod. */
   readonly endLeftovers: boolean;
   readonly news: Publisher<PodNews>;
-  readonly recordEvent: (event: ProbeEvent) => void;
+  readonly events: PodEvents;
   /** Called for every attempt, for the metrics. */
   readonly onProbe: (prober: Prober, record: ProbeRecord) => void;
 }
@@ -72,10 +67,10 @@ interface Subject extends Watched {
 }
 
 function subjectOf(kind: ProbeKind, watched: Watched, before?: Subject): Subject {
-  const { pod, target, settings } = watched;
+  const { target, settings } = watched;
   const isSame = target.spec === before?.target.spec && settings === before.settings;
   const rules = isSame ? before.rules : rulesOf(target.spec, kind, settings);
-  return { ...watched, rules, facts: probeFactsOf(pod, target, kind) };
+  return { ...watched, rules, facts: probeFactsOf(watched, kind) };
 }
 
 /**
@@ -129,7 +124,7 @@ export class Prober {
     this.#turns.set(now + (isYoung ? random.next() * periodMs : 0));
   }
 
-  get pod(): ProbedPod {
+  get pod(): IdentifiedPod {
     return this.#subject.pod;
   }
 
@@ -183,10 +178,11 @@ export class Prober {
   report(): ProbeReport {
     const { containerId, verdict, last, run } = this.#state;
     const { pod, rules } = this.#subject;
+    const { uid, namespace, name } = pod.metadata;
     return {
-      podUid: pod.uid,
-      namespace: pod.namespace,
-      podName: pod.name,
+      podUid: uid,
+      namespace,
+      podName: name,
       container: this.container,
       kind: this.kind,
       handler: this.handler,
@@ -305,18 +301,17 @@ export class Prober {
   }
 
   #request(containerId: string) {
-    const { pod, target, settings, rules } = this.#subject;
-    const { uid, namespace, name, ip } = pod;
+    const { pod, ip, target, settings, rules } = this.#subject;
     const { spec } = target;
     return {
       probe: probeOf(spec, this.kind) ?? {},
       container: spec,
-      podUid: uid,
+      podUid: pod.metadata.uid,
       containerId,
       owner: this,
       endLeftovers: settings.endLeftovers ?? this.#shared.endLeftovers,
       podIp: ip ?? "",
-      podText: `${name}_${namespace}(${uid})`,
+      podText: podDescription(pod),
       timeoutMs: rules.timeoutMs,
     };
   }
@@ -348,23 +343,13 @@ export class Prober {
   }
 
   #names() {
-    const { uid, namespace, name } = this.#subject.pod;
+    const { uid, namespace, name } = this.pod.metadata;
     return { podUid: uid, namespace, podName: name, container: this.container, probe: this.kind };
   }
 
   #recordEvent(reason: "Unhealthy" | "ProbeWarning", message: string): void {
-    const { pod, target } = this.#subject;
     this.#shared.log.verbose(1, message, this.#names());
-    this.#shared.recordEvent({
-      podUid: pod.uid,
-      namespace: pod.namespace,
-      podName: pod.name,
-      container: this.container,
-      fieldPath: fieldPathOf(target),
-      type: "Warning",
-      reason,
-      message,
-    });
+    this.#shared.events.ofPod(this.pod, { type: "Warning", reason, message }, this.container);
   }
 
   #publish(results: readonly ProbeResult[]): void {
@@ -373,7 +358,7 @@ export class Prober {
     for (const result of results) {
       this.#shared.news.publish({
         kind: "probed",
-        uid: this.#subject.pod.uid as PodUid,
+        uid: this.pod.metadata.uid,
         container: this.container,
         containerId,
         probe: this.kind,

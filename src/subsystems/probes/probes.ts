@@ -6,12 +6,16 @@
  *
  * Example:
  *     const probes = new Probes(deps); // verdicts are published to deps.news
- *     probes.watch(pod, targets); // on every turn of the pod
- *     probes.forget(pod.uid);
+ *     probes.watch({ pod, ip, ended: false, ending: false }, targets); // on every turn of the pod
+ *     probes.forget(pod.metadata.uid);
  */
 
+import type { ObjectMeta } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -24,7 +28,7 @@ import type { Publisher } from "../../kit/topic.ts";
 import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
 import { Prober } from "./prober.ts";
-import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
+import type { ProbeRecord, ProbeReport } from "./report.ts";
 import type { ProbePorts } from "./run-probe.ts";
 import { Schedule } from "./schedule.ts";
 import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
@@ -32,7 +36,7 @@ import { Spread } from "./spread.ts";
 import { kindsOf, type ProbedPod, type Watched } from "./target.ts";
 
 export { containerProcesses } from "./handlers/container-processes.ts";
-export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };
+export type { ProbedPod, ProbeRecord, ProbeReport };
 
 export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly clock: Clock;
@@ -45,8 +49,7 @@ export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly metrics: MetricsRegistry;
   /** Called for every verdict when it changes. */
   readonly news: Publisher<PodNews>;
-  /** Must not throw. */
-  readonly recordEvent: (event: ProbeEvent) => void;
+  readonly events: PodEvents;
 }
 
 /** Limits of the module. */
@@ -79,7 +82,7 @@ const METRIC_TYPE: Readonly<Record<ProbeKind, string>> = {
 
 /** Settings with the annotations they were read from. */
 interface PodSettings {
-  readonly annotations: ProbedPod["annotations"];
+  readonly annotations: ObjectMeta["annotations"];
   readonly settings: ProbeSettings;
 }
 
@@ -90,7 +93,7 @@ export class Probes {
   readonly #inFlight = new Set<Promise<void>>();
   readonly #settings = new Map<string, PodSettings>();
   readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;
-  readonly #recordEvent: (event: ProbeEvent) => void;
+  readonly #events: PodEvents;
   readonly #forgetMetrics: (prober: Prober) => void;
   #closed = false;
 
@@ -123,11 +126,11 @@ export class Probes {
       historyLength: options.historyLength,
       endLeftovers: options.endLeftovers,
       news: deps.news,
-      recordEvent: deps.recordEvent,
+      events: deps.events,
       onProbe: metrics.observe,
     };
     this.#newProber = (kind, watched) => new Prober(kind, watched, shared);
-    this.#recordEvent = deps.recordEvent;
+    this.#events = deps.events;
     deps.scope.defer("probes", async () => {
       this.#closed = true;
       schedule.close();
@@ -141,22 +144,23 @@ export class Probes {
    * turn of the pod: probes that are new begin, those no longer named end, all others learn the facts.
    * A readiness probe of a started container that is not known to be ready starts an attempt at once.
    */
-  watch(pod: ProbedPod, targets: readonly ProbeTarget[]): void {
+  watch({ pod, ip, ended, ending }: ProbedPod, targets: readonly ProbeTarget[]): void {
     if (this.#closed) return;
-    const before = this.#pods.get(pod.uid);
+    const { uid } = pod.metadata;
+    const before = this.#pods.get(uid);
     const now = new Map<string, Prober>();
     const settings = this.#settingsOf(pod, targets);
     for (const target of targets) {
       for (const kind of kindsOf(target.spec)) {
         const key = settingKey(target.spec.name, kind);
-        const watched = { pod, target, settings };
+        const watched = { pod, ip, ended, ending, target, settings };
         const prober = before?.get(key);
         prober?.update(watched);
         now.set(key, prober ?? this.#newProber(kind, watched));
       }
     }
-    if (now.size > 0) this.#pods.set(pod.uid, now);
-    else this.#drop(pod.uid);
+    if (now.size > 0) this.#pods.set(uid, now);
+    else this.#drop(uid);
     for (const [key, prober] of before ?? []) {
       if (!now.has(key)) this.#end(prober);
     }
@@ -180,27 +184,18 @@ export class Probes {
   }
 
   /** The pod's own settings, read again when the pod was changed. */
-  #settingsOf(pod: ProbedPod, targets: readonly ProbeTarget[]): ProbeSettings {
-    const known = this.#settings.get(pod.uid);
-    if (known && known.annotations === pod.annotations) return known.settings;
+  #settingsOf(pod: IdentifiedPod, targets: readonly ProbeTarget[]): ProbeSettings {
+    const { uid, annotations } = pod.metadata;
+    const known = this.#settings.get(uid);
+    if (known && known.annotations === annotations) return known.settings;
     const keys = targets.flatMap(({ spec }) =>
       kindsOf(spec).map((kind) => settingKey(spec.name, kind)),
     );
-    const settings = parseProbeSettings(pod.annotations ?? {}, new Set(keys));
-    this.#settings.set(pod.uid, { annotations: pod.annotations, settings });
+    const settings = parseProbeSettings(annotations ?? {}, new Set(keys));
+    this.#settings.set(uid, { annotations, settings });
     const message = settings.problems.join("; ");
-    const { uid: podUid, namespace, name: podName } = pod;
     if (message !== "" && message !== known?.settings.problems.join("; "))
-      this.#recordEvent({
-        podUid,
-        namespace,
-        podName,
-        container: undefined,
-        fieldPath: undefined,
-        type: "Warning",
-        reason: "ProbeWarning",
-        message,
-      });
+      this.#events.ofPod(pod, { type: "Warning", reason: "ProbeWarning", message });
     return settings;
   }
 
@@ -269,7 +264,7 @@ export class Probes {
 
   *#totals(): Iterable<Sample> {
     for (const prober of this.#probers()) {
-      const labels = { ...durationLabels(prober), pod_uid: prober.pod.uid };
+      const labels = { ...durationLabels(prober), pod_uid: prober.pod.metadata.uid };
       for (const [result, value] of Object.entries(prober.log.counts)) {
         if (value > 0) yield { value, labels: { ...labels, result } };
       }
@@ -281,8 +276,8 @@ function durationLabels(prober: Prober) {
   return {
     probe_type: METRIC_TYPE[prober.kind],
     container: prober.container,
-    pod: prober.pod.name,
-    namespace: prober.pod.namespace,
+    pod: prober.pod.metadata.name,
+    namespace: prober.pod.metadata.namespace,
   };
 }
 
@@ -291,7 +286,6 @@ function sameLabels(a: Prober, b: Prober): boolean {
   return (
     a.kind === b.kind &&
     a.container === b.container &&
-    a.pod.name === b.pod.name &&
-    a.pod.namespace === b.pod.namespace
+    podDisplayName(a.pod) === podDisplayName(b.pod)
   );
 }

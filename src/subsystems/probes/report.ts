@@ -1,21 +1,8 @@
 // pure
-
-import type { EventText } from "../../api/event-text.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { HandlerKind } from "./outcome.ts";
 import type { Step } from "./verdict.ts";
-
-/** Something worth an event on the pod. */
-export interface ProbeEvent extends EventText<"Unhealthy" | "ProbeWarning", "Warning"> {
-  readonly podUid: string;
-  readonly namespace: string;
-  readonly podName: string;
-  /** `undefined` for the pod as a whole. */
-  readonly container: string | undefined;
-  /** `spec.containers{name}`, or `spec.initContainers{name}` for a sidecar. */
-  readonly fieldPath: string | undefined;
-}
 
 /** One probe attempt. */
 export interface ProbeRecord {

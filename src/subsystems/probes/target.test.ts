@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Probe } from "../../api/generated/types.ts";
-import type { ProbeTarget } from "../../api/probe-target.ts";
 import { parseProbeSettings } from "./settings.ts";
-import { fieldPathOf, kindsOf, resolvePort, rulesOf } from "./target.ts";
+import { kindsOf, resolvePort, rulesOf } from "./target.ts";
 
 const NO_SETTINGS = parseProbeSettings({}, new Set());
 const ruled = (kind: "liveness" | "readiness", probe: Probe, settings = NO_SETTINGS) =>
@@ -65,21 +64,6 @@ test("kindsOf names the probes a container has", () => {
     "startup",
     "liveness",
   ]);
-});
-
-test("fieldPathOf points into the list the container stands in", () => {
-  const target = (kind: ProbeTarget["kind"]): ProbeTarget => ({
-    spec: { name: "app" },
-    kind,
-    containerId: undefined,
-    running: false,
-    startedAtMs: undefined,
-    started: false,
-    confirmed: { startup: false, readiness: false },
-    comesBack: true,
-  });
-  assert.equal(fieldPathOf(target("regular")), "spec.containers{app}");
-  assert.equal(fieldPathOf(target("sidecar")), "spec.initContainers{app}");
 });
 
 test("resolvePort finds ports by number, name and number in quotes", () => {

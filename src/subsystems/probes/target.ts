@@ -1,5 +1,6 @@
 // pure
 import type { Container, Probe } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
 import { type ProbeSettings, settingKey } from "./settings.ts";
@@ -7,10 +8,7 @@ import type { ProbeFacts, ProbeRules } from "./verdict.ts";
 
 /** A pod whose containers are probed, as it is now. */
 export interface ProbedPod {
-  readonly uid: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly annotations?: Readonly<Record<string, string>>;
+  readonly pod: IdentifiedPod;
   /** Primary address; `undefined` while there is none. */
   readonly ip: string | undefined;
   /** The phase is Succeeded or Failed. */
@@ -20,8 +18,7 @@ export interface ProbedPod {
 }
 
 /** One container as the module knows it. */
-export interface Watched {
-  readonly pod: ProbedPod;
+export interface Watched extends ProbedPod {
   readonly target: ProbeTarget;
   readonly settings: ProbeSettings;
 }
@@ -77,10 +74,10 @@ function atLeastOne(value: number | undefined, fallback: number): number {
  * Inputs of `consider` from pod and container. Sidecars serve the other containers until these have ended: all
  * their probes go on (prober_manager.go StopLivenessAndStartup).
  */
-export function probeFactsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKind): ProbeFacts {
+export function probeFactsOf({ target, ended, ending }: Watched, kind: ProbeKind): ProbeFacts {
   return {
-    podEnded: pod.ended,
-    podEnding: pod.ending && target.kind !== "sidecar",
+    podEnded: ended,
+    podEnding: ending && target.kind !== "sidecar",
     containerId: target.containerId,
     running: target.running,
     startedAtMs: target.startedAtMs,
@@ -88,12 +85,6 @@ export function probeFactsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKin
     confirmed: kind !== "liveness" && target.confirmed[kind],
     comesBack: target.comesBack,
   };
-}
-
-/** Field path of the container in the pod, for events. */
-export function fieldPathOf(target: ProbeTarget): string {
-  const list = target.kind === "sidecar" ? "initContainers" : "containers";
-  return `spec.${list}{${target.spec.name}}`;
 }
 
 /** A port by number, by name, or by number in quotes; what cannot be a port is an error text. */

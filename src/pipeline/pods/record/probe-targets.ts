@@ -1,6 +1,5 @@
 // pure
 import type { Container } from "../../../api/generated/types.ts";
-import type { PodUid } from "../../../api/observation.ts";
 import { sidecarsOf } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { ProbeTarget } from "../../../api/probe-target.ts";
@@ -11,7 +10,6 @@ import { type ContainerStanding, standingsOf } from "./standing.ts";
 
 /** A pod with its containers to probe. */
 interface PodToProbe {
-  readonly uid: PodUid;
   readonly pod: IdentifiedPod;
   readonly ip: string | undefined;
   readonly ended: boolean;
@@ -35,7 +33,6 @@ export function probeTargets(
   const probed = [...standings.regular, ...sidecars].filter(({ container }) => hasProbe(container));
   const phase = derivePhase(record, standings);
   return {
-    uid: record.uid,
     pod,
     ip: pod.spec?.hostNetwork === true ? hostIp : newestSandbox(record.observed)?.ips[0],
     ended: phase === "Succeeded" || phase === "Failed",
