@@ -17,7 +17,7 @@ type Emitter =
 
 const EVICTION = { file: "subsystems/eviction/eviction.ts" };
 const RESIZE = { file: "pipeline/pods/resize/resize-text.ts" };
-const VOLUME_EVENTS = { file: "assembly/subsystems/volumes.ts" };
+const VOLUME_EVENTS = { file: "subsystems/volumes/kinds/persistent-volume.ts" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
 const POD_CERTIFICATES = { file: "subsystems/volumes/pod-certificates/kept-certificate.ts" };
 const IMAGE_COLLECTION = { file: "subsystems/images/gc/collector.ts" };
@@ -50,7 +50,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   FailedPodSandBoxStatus: "story",
   FailedPrepareDynamicResources: { file: "subsystems/volumes/kinds/resource-claim.ts" },
   FailedMount: "story",
-  FailedMapVolume: { file: "subsystems/volumes/kinds/persistent-volume.ts" },
+  FailedMapVolume: VOLUME_EVENTS,
   FailedAttachVolume: { without: "volumes that are attached" },
   SuccessfulMountVolume: VOLUME_EVENTS,
   SuccessfulAttachVolume: { without: "volumes that are attached" },

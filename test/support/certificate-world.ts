@@ -17,6 +17,7 @@ import { FakeApiServer } from "../sim/fake-apiserver.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { PodSigner } from "./pod-signer.ts";
+import { volumeReports } from "./volume-reports.ts";
 
 const ROOTS = { root: "/r", logs: "/l" };
 const ALLOCATABLE = { cpuMilli: 2000, memoryBytes: 2 ** 33, ephemeralStorageBytes: 2 ** 34 };
@@ -91,7 +92,7 @@ export async function world(seed = 1) {
     const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };
     const volumes = new Volumes(OPTIONS, {
       ...deps,
-      recordFailure: (_, text) => faults.push(text),
+      ...volumeReports(({ message }) => faults.push(message)),
     });
     return { volumes, metrics, scope };
   };

@@ -1,5 +1,6 @@
 // pure
-import type { EventText, PodEventText } from "../event-text.ts";
+import type { AnnotatedEventText, EventText, PodEventText } from "../event-text.ts";
+import type { ObjectReference } from "../generated/types.ts";
 import type { IdentifiedPod } from "../pod-identity.ts";
 
 /** Records events about pods; never waits, never throws. */
@@ -11,4 +12,9 @@ export interface PodEvents {
 /** Records events about the node; never waits, never throws. */
 export interface NodeEvents {
   ofNode(event: EventText): void;
+}
+
+/** Records events about any other object; never waits, never throws. */
+export interface ObjectEvents {
+  ofObject(object: ObjectReference, event: AnnotatedEventText): void;
 }

@@ -1,7 +1,6 @@
-import { VOLUMES_PROGRESS } from "../../api/pod-news.ts";
 import { generateKeyOfType } from "../../outside/x509/x509.ts";
 import type { Events } from "../../subsystems/events/events.ts";
-import { PodCertificates, type VolumeEvent, Volumes } from "../../subsystems/volumes/volumes.ts";
+import { PodCertificates, Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { ApiClients } from "../clients.ts";
 import type { Foundation } from "../foundation.ts";
 
@@ -42,34 +41,10 @@ export function assembleVolumes(
       diskUsage: (path: string) => host.diskUsage(path),
       readKernel: (path) => host.readKernel(path),
       nodeLabels: () => node.get()?.metadata?.labels,
-      recordFailure: (pod, message, reason) => {
-        events.ofPod(pod, { type: "Warning", reason, message });
-        const uid = pod.metadata.uid;
-        news.publish({ kind: "progress", uid, container: VOLUMES_PROGRESS, message });
-      },
-      recordEvent: (event) => recordVolumeEvent(event, events),
+      events,
+      news,
     },
   );
   scope.spawn("volumes", "restart", (signal) => volumes.keepFresh(signal));
   return volumes;
-}
-
-function recordVolumeEvent(event: VolumeEvent, events: Pick<Events, "ofPod" | "record">): void {
-  const { reason, message } = event;
-  switch (event.reason) {
-    case "SuccessfulMountVolume":
-      events.ofPod(event.about, { type: "Normal", reason, message });
-      break;
-    case "AlreadyMountedVolume":
-      events.ofPod(event.about, { type: "Warning", reason, message });
-      break;
-    case "FailedMountOnFilesystemMismatch": {
-      const { name = "", uid = "" } = event.about.metadata ?? {};
-      const volume = { apiVersion: "v1", kind: "PersistentVolume", name, uid };
-      events.record(volume, { type: "Warning", reason, message });
-      break;
-    }
-    default:
-      event satisfies never;
-  }
 }

@@ -12,7 +12,7 @@
 import { withMarks } from "../../api/event-marks.ts";
 import type { AnnotatedEventText, EventText, PodEventText } from "../../api/event-text.ts";
 import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
-import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
+import type { NodeEvents, ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { EventReason } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { RateLimit } from "../../kit/limits/token-bucket.ts";
@@ -82,7 +82,7 @@ export async function startEvents(options: EventsOptions, deps: EventsDeps): Pro
 }
 
 /** The module; `startEvents` creates it. */
-export class Events implements PodEvents, NodeEvents {
+export class Events implements PodEvents, NodeEvents, ObjectEvents {
   /** For programs that embed the agent: records events about any object. */
   readonly recorder: Recorder;
   readonly counts: EventCounts;
@@ -141,16 +141,16 @@ export class Events implements PodEvents, NodeEvents {
   /** Records an event about a pod or one of its containers; ignored for a container that its spec does not name. */
   ofPod(pod: Pod, text: PodEventText, container?: string): void {
     const object = container === undefined ? podReference(pod) : containerReference(pod, container);
-    if (object) this.record(object, tidied(text, container));
+    if (object) this.ofObject(object, tidied(text, container));
   }
 
   /** Records an event about the node. */
   ofNode(text: EventText): void {
-    this.record(nodeReference(this.#options.nodeName), text);
+    this.ofObject(nodeReference(this.#options.nodeName), text);
   }
 
   /** Records an event about any object. */
-  record(object: ObjectReference, text: AnnotatedEventText): void {
+  ofObject(object: ObjectReference, text: AnnotatedEventText): void {
     this.recorder.event(object, text);
   }
 

@@ -1,6 +1,7 @@
 import type { Allocatable } from "../../api/env/downward.ts";
-import type { PersistentVolume, Volume } from "../../api/generated/types.ts";
+import type { Volume } from "../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
@@ -14,19 +15,6 @@ import type {
 import type { LocalVolumes } from "./local-volumes.ts";
 import type { PodCertificateSource } from "./pod-certificates/pod-certificates.ts";
 
-/** Events about a volume beside a failed set-up. */
-export type VolumeEvent =
-  | {
-      readonly about: IdentifiedPod;
-      readonly reason: "SuccessfulMountVolume" | "AlreadyMountedVolume";
-      readonly message: string;
-    }
-  | {
-      readonly about: PersistentVolume;
-      readonly reason: "FailedMountOnFilesystemMismatch";
-      readonly message: string;
-    };
-
 export interface KindDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;
@@ -35,7 +23,7 @@ export interface KindDeps {
   readonly local: LocalVolumes;
   /** Labels of the node's object; `undefined` until it is known. */
   readonly nodeLabels: () => LabelSet | undefined;
-  readonly recordEvent: (event: VolumeEvent) => void;
+  readonly events: PodEvents & ObjectEvents;
   /** Allocatable amounts, for sizes and for values that volumes show. */
   readonly allocatable: Allocatable;
   /** Absent where there is no API server. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { volumeReports } from "../../../test/support/volume-reports.ts";
 import type {
   Container,
   PersistentVolume,
@@ -87,8 +88,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
         diskUsage: (path) => host.diskUsage(path),
         readKernel: (path) => host.readKernel(path),
         nodeLabels: () => labels.now,
-        recordFailure: (_, message, reason) => stated.push(`${reason}: ${message}`),
-        recordEvent: ({ reason, message }) => stated.push(`${reason}: ${message}`),
+        ...volumeReports(({ reason, message }) => stated.push(`${reason}: ${message}`)),
       },
     );
   let volumes = agent();

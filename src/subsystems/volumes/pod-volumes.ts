@@ -1,10 +1,12 @@
 import type { Volume } from "../../api/generated/types.ts";
 import type { PodPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { type PodNews, VOLUMES_PROGRESS } from "../../api/pod-news.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { MountedClaim } from "./claim-stats.ts";
 import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "./kind.ts";
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
@@ -14,12 +16,8 @@ import { type VolumeStep, VolumeStepError } from "./volume-step.ts";
 
 interface PodVolumesDeps extends KindDeps {
   readonly measures: VolumeMeasures;
-  /** Called with the message and the reason of the event when a volume could not be made. */
-  readonly recordFailure: (
-    pod: IdentifiedPod,
-    message: string,
-    reason: VolumeStep["reason"],
-  ) => void;
+  /** Called for every failure to make a volume. */
+  readonly news: Publisher<PodNews>;
 }
 
 /** Folders of the pod that volumes use. */
@@ -242,7 +240,11 @@ export class PodVolumes {
     entry.lastFault = { message, at };
     // A failure of a mounted volume is reported once: its containers continue with what they have.
     const isSaid = last?.message === message && (entry.made || at - last.at < SAME_FAULT_MS);
-    if (!isSaid) this.#deps.recordFailure(this.#pod, message, reason);
+    if (isSaid) return;
+    const { events, news } = this.#deps;
+    events.ofPod(this.#pod, { type: "Warning", reason, message });
+    const { uid } = this.#pod.metadata;
+    news.publish({ kind: "progress", uid, container: VOLUMES_PROGRESS, message });
   }
 }
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { FakeApiServer } from "../../../test/sim/fake-apiserver.ts";
 import { FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { volumeReports } from "../../../test/support/volume-reports.ts";
 import type { Container, Pod, Volume } from "../../api/generated/types.ts";
 import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { WallMs } from "../../kit/clock.ts";
@@ -59,7 +60,7 @@ async function world() {
       volumes: host.volumes,
       metrics,
       diskUsage: (path: string) => host.diskUsage(path),
-      recordFailure: (_, message) => faults.push(message),
+      ...volumeReports(({ message }) => faults.push(message)),
     },
   );
   scope.spawn("volumes", "restart", (leave) => volumes.keepFresh(leave));
@@ -237,8 +238,7 @@ test("another agent finds the volumes, does not mount them again, and takes them
   assert.equal(before.length, 2);
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const next = new Volumes(options, { ...deps, recordFailure: () => {} });
-  await next.clearOrphan("u1");
+  await new Volumes(options, { ...deps, ...volumeReports() }).clearOrphan("u1");
   assert.deepEqual(host.volumes.mounted, []);
   assert.equal(await host.files.facts(FOLDER), undefined);
   await volumes.unmount(pod);
@@ -259,7 +259,7 @@ test("another agent leaves an emptyDir to its containers, unless its memory went
   assert.deepEqual(host.volumes.given, [disk, memory]);
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const another = () => new Volumes(options, { ...deps, recordFailure: () => {} });
+  const another = () => new Volumes(options, { ...deps, ...volumeReports() });
   await another().mount(pod, signal);
   assert.deepEqual(host.volumes.given, [disk, memory]);
   await host.volumes.unmount(memory ?? "");
@@ -300,7 +300,7 @@ test("a volume that is there stays while the API is away", async () => {
   };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const next = new Volumes(options, { ...deps, objects, recordFailure: () => {} });
+  const next = new Volumes(options, { ...deps, objects, ...volumeReports() });
   await next.mount(pod, signal);
 });
 
@@ -312,8 +312,8 @@ test("another agent goes on with a volume whose object is gone, and says so", as
   const objects = { follow: () => () => {}, get: async () => undefined, list: async () => [] };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const recordFailure = (_: IdentifiedPod, message: string) => faults.push(message);
-  await new Volumes(options, { ...deps, objects, recordFailure }).mount(pod, signal);
+  const reports = volumeReports(({ message }) => faults.push(message));
+  await new Volumes(options, { ...deps, objects, ...reports }).mount(pod, signal);
   assert.deepEqual(faults, ['MountVolume.SetUp failed for volume "v" : secret "s" not found']);
 });
 

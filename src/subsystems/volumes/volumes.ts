@@ -16,6 +16,8 @@ import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
+import type { PodNews } from "../../api/pod-news.ts";
+import type { ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -23,6 +25,7 @@ import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { DiskUsage, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
@@ -34,7 +37,7 @@ import {
   terminationLogFor,
   terminationLogPath,
 } from "./container-files.ts";
-import type { MadeVolume, VolumeEvent } from "./kind.ts";
+import type { MadeVolume } from "./kind.ts";
 import { LocalVolumes } from "./local-volumes.ts";
 import { type PlannedDevice, planDevices } from "./plan-devices.ts";
 import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
@@ -42,9 +45,8 @@ import { type PodCertificateSource, PodCertificates } from "./pod-certificates/p
 import { PodVolumes } from "./pod-volumes.ts";
 import { tearDown } from "./teardown.ts";
 import { UNMEASURED, type VolumeMeasures, volumeMeasures } from "./volume-measures.ts";
-import type { VolumeStep } from "./volume-step.ts";
 
-export type { MadeVolume, MountFeatures, PodCertificateSource, VolumeEvent };
+export type { MadeVolume, MountFeatures, PodCertificateSource };
 export { PodCertificates };
 
 /** Folders and switches of the module. */
@@ -71,14 +73,9 @@ interface VolumeDeps {
   readonly metrics?: MetricsRegistry;
   /** Labels of the node's object in the API; `undefined` until it is known. */
   readonly nodeLabels?: () => LabelSet | undefined;
-  /** Called with the message and the reason of the event when a volume could not be made. */
-  readonly recordFailure: (
-    pod: IdentifiedPod,
-    message: string,
-    reason: VolumeStep["reason"],
-  ) => void;
-  /** Called for other events of persistent volumes. */
-  readonly recordEvent?: (event: VolumeEvent) => void;
+  readonly events: PodEvents & ObjectEvents;
+  /** Called for every failure to make a volume. */
+  readonly news: Publisher<PodNews>;
 }
 
 /** A container to compute the mounts of. */
@@ -318,8 +315,8 @@ export class Volumes {
     const known = this.#pods.get(uid);
     if (known) return known;
     const paths = podPaths(this.#options.roots, pod);
-    const { nodeLabels = () => undefined, recordEvent = () => {} } = this.#deps;
-    const own = { local: this.#local, nodeLabels, recordEvent, measures: this.#measures };
+    const { nodeLabels = () => undefined } = this.#deps;
+    const own = { local: this.#local, nodeLabels, measures: this.#measures };
     const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options, ...own });
     this.#pods.set(uid, made);
     return made;

@@ -92,8 +92,8 @@ async function mountLocal(request: PersistentVolumeRequest, deps: KindDeps): Pro
     fsType: fsType === "" ? DEFAULT_FS_TYPE : fsType,
     options: mountOptions(pv, readOnly),
     onOtherGroup: (other: number) =>
-      deps.recordEvent({
-        about: pod,
+      deps.events.ofPod(pod, {
+        type: "Warning",
         reason: "AlreadyMountedVolume",
         message: `The requested fsGroup is ${groupId}, but the volume ${nameOf(pv)} has GID ${other}. The volume may not be shareable.`,
       }),
@@ -104,7 +104,10 @@ async function mountLocal(request: PersistentVolumeRequest, deps: KindDeps): Pro
   await deps.local.mount(mount).catch((error: unknown) => {
     if (isMismatch(error)) {
       const message = `MountVolume failed for volume "${nameOf(pv)}" ${messageOf(error.cause)}`;
-      deps.recordEvent({ about: pv, reason: "FailedMountOnFilesystemMismatch", message });
+      const { uid = "" } = pv.metadata ?? {};
+      const object = { apiVersion: "v1", kind: "PersistentVolume", name: nameOf(pv), uid };
+      const reason = "FailedMountOnFilesystemMismatch";
+      deps.events.ofObject(object, { type: "Warning", reason, message });
     }
     throw error;
   });
@@ -126,8 +129,8 @@ async function mapLocal(request: PersistentVolumeRequest, deps: KindDeps): Promi
   if (isNew) {
     const done = `MapVolume.MapPodDevice succeeded for volume "${volume.name}"`;
     for (const where of [`globalMapPath "${nodes}"`, `volumeMapPath "${links}"`])
-      deps.recordEvent({
-        about: pod,
+      deps.events.ofPod(pod, {
+        type: "Normal",
         reason: "SuccessfulMountVolume",
         message: `${done} ${where}`,
       });
