@@ -5,20 +5,20 @@
  */
 import { activePods, isActive } from "../api/pod-facts.ts";
 import type { IdentifiedPod } from "../api/pod-identity.ts";
+import type { NodeEvents } from "../api/ports/events.ts";
 import { Cell } from "../kit/cell.ts";
 import { type ControlLoop, runControlLoop } from "../kit/loops/control-loop.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import { type Cgroups, enforcementEvent, tryUpdateQos } from "../subsystems/cgroups/cgroups.ts";
-import type { Events } from "../subsystems/events/events.ts";
 
 interface CgroupLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log">;
   readonly scope: TaskScope;
   readonly pipeline: Pick<Pipeline, "podFacts" | "seen">;
   readonly cgroups: Pick<Cgroups, "enforceNode" | "enforcement" | "updateQos">;
-  readonly events: Pick<Events, "ofNode">;
+  readonly events: NodeEvents;
 }
 
 /** Between two passes when no pod comes or goes (kubelet cm periodicQOSCgroupUpdateInterval). */

@@ -2,6 +2,8 @@
 import type { MachineFigures, PodFigures, PodStorage } from "../api/figures/figures.ts";
 import type { PodUid } from "../api/observation.ts";
 import type { PodNews } from "../api/pod-news.ts";
+import type { Decisions } from "../api/ports/decisions.ts";
+import type { NodeEvents, PodEvents } from "../api/ports/events.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Cell } from "../kit/cell.ts";
 import type { WallMs } from "../kit/clock.ts";
@@ -15,7 +17,6 @@ import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import { isReleasable } from "../pipeline/pods/record/observed.ts";
 import type { PodRecord } from "../pipeline/pods/record/record.ts";
-import type { Events } from "../subsystems/events/events.ts";
 import {
   type AvailableByDevice,
   type DiskLayout,
@@ -27,7 +28,6 @@ import {
   type PressureCondition,
 } from "../subsystems/eviction/eviction.ts";
 import type { Images, RuntimeFilesystems } from "../subsystems/images/images.ts";
-import type { Journal } from "../subsystems/journal/journal.ts";
 import type { Stats } from "../subsystems/stats/stats.ts";
 import type { NodePressure } from "./heartbeat/derive-status.ts";
 import { untilChanged } from "./until-changed.ts";
@@ -37,9 +37,9 @@ interface EvictionLoopDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
   readonly pipeline: Pick<Pipeline, "pods" | "seen">;
-  readonly events: Pick<Events, "ofPod" | "ofNode">;
+  readonly events: NodeEvents & PodEvents;
   readonly images: Pick<Images, "filesystems" | "deleteUnused">;
-  readonly journal: Pick<Journal, "record">;
+  readonly journal: Pick<Decisions, "record">;
   readonly news: Publisher<PodNews>;
   readonly stats: Pick<Stats, "machine" | "measure" | "storageOf">;
   /** The pressure that the node is under; written by eviction only. */

@@ -135,7 +135,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
       reachable: clients.heartbeat.transport.reachable,
       node: deps.node,
       wakeOn: [runtime.watch.health, deps.health.problems, deps.addresses.ips, ...deps.wakeOn],
-      recordEvent: (change) => events.ofNode(change),
+      events,
     },
   );
 }

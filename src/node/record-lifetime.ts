@@ -1,8 +1,8 @@
 /** Keeps in the journal when the agent was started and why it was stopped, for `nodelet why --node`. */
 import { makeDecision } from "../api/decisions.ts";
+import type { Decisions } from "../api/ports/decisions.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { Journal } from "../subsystems/journal/journal.ts";
 import type { LastExit } from "./last-exit.ts";
 
 /** Facts about this run that are recorded. */
@@ -19,7 +19,7 @@ interface LifetimeOptions {
 /** Records the start now, and the stop when the scope closes. */
 export function recordLifetime(
   { nodeName, version, leave, lastExit }: LifetimeOptions,
-  { journal, scope }: { readonly journal: Pick<Journal, "record">; readonly scope: TaskScope },
+  { journal, scope }: { readonly journal: Pick<Decisions, "record">; readonly scope: TaskScope },
 ): void {
   const subject = { kind: "node", name: nodeName } as const;
   if (lastExit) {

@@ -1,12 +1,12 @@
+import type { NodeEvents } from "../api/ports/events.ts";
 import type { Host, HostFacts } from "../outside/host/host.ts";
-import type { Events } from "../subsystems/events/events.ts";
 
 /** From this kernel on, file systems in memory can be kept from being swapped to disk. */
 const NOSWAP_KERNEL = [6, 4] as const;
 
 /** Records the node's Starting event and warnings about its machine (BirthCry, cgroupVersionCheck). */
 export function recordStarting(
-  events: Pick<Events, "ofNode">,
+  events: NodeEvents,
   host: Host,
   { swapBytes, kernelVersion }: HostFacts,
 ): void {

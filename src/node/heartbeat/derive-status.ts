@@ -67,7 +67,7 @@ export interface NodeSnapshot {
 }
 
 /** A condition that has changed, and its event. */
-export type ConditionChange = EventText<
+type ConditionChange = EventText<
   | "NodeReady"
   | "NodeNotReady"
   | "NodeSchedulable"

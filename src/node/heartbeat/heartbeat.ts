@@ -4,9 +4,9 @@
  * is registered again; nothing is sent when nothing changed, but at the latest when the report is due.
  * Example: `new Heartbeat(options, deps).start()`.
  */
-
 import { isSame, STATUS_RULES, strategicDiff } from "../../api/decode/strategic-diff.ts";
 import type { Node, NodeStatus } from "../../api/generated/types.ts";
+import type { NodeEvents } from "../../api/ports/events.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -18,7 +18,6 @@ import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { followObjects, isApiError, type KubeClient, NODES } from "../../outside/kube/kube.ts";
 import {
-  type ConditionChange,
   comparableStatus,
   conditionChanges,
   deriveNodeStatus,
@@ -62,7 +61,7 @@ interface HeartbeatDeps {
   readonly wakeOn: readonly Reading<unknown>[];
   /** The node as the API has it; undefined as long as it has none. The heartbeat is its writer. */
   readonly node: Cell<Node | undefined>;
-  readonly recordEvent: (change: ConditionChange) => void;
+  readonly events: NodeEvents;
 }
 
 const REGISTER_RETRY = { initialMs: 100, maxMs: 7_000 };
@@ -226,7 +225,7 @@ export class Heartbeat {
    * a failure, or when the API server was away, it is asked for (kubelet_node_status.go tryUpdateNodeStatus).
    */
   async #update(failures: number, signal: AbortSignal): Promise<void> {
-    const { client, clock, random, readSnapshot, recordEvent } = this.#deps;
+    const { client, clock, random, readSnapshot, events } = this.#deps;
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
     const followed = failures > 0 || this.#mustAsk ? undefined : this.#node.get();
@@ -250,10 +249,10 @@ export class Heartbeat {
     }
     this.#reset = true;
     for (const change of conditionChanges(identity.nodeName, known.status, status))
-      recordEvent(change);
+      events.ofNode(change);
     const unschedulable = known.spec?.unschedulable === true;
     if (unschedulable !== this.#unschedulable)
-      recordEvent(schedulableChange(identity.nodeName, unschedulable));
+      events.ofNode(schedulableChange(identity.nodeName, unschedulable));
     this.#unschedulable = unschedulable;
     this.#logReady(status);
   }

@@ -3,8 +3,8 @@
  * kernel's log, pods. Out: events on pods and on the node, a metric. Invariant: what was killed before the
  * agent started is not reported.
  */
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -12,7 +12,6 @@ import type { KernelLog } from "../../outside/host/host.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Pipeline } from "../../pipeline/pipeline.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
-import type { Events } from "../../subsystems/events/events.ts";
 import { describeKill, reachedLimit } from "./describe-kill.ts";
 import { type OomKill, type OomMessages, readOomLines } from "./kernel-lines.ts";
 
@@ -21,7 +20,7 @@ interface OomWatchDeps {
   readonly scope: TaskScope;
   readonly pipeline: Pick<Pipeline, "pods">;
   readonly cgroups: Pick<Cgroups, "locate">;
-  readonly events: Pick<Events, "ofPod" | "ofNode">;
+  readonly events: NodeEvents & PodEvents;
   readonly metrics: MetricsRegistry;
 }
 
@@ -86,9 +85,10 @@ function reportKill(kill: OomKill, deps: OomWatchDeps, countKill: (limit: string
   const { cgroups, outside } = deps;
   outside.log.warn("process OOM-killed", { ...kill });
   const victim = cgroups.locate(kill.victimGroup);
-  const found = victim.kind === "container" && podOf(deps, victim.uid);
+  const found = victim.kind === "container" && deps.pipeline.pods.get(victim.uid as PodUid);
   if (found && victim.kind === "container") {
-    const name = found.containers.find(({ id }) => victim.group.includes(id))?.name ?? "";
+    const { containers } = found.observed;
+    const name = containers.find(({ id }) => victim.group.includes(id))?.name ?? "";
     const place = kill.limitGroup === undefined ? undefined : cgroups.locate(kill.limitGroup);
     const limit = reachedLimit(place, found.pod, name);
     countKill(limit.kind);
@@ -102,17 +102,4 @@ function reportKill(kill: OomKill, deps: OomWatchDeps, countKill: (limit: string
   countKill("node");
   const message = `System OOM encountered, victim process: ${kill.program}, pid: ${kill.pid}`;
   deps.events.ofNode({ type: "Warning", reason: "SystemOOM", message });
-}
-
-function podOf(
-  { pipeline }: OomWatchDeps,
-  uid: string,
-):
-  | {
-      readonly pod: Pod;
-      readonly containers: readonly { readonly id: string; readonly name: string }[];
-    }
-  | undefined {
-  const record = pipeline.pods.get(uid as PodUid);
-  return record && { pod: record.pod, containers: record.observed.containers };
 }

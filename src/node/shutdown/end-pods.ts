@@ -2,6 +2,7 @@ import { makeDecision } from "../../api/decisions.ts";
 import { SHUTDOWN_MESSAGE, SHUTDOWN_REASON } from "../../api/node/node-shutdown.ts";
 import type { PodUid } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { Decisions } from "../../api/ports/decisions.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Publisher } from "../../kit/topic.ts";
@@ -9,7 +10,6 @@ import { withTimeout } from "../../kit/within.ts";
 import type { PodsView } from "../../pipeline/pods/pods.ts";
 import { isReleasable } from "../../pipeline/pods/record/observed.ts";
 import type { PodRecord } from "../../pipeline/pods/record/record.ts";
-import type { Journal } from "../../subsystems/journal/journal.ts";
 import { untilChanged } from "../until-changed.ts";
 import {
   type PodToEnd,
@@ -31,7 +31,7 @@ export interface EndPodsDeps {
   readonly log: Log;
   readonly pods: PodsView;
   readonly news: Publisher<PodNews>;
-  readonly journal: Pick<Journal, "record">;
+  readonly journal: Pick<Decisions, "record">;
   readonly nodeName: string;
 }
 

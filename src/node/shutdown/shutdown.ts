@@ -9,6 +9,7 @@ import { type DecisionInputs, makeDecision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
+import type { NodeEvents } from "../../api/ports/events.ts";
 import { formatDuration } from "../../api/text/duration.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { type Cell, type Reading, until } from "../../kit/cell.ts";
@@ -20,7 +21,6 @@ import type { TaskScope } from "../../kit/scope.ts";
 import { untilAborted, withTimeout } from "../../kit/within.ts";
 import type { Files } from "../../outside/host/host.ts";
 import type { InhibitorLock, Logind, LogindSession } from "../../outside/systemd/logind.ts";
-import type { Events } from "../../subsystems/events/events.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import { untilChanged } from "../until-changed.ts";
 import { type EndPodsDeps, endPods } from "./end-pods.ts";
@@ -37,7 +37,7 @@ interface ShutdownDeps extends EndPodsDeps {
   readonly logind: Logind;
   readonly files: Pick<Files, "makeDirectory" | "writeAtomic">;
   readonly scope: TaskScope;
-  readonly events: Pick<Events, "ofNode">;
+  readonly events: NodeEvents;
   readonly journal: Pick<Journal, "record" | "flush">;
   readonly state: ShutdownState;
   /** Whether every source of pods was seen. */
