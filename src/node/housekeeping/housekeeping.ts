@@ -2,6 +2,8 @@
  * Removes folders, logs and cgroups of pods that are no longer known. In: what the
  * machine holds, which pods are known. Invariants: nothing is removed before every source was seen, and nothing
  * of another agent's pods; what a mount still holds is left alone and reported.
+ *
+ * Example: `startHousekeeping({ roots }, { ...deps, isKnown: (uid) => pipeline.pods.knows(uid) })`.
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Reading } from "../../kit/cell.ts";

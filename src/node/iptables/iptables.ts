@@ -2,6 +2,8 @@
  * The chains of iptables that other programs expect of a node's agent: `makeIPTablesUtilChains`. In: configuration. Out:
  * chains and rules, created again after all of them were removed. A machine without iptables, or one where they may
  * not be changed, is no obstacle to pods.
+ *
+ * Example: `startIptables({ makeIPTablesUtilChains: true }, { host, clock, log, scope })`.
  */
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";

@@ -2,6 +2,8 @@
  * Watches OOM kills of the kernel, and reports the victim and which limit was reached. In: the
  * kernel's log, pods. Out: events on pods and on the node, a metric. Invariant: what was killed before the
  * agent started is not reported.
+ *
+ * Example: `startOomWatch({ outside, scope, pipeline, cgroups, events, metrics })`.
  */
 import type { PodUid } from "../../api/observation.ts";
 import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";

@@ -2,6 +2,7 @@
  * Ports of the pods module, implemented with the subsystems. In: requests of pods. Out: their outcomes. Decides
  * nothing.
  *
+ * Example:
  *     const { images } = podPorts(options, subsystems);
  *     const image = await images.ensure({ pod, container: "web", image: "nginx", policy: "" }, signal);
  */
