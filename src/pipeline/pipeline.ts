@@ -143,8 +143,7 @@ function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
       metrics: deps.metrics,
       runtimeName: deps.runtimeName,
       hostIps: deps.hostIps,
-      onHostFamily: (pod, message) =>
-        deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
+      events: deps.events,
       recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
       showsPodResources: deps.showsPodResources,
       ...(deps.showsDevices ? { devices: (...of) => deps.devices.allocatedResources(...of) } : {}),

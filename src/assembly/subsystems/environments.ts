@@ -16,8 +16,7 @@ export function assembleEnvironments(
       ...(objects ? { objects } : {}),
       ...(services ? { services } : {}),
       readVolumeFile: (pod, volume, path) => volumes.readFile(pod, volume, path),
-      recordSkipped: (pod, message) =>
-        events.ofPod(pod, { type: "Warning", reason: "InvalidEnvironmentVariableValues", message }),
+      events,
     },
   );
 }

@@ -62,8 +62,7 @@ async function openResolver(
     {
       files: host.files,
       clock,
-      recordFailure: (message) =>
-        events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
+      events,
     },
   );
   // It has reported what is wrong, and pods report it when they need it.

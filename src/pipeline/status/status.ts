@@ -12,6 +12,7 @@ import type { PodStatus, ResourceStatus } from "../../api/generated/types.ts";
 import { familyMismatch } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isTree } from "../../kit/json.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -36,8 +37,7 @@ interface StatusDeps {
   readonly metrics: MetricsRegistry;
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
-  /** Called with events about the node's address. */
-  readonly onHostFamily: (pod: IdentifiedPod, message: string) => void;
+  readonly events: PodEvents;
   /** Devices of a container with their health; left out when statuses are not to show them. */
   readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;
   /** Whether the runtime of a pod can mount trees read-only; `undefined` while that is not known. */
@@ -146,7 +146,7 @@ export class Statuses {
     const before = this.#current.get(uid);
     const kept = before?.status ?? this.#keptOf(record);
     const previous = kept ?? publishedStatus(record);
-    const { devices, recursiveReadOnly, showsPodResources = true } = this.#deps;
+    const { events, devices, recursiveReadOnly, showsPodResources = true } = this.#deps;
     const status = deriveStatus(record, {
       previous,
       now: this.#deps.clock.wall(),
@@ -162,8 +162,9 @@ export class Statuses {
       return;
     this.#countTerminations(previous, status);
     const now: PodWithStatus = { uid, pod, status, ended };
-    const mismatch = familyMismatch(previous?.hostIP, status.hostIP);
-    if (mismatch !== undefined) this.#deps.onHostFamily(pod, mismatch);
+    const message = familyMismatch(previous?.hostIP, status.hostIP);
+    if (message !== undefined)
+      events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message });
     this.#current.set(uid, now);
     this.#kept.delete(uid);
     const goesNow = record.desired.removed && !this.#going.has(uid);

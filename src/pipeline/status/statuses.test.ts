@@ -27,7 +27,7 @@ async function world(fault: Fault = () => undefined) {
         metrics: new MetricsRegistry(),
         runtimeName: () => "containerd",
         hostIps: () => [],
-        onHostFamily: () => {},
+        events: { ofPod: () => {} },
       },
     );
     await statuses.open();

@@ -29,7 +29,7 @@ async function environmentOf(container: Partial<Container>) {
     {
       objects: OBJECTS,
       readVolumeFile: () => Promise.resolve(undefined),
-      recordSkipped: (_pod, message) => skipped.push(message),
+      events: { ofPod: (_pod, { message }) => skipped.push(message) },
     },
   );
   const pod = identifyPod({ metadata: { name: "p", namespace: "ns", uid: "u" } });

@@ -4,7 +4,7 @@
  * that says what is missing. Invariants: an object is watched once for each pod that names it, and only while that pod exists.
  *
  * Example:
- *     const environments = new Environments({ nodeName, allocatable }, { objects, services, readVolumeFile, recordSkipped });
+ *     const environments = new Environments({ nodeName, allocatable }, { objects, services, readVolumeFile, events });
  *     environments.follow(pod); // when the pod is admitted
  *     const environment = await environments.of({ pod, container, podIps, hostIps }, signal);
  *     environments.forget(uid);
@@ -28,6 +28,7 @@ import type {
 } from "../../api/generated/types.ts";
 import { allContainers, isStaticPod } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
@@ -57,8 +58,7 @@ interface EnvironmentDeps {
     volume: string,
     path: string,
   ) => Promise<string | undefined>;
-  /** Called with the keys a container goes without, since they cannot be variables. */
-  readonly recordSkipped: (pod: IdentifiedPod, message: string) => void;
+  readonly events: PodEvents;
 }
 
 /** A container to compute the environment of. */
@@ -154,10 +154,9 @@ export class Environments {
     if (skipped.length > 0) {
       const { namespace = "", name = "" } = secret?.metadata ?? {};
       const keys = skipped.sort().join(", ");
-      this.#deps.recordSkipped(
-        pod,
-        `Keys [${keys}] from the EnvFrom secret ${namespace}/${name} were skipped since their values are not UTF-8, but environment variables must be`,
-      );
+      const message = `Keys [${keys}] from the EnvFrom secret ${namespace}/${name} were skipped since their values are not UTF-8, but environment variables must be`;
+      const reason = "InvalidEnvironmentVariableValues";
+      this.#deps.events.ofPod(pod, { type: "Warning", reason, message });
     }
     return texts;
   }

@@ -163,7 +163,7 @@ test("Resolver reads the present file at most ten times a second, only once it h
       },
     },
     clock: { monotonic: () => now as MonotonicMs, wall: () => now as WallMs },
-    recordFailure: (message: string) => reported.push(message),
+    events: { ofNode: ({ message }: { message: string }) => void reported.push(message) },
   };
   const resolver = new Resolver({ ...options, resolvConf: "/r" }, deps);
   const readLater = () => {

@@ -1,3 +1,4 @@
+import type { NodeEvents } from "../../api/ports/events.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
 import type { FileFacts, Files } from "../../outside/host/host.ts";
@@ -30,7 +31,7 @@ export class Resolver {
   readonly #options: ResolverOptions;
   readonly #files: Pick<Files, "facts" | "readText">;
   readonly #clock: Pick<Clock, "monotonic" | "wall">;
-  readonly #recordFailure: (message: string) => void;
+  readonly #events: NodeEvents;
   #latest: { readonly since: MonotonicMs; readonly dns: Promise<ClusterDns> } | undefined;
   /** What the file held when it was last read, and what it was like just before. */
   #known: { readonly facts: FileFacts; readonly text: string } | undefined;
@@ -41,14 +42,13 @@ export class Resolver {
     deps: {
       readonly files: Pick<Files, "facts" | "readText">;
       readonly clock: Pick<Clock, "monotonic" | "wall">;
-      /** Called with the message of the event CheckLimitsForResolvConf. */
-      readonly recordFailure: (message: string) => void;
+      readonly events: NodeEvents;
     },
   ) {
     this.#options = options;
     this.#files = deps.files;
     this.#clock = deps.clock;
-    this.#recordFailure = deps.recordFailure;
+    this.#events = deps.events;
   }
 
   /**
@@ -82,9 +82,10 @@ export class Resolver {
   }
 
   /** Reports what is wrong, once for as long as it stays so. */
-  #report(fault: string | undefined): void {
-    if (fault !== undefined && fault !== this.#recorded) this.#recordFailure(fault);
-    this.#recorded = fault;
+  #report(message: string | undefined): void {
+    if (message !== undefined && message !== this.#recorded)
+      this.#events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message });
+    this.#recorded = message;
   }
 
   /** Asking for its facts is one way through Node's thread pool, reading it takes six. */
