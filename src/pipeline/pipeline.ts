@@ -7,7 +7,6 @@
  *     pipeline.pods.list(); // records of all pods
  */
 import type { FoundPod, PodUid } from "../api/observation.ts";
-import { podDescription } from "../api/pod/pod.ts";
 import type { PodFact, PodFacts } from "../api/pod-facts.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { Reading } from "../kit/cell.ts";
@@ -193,14 +192,7 @@ function openSources(
         ...(graceSeconds === undefined ? {} : { graceSeconds }),
       }),
     isKnown: (uid) => pods.knows(uid),
-    onDuplicate: ({ pod, source }) =>
-      deps.events.ofPod(pod, {
-        type: "Warning",
-        reason: "FailedValidation",
-        message: `Error validating pod ${podDescription(pod)} from ${source} due to duplicate pod name ${JSON.stringify(pod.metadata?.name)}, ignoring`,
-      }),
-    onUnknownFields: (pod, message) =>
-      deps.events.ofPod(pod, { type: "Warning", reason: "UnknownField", message }),
+    events: deps.events,
   });
 }
 

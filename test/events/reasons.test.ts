@@ -64,7 +64,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   VolumeConditionAbnormal: { without: "health of CSI volumes" },
   InvalidEnvironmentVariableValues: { file: "subsystems/environment/environment.ts" },
   FailedToRetrieveImagePullSecret: { file: "subsystems/images/pull/ensure.ts" },
-  FailedValidation: { file: "pipeline/pipeline.ts" },
+  FailedValidation: { file: "pipeline/sources/sources.ts" },
   DeadlineExceeded: "story",
   Evicted: EVICTION,
   ResizeStarted: RESIZE,
@@ -110,7 +110,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   DevicePluginRegistered: DEVICES,
   DevicePluginGone: DEVICES,
   DeviceUnhealthy: { file: "subsystems/devices/devices.ts" },
-  UnknownField: { file: "pipeline/pipeline.ts" },
+  UnknownField: { file: "pipeline/sources/sources.ts" },
 };
 
 const SOURCES = join(import.meta.dirname, "../../src");

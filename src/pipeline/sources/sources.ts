@@ -6,11 +6,13 @@
  *     const sources = new Sources(options, deps);
  *     sources.start(); // from here on `deps.onDesired` and `deps.onUndesired` report changes
  */
+
 import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod/pod.ts";
+import { podDescription, podDisplayName } from "../../api/pod/pod.ts";
 import { seenFromApi } from "../../api/pod/static-pod.ts";
 import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
+import type { PodEvents } from "../../api/ports/events.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/text/timestamps.ts";
 import { podNameProblems } from "../../api/validation/pod-names.ts";
 import type { PodValidationOptions } from "../../api/validation/validation.ts";
@@ -64,10 +66,7 @@ interface SourcesDeps {
   readonly onUndesired: (uid: PodUid, graceSeconds?: number) => void;
   /** Whether there is a pod of that UID, of a source or found running. */
   readonly isKnown: (uid: PodUid) => boolean;
-  /** Called once for a pod that is left out because another one has its name. */
-  readonly onDuplicate: (pod: SourcedPod) => void;
-  /** Called once for a pod with fields that are ignored. */
-  readonly onUnknownFields: (pod: IdentifiedPod, message: string) => void;
+  readonly events: PodEvents;
 }
 
 /** A desired pod, from any source. */
@@ -222,7 +221,9 @@ export class Sources {
     const paths = unknown.join(" ");
     if (paths !== (this.#ignored.get(uid) ?? "")) {
       this.#ignored.set(uid, paths);
-      if (unknown.length > 0) this.#deps.onUnknownFields(pod, unknownFieldsMessage(unknown));
+      const message = unknownFieldsMessage(unknown);
+      if (unknown.length > 0)
+        this.#deps.events.ofPod(pod, { type: "Warning", reason: "UnknownField", message });
     }
     return pod;
   }
@@ -261,7 +262,12 @@ export class Sources {
 
   #reportDuplicates(now: readonly SourcedPod[]): void {
     const keyOf = ({ uid, origin }: SourcedPod) => `${uid} ${origin}`;
-    for (const pod of now) if (!this.#duplicates.has(keyOf(pod))) this.#deps.onDuplicate(pod);
+    for (const each of now) {
+      if (this.#duplicates.has(keyOf(each))) continue;
+      const { pod, source } = each;
+      const message = `Error validating pod ${podDescription(pod)} from ${source} due to duplicate pod name ${JSON.stringify(pod.metadata.name)}, ignoring`;
+      this.#deps.events.ofPod(pod, { type: "Warning", reason: "FailedValidation", message });
+    }
     this.#duplicates = new Set(now.map(keyOf));
   }
 
