@@ -15,6 +15,7 @@ import { pipelineOptionsOf } from "../pipeline/pipeline-options.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
+import { assembleTopology } from "./topology.ts";
 
 interface PipelineParts {
   readonly subsystems: Subsystems;
@@ -91,6 +92,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
   };
   return {
     ...subsystems,
+    topology: assembleTopology(base, subsystems),
     outside,
     scope,
     state,

@@ -20,6 +20,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 import { createAdmission } from "./admission/admission.ts";
 import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
 import type { NodeInfo } from "./admission/rules.ts";
+import type { Topology } from "./admission/topology/topology.ts";
 import type { Admit } from "./pods/admit.ts";
 import { FlightRecorder } from "./pods/flight/flight-recorder.ts";
 import { type DeadContainerLimits, keptDead } from "./pods/plan/dead-containers.ts";
@@ -60,6 +61,7 @@ export interface PipelineDeps extends Subsystems {
   readonly podFacts: CellMap<PodUid, PodFact>;
   /** News about pods from other modules; read by the pipeline. */
   readonly news: Topic<PodNews>;
+  readonly topology: Topology;
   readonly nodeInfo: () => NodeInfo;
   readonly hostIps: () => readonly string[];
   readonly runtimeName: () => string;

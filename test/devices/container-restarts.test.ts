@@ -5,15 +5,12 @@ import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { DevicesNotReady } from "../../src/subsystems/devices/devices.ts";
 import { DeviceWorld, FOLDER, GPU, gpus, podOf, runningContainer } from "./world.ts";
 
-const forever = new AbortController().signal;
 const POD = podOf("a", "c=1");
 const NOTE = `{"${GPU}":{"g0":[]}}`;
 
 /** Starts the pod's container once more; resolves with the note of the devices that it gets. */
 async function restart(world: DeviceWorld, pod: IdentifiedPod = POD): Promise<string | undefined> {
-  const { annotations } = await world.settled(
-    world.devices.containerParts(pod, { name: "c" }, forever),
-  );
+  const { annotations } = await world.parts(pod);
   return annotations["io.nodelet.devices"];
 }
 
@@ -100,9 +97,8 @@ test("a container whose plugin's answer was lost waits for the plugin, and asks 
 });
 
 test("a container that keeps its device is not placed again", async () => {
-  const world = await new DeviceWorld({
-    topology: { policy: "restricted", scope: "container", nodes: [0, 1] },
-  }).open();
+  const settings = { policy: "restricted", scope: "container", nodes: [0, 1] } as const;
+  const world = await new DeviceWorld({}, settings).open();
   const { plugin } = await world.startPlugin([{ id: "g0", nodes: [0] }]);
   await world.grant(POD);
   plugin.devices = [{ id: "g1", nodes: [1] }];

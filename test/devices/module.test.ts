@@ -263,7 +263,7 @@ test("a container's parts are the plugin's answer, with a word before every star
   });
   const pod = podOf("a", "c=1");
   await world.grant(pod);
-  const parts = () => world.settled(world.devices.containerParts(pod, { name: "c" }, forever));
+  const parts = () => world.parts(pod);
   assert.deepEqual(await parts(), {
     env: [{ name: "IDS", value: "g0" }],
     devices: [{ containerPath: "/dev/x", hostPath: "/dev/null", permissions: "rw" }],
@@ -354,7 +354,7 @@ test("the agent is killed during Allocate, 100 times: consistent every time", as
     wait = round % 7;
     for (const pod of pods) {
       world.pods.set(pod.metadata?.uid as PodUid, pod);
-      void world.devices.grant(pod).catch(() => {});
+      void world.topology.grant(pod).catch(() => {});
     }
     await world.clock.advance(round % 23);
     world.kill();

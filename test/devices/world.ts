@@ -4,11 +4,13 @@ import type { EventText } from "../../src/api/event-text.ts";
 import type { Container } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedPod, PodUid } from "../../src/api/observation.ts";
 import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
+import type { TopologySettings } from "../../src/config/topology.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import { StateFiles } from "../../src/kit/state/state-files.ts";
+import { Topology } from "../../src/pipeline/admission/topology/topology.ts";
 import {
   type DevicePod,
   Devices,
@@ -96,16 +98,22 @@ export class DeviceWorld {
   readonly advertised = new Map<string, string>();
   readonly pods = new Map<PodUid, IdentifiedPod>();
   readonly #options: DevicesOptions;
+  readonly #settings: TopologySettings;
   #life:
     | { readonly life: Life; readonly process: GrpcProcess; readonly scope: TaskScope }
     | undefined;
   #devices: Devices | undefined;
+  #topology: Topology | undefined;
   metrics = new MetricsRegistry();
 
-  constructor(options: Partial<DevicesOptions> = {}) {
+  constructor(
+    options: Partial<Omit<DevicesOptions, "numaNodes">> = {},
+    topology: TopologySettings = { policy: "none", scope: "container", nodes: [0] },
+  ) {
+    this.#settings = topology;
     this.#options = {
       folder: FOLDER,
-      topology: { policy: "none", scope: "container", nodes: [0] },
+      numaNodes: topology.nodes,
       deferMs: 120_000,
       allocateMs: 30_000,
       keepInitDevices: false,
@@ -116,6 +124,11 @@ export class DeviceWorld {
   get devices(): Devices {
     if (!this.#devices) throw new Error("the module is not open");
     return this.#devices;
+  }
+
+  get topology(): Topology {
+    if (!this.#topology) throw new Error("the module is not open");
+    return this.#topology;
   }
 
   /** Starts the agent's module; `found` is what runs. */
@@ -155,6 +168,8 @@ export class DeviceWorld {
     await this.settled(devices.start());
     devices.adopt(found);
     this.#devices = devices;
+    const { metrics } = this;
+    this.#topology = new Topology(this.#settings, { providers: [devices], metrics, clock });
     return this;
   }
 
@@ -201,7 +216,15 @@ export class DeviceWorld {
   async grant(pod: IdentifiedPod) {
     const uid = pod.metadata.uid;
     this.pods.set(uid, pod);
-    return this.settled(this.devices.grant(pod));
+    return this.settled(this.topology.grant(pod));
+  }
+
+  /** Starts the container once more; resolves with what its devices add. */
+  async parts(pod: IdentifiedPod, name = "c") {
+    const placing = this.topology.placeAgain(pod, name);
+    if (placing.kind === "refused") throw new Error(placing.message);
+    const { signal } = new AbortController();
+    return this.settled(this.devices.containerParts(pod, { name }, placing.placement, signal));
   }
 
   /** Says what is seen of the pod. */

@@ -20,6 +20,7 @@ import { connectGrpc, type GrpcChannel } from "../../src/outside/grpc/grpc.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { Files } from "../../src/outside/host/host.ts";
 import { DEVICE_PLUGIN } from "../../src/outside/plugins/plugins.ts";
+import { Topology } from "../../src/pipeline/admission/topology/topology.ts";
 import { Devices } from "../../src/subsystems/devices/devices.ts";
 import { TestPlugin } from "../../test/support/device-plugin.ts";
 import { renderTable, short } from "./table.ts";
@@ -58,17 +59,19 @@ async function serve(folder: string): Promise<void> {
   process.send?.("ready");
 }
 
+const TOPOLOGY = { policy: "best-effort", scope: "container", nodes: [0, 1] } as const;
+
 async function openDevices(
   folder: string,
   scope: TaskScope,
-): Promise<{ devices: Devices; metrics: MetricsRegistry }> {
+): Promise<{ devices: Devices; topology: Topology; metrics: MetricsRegistry }> {
   const clock = createSystemClock();
   const metrics = new MetricsRegistry();
   const { files } = connectHost({ clock, log: silentLog });
   const devices = new Devices(
     {
       folder,
-      topology: { policy: "best-effort", scope: "container", nodes: [0, 1] },
+      numaNodes: TOPOLOGY.nodes,
       deferMs: 120_000,
       allocateMs: 30_000,
       keepInitDevices: false,
@@ -88,7 +91,8 @@ async function openDevices(
     },
   );
   await devices.start();
-  return { devices, metrics };
+  const topology = new Topology(TOPOLOGY, { providers: [devices], metrics, clock });
+  return { devices, topology, metrics };
 }
 
 function podOf(i: number): IdentifiedPod {
@@ -124,7 +128,7 @@ function millisecondsSince(start: NodeJS.CpuUsage): number {
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-devices-"));
   const scope = new TaskScope("bench", { clock: createSystemClock(), log: silentLog });
-  const { devices, metrics } = await openDevices(folder, scope);
+  const { devices, topology, metrics } = await openDevices(folder, scope);
   const plugins = fork(import.meta.filename, [SERVE, folder]);
   await once(plugins, "message");
   const channels = RESOURCES.map((resource) =>
@@ -143,7 +147,7 @@ async function main(): Promise<void> {
     floors.push(millisecondsSince(idle));
     const before = process.cpuUsage();
     for (;;) {
-      const outcome = await devices.grant(pod);
+      const outcome = await topology.grant(pod);
       if (outcome.kind === "granted") break;
       if (outcome.kind === "refused") throw new Error(outcome.message);
     }

@@ -1,5 +1,6 @@
 import { deriveRootLayout } from "../../config/derive.ts";
-import { Devices, NUMA_NODES_FILE, topologyOf } from "../../subsystems/devices/devices.ts";
+import { NUMA_NODES_FILE, topologyOf } from "../../config/topology.ts";
+import { Devices } from "../../subsystems/devices/devices.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { Foundation } from "../foundation.ts";
@@ -24,7 +25,7 @@ export async function assembleDevices(
   const devices = new Devices(
     {
       folder: layout.devicePlugins.directory,
-      topology: topologyOf(config, host.readKernel(NUMA_NODES_FILE)),
+      numaNodes: topologyOf(config, host.readKernel(NUMA_NODES_FILE)).nodes,
       deferMs: settings.waitMs ?? DEVICE_WAIT_MS,
       allocateMs: settings.allocateMs ?? DEVICE_ALLOCATE_MS,
       keepInitDevices: settings.keepInitDevices ?? false,

@@ -157,7 +157,7 @@ export interface PodResizePort {
 }
 
 /** Devices of pods. */
-export interface PodDevicePort {
+interface PodDevicePort {
   /** Grants what the containers of the pod ask for, all of it or nothing; asked again it goes on where it was. */
   grant(pod: IdentifiedPod): Promise<DeviceGrant>;
 }

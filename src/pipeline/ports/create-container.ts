@@ -7,18 +7,24 @@ import { findContainer, isHostNetworkPod, podDisplayName } from "../../api/pod/p
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { InvariantError, messageOf } from "../../kit/errors.ts";
 import type { Counter } from "../../kit/metrics.ts";
-import { type Devices, DevicesNotReady } from "../../subsystems/devices/devices.ts";
+import {
+  type ContainerDeviceParts,
+  type Devices,
+  DevicesNotReady,
+} from "../../subsystems/devices/devices.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Images } from "../../subsystems/images/images.ts";
 import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
+import type { Topology } from "../admission/topology/topology.ts";
 import { ContainerConfigError, type CreateContainerOptions } from "../pods/ports.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {
   readonly devices: Devices;
+  readonly topology: Topology;
   readonly environments: Environments;
   readonly events: Events;
   readonly images: Images;
@@ -73,7 +79,7 @@ export async function createAttempt(
   const attempt = { options, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, devices, groups } = await mountsOf(attempt, env);
-  const parts = await deps.devices.containerParts(pod, container, signal).catch(asConfigError);
+  const parts = await devicesOf(attempt);
   const id = await countingImageVolumes(mounts, deps, () =>
     deps.runtime.createConfigured(
       {
@@ -197,6 +203,21 @@ async function imagesOf({
     found.set(volume, answer.image.ref);
   }
   return found;
+}
+
+/** What devices add; a container that no longer has them gets others, placed like the first. */
+async function devicesOf({
+  options: { pod },
+  container,
+  deps: { topology, devices },
+  signal,
+}: Attempt): Promise<ContainerDeviceParts> {
+  const placing = topology.placeAgain(pod, container.name);
+  if (placing.kind === "refused")
+    throw new ContainerConfigError(placing.message, { retryInMs: DEVICES_RETRY_MS });
+  return await devices
+    .containerParts(pod, container, placing.placement, signal)
+    .catch(asConfigError);
 }
 
 function asConfigError(error: unknown): never {

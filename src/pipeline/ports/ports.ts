@@ -9,7 +9,7 @@
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { Decisions } from "../../api/ports/decisions.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
-import type { PodDevicePort, PodMeasurePort, PodPorts } from "../pods/ports.ts";
+import type { PodMeasurePort, PodPorts } from "../pods/ports.ts";
 import { type HookPortDeps, hookPort } from "./hook-port.ts";
 import { memoryPort } from "./memory-port.ts";
 import type { MissingDnsNotice } from "./port-events.ts";
@@ -36,7 +36,6 @@ interface PortDeps
     HookPortDeps,
     Omit<ResizeDeps, "settings">,
     Omit<RuntimePortDeps, "imageVolumes"> {
-  readonly devices: RuntimePortDeps["devices"] & PodDevicePort;
   readonly journal: Decisions;
   readonly measures: PodMeasurePort;
 }
@@ -52,7 +51,7 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
     prerequisites: prerequisitesPort(options.roots, deps),
     runtime: runtimePort({ ...deps, imageVolumes }, options.missingDns),
     images: deps.images,
-    devices: deps.devices,
+    devices: deps.topology,
     hooks: hookPort(deps),
     resizes: resizePort({ ...deps, settings: options.resizes }),
     events: deps.events,

@@ -6,6 +6,7 @@
 import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { NumaPlacement } from "../../api/ports/hint-provider.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { largest } from "../../kit/limits/lists.ts";
@@ -72,12 +73,17 @@ export class DeviceAdmission {
     });
   }
 
+  /** Whether an answer for the pod is waited for. */
+  isUnderWay(podUid: PodUid): boolean {
+    return this.#attempts.has(podUid);
+  }
+
   /** Allocates the requested devices, or returns why not. A retry continues where it was. */
-  async grant(pod: IdentifiedPod): Promise<DeviceGrant> {
+  async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant> {
     const podUid = pod.metadata.uid;
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
-    const attempt = this.#attempts.get(podUid) ?? this.#begin(pod);
+    const attempt = this.#attempts.get(podUid) ?? this.#begin(pod, placement);
     // Others wait for their turn: a pod whose answer is known to be late comes back when it is there.
     if (!attempt.late) await this.#awaitAnswer(podUid, attempt);
     const { result } = attempt;
@@ -123,10 +129,10 @@ export class DeviceAdmission {
     for (const podUid of [...this.#attempts.keys(), ...this.#waiting.keys()]) this.cancel(podUid);
   }
 
-  #begin(pod: IdentifiedPod): Attempt {
+  #begin(pod: IdentifiedPod, placement: NumaPlacement): Attempt {
     const podUid = pod.metadata.uid;
     const abort = new AbortController();
-    const request = { pod, requests: deviceRequests(pod) };
+    const request = { pod, requests: deviceRequests(pod), placement };
     const attempt: Attempt = {
       abort,
       result: undefined,

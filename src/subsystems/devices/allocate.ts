@@ -3,20 +3,16 @@
  * Plans the devices of a pod, all containers and resources at once: a plan to be reserved, or why there is none. No
  * plugin is called here, so that a pod whose last request cannot be met costs no plugin a call.
  */
+import type { NodeMask } from "../../api/node/numa.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { HintDraft, Hints, NumaPlacement, Unmet } from "../../api/ports/hint-provider.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 import { type Choices, chooseDevices, type PreferenceQuestion } from "./choose.ts";
+import { deviceHints } from "./device-hints.ts";
 import type { Device, Inventory, ResourceRecord } from "./inventory.ts";
 import { type HeldDevice, type Holding, holdingsOf, type Ledger } from "./ledger/ledger.ts";
 import type { ContainerRequests, ResourceRequest } from "./requests.ts";
-import {
-  align,
-  deviceHints,
-  type Hints,
-  type NodeMask,
-  type TopologySettings,
-} from "./topology.ts";
 
 /** Everything a plan depends on. */
 export interface PlanInputs {
@@ -27,13 +23,14 @@ export interface PlanInputs {
   readonly ledger: Ledger;
   /** Containers that run with unrecorded devices of a resource. */
   readonly unaccounted: (resource: string) => string | undefined;
-  /** Only these containers, of a pod that was admitted before: they keep what they have. All when left out. */
-  readonly only?: ReadonlySet<string>;
+  /** Only this container, of a pod that was admitted before: it keeps what it has. All when left out. */
+  readonly only?: string | undefined;
   /** Answers of plugins to questions of earlier plans, by `stepKey`. */
   readonly preferences: ReadonlyMap<string, readonly string[]>;
-  /** Places decided for containers in earlier plans. */
-  readonly places: ReadonlyMap<string, NodeMask | undefined>;
-  readonly topology: TopologySettings;
+  /** NUMA nodes that containers are to be close to. */
+  readonly placement: NumaPlacement;
+  /** NUMA nodes of the machine, ascending. */
+  readonly numaNodes: readonly number[];
   /** Whether a resource that no plugin has ever offered here is to be waited for. */
   readonly expects: (resource: string) => boolean;
   readonly now: MonotonicMs;
@@ -56,7 +53,6 @@ export type GrantPlan =
       readonly kind: "plan";
       /** Missing devices, in the order in which they are requested. */
       readonly steps: readonly GrantStep[];
-      readonly places: ReadonlyMap<string, NodeMask | undefined>;
     }
   | AllocationRefusal
   /** The plugin may still come, or name more devices. `otherwise` is the refusal when it does not. */
@@ -71,7 +67,7 @@ export type GrantPlan =
 /** A refusal with the Go kubelet's text. */
 interface AllocationRefusal {
   readonly kind: "refused";
-  readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";
+  readonly reason: "UnexpectedAdmissionError";
   readonly message: string;
 }
 
@@ -89,41 +85,23 @@ export function refusal(error: string): AllocationRefusal {
   };
 }
 
-const MISALIGNED: AllocationRefusal = {
-  kind: "refused",
-  reason: "TopologyAffinityError",
-  message: "Resources cannot be allocated with Topology locality",
-};
-
 type Problem = Exclude<GrantPlan, { kind: "plan" }>;
 
 /** Devices that the pod gets in addition. */
 export function planGrants(inputs: PlanInputs): GrantPlan {
-  const draft = new Draft(inputs);
-  const places = new Map(inputs.places);
-  const steps: GrantStep[] = [];
-  for (const requests of inputs.requests) {
-    if (inputs.only && !inputs.only.has(requests.container)) continue;
-    const needs = judgeAll(requests, draft);
-    if ("kind" in needs) return needs;
-    // Nothing is to be placed; where devices are that are not listed any more cannot be known.
-    if (inputs.only && needs.length === 0) continue;
-    if (!places.has(requests.container)) {
-      const place = draft.placeOf(requests);
-      if (place.kind === "refused") return MISALIGNED;
-      places.set(requests.container, place.mask);
-    }
-    for (const request of needs) {
-      const step = draft.choose(request, requests, places.get(requests.container));
-      if ("kind" in step) return step;
-      steps.push(step);
-    }
+  const draft = new DeviceDraft(inputs);
+  for (const container of draft.containers) {
+    const problem = draft.take(container, inputs.placement.get(container));
+    if (problem) return problem;
   }
-  return { kind: "plan", steps, places };
+  return { kind: "plan", steps: draft.steps };
 }
 
 /** Devices that the container still needs, or why it cannot get them. */
-function judgeAll(requests: ContainerRequests, draft: Draft): readonly ResourceRequest[] | Problem {
+function judgeAll(
+  requests: ContainerRequests,
+  draft: DeviceDraft,
+): readonly ResourceRequest[] | Problem {
   const needs: ResourceRequest[] = [];
   for (const request of requests.resources) {
     const verdict = judge(request, requests, draft);
@@ -140,7 +118,7 @@ type Verdict =
 function judge(
   { resource, amount }: ResourceRequest,
   { container }: ContainerRequests,
-  draft: Draft,
+  draft: DeviceDraft,
 ): Verdict {
   const { inventory, podUid, expects, only } = draft.inputs;
   const record = inventory.get(resource);
@@ -150,7 +128,7 @@ function judge(
       `pod "${podUid}" container "${container}" changed request for resource "${resource}" from ${held.length} to ${amount}`,
     );
   // Health counts at admission; a container that starts again is not to wait for what it has.
-  if (held && only) return { kind: "have" };
+  if (held && only !== undefined) return { kind: "have" };
   if (!record) {
     if (!held && !draft.isKnown(resource) && !expects(resource)) return { kind: "skip" };
     return {
@@ -171,7 +149,7 @@ function judgeHealth(
   about: {
     readonly amount: number;
     readonly held: readonly HeldDevice[] | undefined;
-    readonly draft: Draft;
+    readonly draft: DeviceDraft;
   },
 ): Verdict | undefined {
   const { now, settleMs } = about.draft.inputs;
@@ -234,13 +212,18 @@ interface Share {
 }
 
 /** The pod's shares so far, and what may still be taken. */
-class Draft {
+export class DeviceDraft implements HintDraft {
   readonly inputs: PlanInputs;
+  readonly containers: ReadonlySet<string>;
+  /** Devices taken so far. */
+  readonly steps: GrantStep[] = [];
   readonly #shares: Share[];
-  #podPlace: Place | undefined;
 
   constructor(inputs: PlanInputs) {
+    const { requests, only } = inputs;
+    const names = requests.map(({ container }) => container);
     this.inputs = inputs;
+    this.containers = new Set(names.filter((name) => only === undefined || name === only));
     this.#shares = holdingsOf(inputs.ledger, inputs.podUid).map((holding) =>
       shareOf(holding, inputs.requests),
     );
@@ -252,11 +235,66 @@ class Draft {
     )?.devices;
   }
 
-  /** Placement of the container's devices, by the scope of the policy. */
-  placeOf(requests: ContainerRequests): Place {
-    if (this.inputs.topology.scope === "container") return placeOfContainer(requests, this);
-    this.#podPlace ??= placeOfPod(this);
-    return this.#podPlace;
+  hints(container: string): readonly Hints[] | Unmet {
+    const requests = this.#requestsOf(container);
+    return this.#hintsUnlessUnmet(requests, () =>
+      requests.resources.map((request) => this.#hintsFor(request, requests)),
+    );
+  }
+
+  /** The pod's resources are hinted at as if one container asked for them. */
+  podHints(): readonly Hints[] | Unmet {
+    const { requests } = this.inputs;
+    const [first = ""] = this.containers;
+    const whole = { container: "", kind: "init", order: requests.length, resources: [] } as const;
+    return this.#hintsUnlessUnmet(this.#requestsOf(first), () =>
+      [...podAmounts(requests)].map(([resource, amount]) =>
+        this.#hintsFor({ resource, amount }, whole),
+      ),
+    );
+  }
+
+  place(container: string, mask: NodeMask | undefined): Unmet | undefined {
+    const problem = this.containers.has(container) ? this.take(container, mask) : undefined;
+    return problem && unmet(problem);
+  }
+
+  /** Takes what the container needs, or says why it cannot have it. */
+  take(container: string, mask: NodeMask | undefined): Problem | undefined {
+    const requests = this.#requestsOf(container);
+    const needs = judgeAll(requests, this);
+    if ("kind" in needs) return needs;
+    for (const request of needs) {
+      const step = this.#choose(request, requests, mask);
+      if ("kind" in step) return step;
+      this.steps.push(step);
+    }
+    return undefined;
+  }
+
+  #requestsOf(container: string): ContainerRequests {
+    const found = this.inputs.requests.find((requests) => requests.container === container);
+    return found ?? { container, kind: "regular", order: 0, resources: [] };
+  }
+
+  #hintsUnlessUnmet(
+    requests: ContainerRequests,
+    hints: () => readonly Hints[],
+  ): readonly Hints[] | Unmet {
+    const needs = judgeAll(requests, this);
+    if ("kind" in needs) return unmet(needs);
+    // Nothing is to be placed; where devices are that are not listed any more cannot be known.
+    return this.inputs.only !== undefined && needs.length === 0 ? [] : hints();
+  }
+
+  #hintsFor(request: ResourceRequest, requests: ContainerRequests): Hints {
+    const { inventory, numaNodes } = this.inputs;
+    if (!inventory.has(request.resource)) return "any";
+    const choices = this.#choices(request, requests, undefined);
+    const held = this.heldBy(requests.container, request.resource);
+    if (!held) return deviceHints(choices, numaNodes);
+    const available = new Set(held.map(({ id }) => id));
+    return deviceHints({ ...choices, available, reusable: new Set() }, numaNodes);
   }
 
   /** Whether anybody has devices of the resource. */
@@ -265,12 +303,12 @@ class Draft {
   }
 
   /** Devices available to a container; none of unregistered resources. */
-  choices(
+  #choices(
     request: ResourceRequest,
     requests: ContainerRequests,
     near: NodeMask | undefined,
   ): Choices {
-    const { inventory, ledger, topology } = this.inputs;
+    const { inventory, ledger, numaNodes } = this.inputs;
     const devices = inventory.get(request.resource)?.devices ?? new Map<string, Device>();
     const owners = ledger.owners.get(request.resource);
     const own = new Set(
@@ -283,17 +321,17 @@ class Draft {
     const reusable = new Set(
       [...own].filter((id) => healthy.has(id) && this.#mayShare(request.resource, id, requests)),
     );
-    return { amount: request.amount, devices, available, reusable, near, topology };
+    return { amount: request.amount, devices, available, reusable, near, numaNodes };
   }
 
-  choose(
+  #choose(
     request: ResourceRequest,
     requests: ContainerRequests,
     near: NodeMask | undefined,
   ): GrantStep | Problem {
     const { container, kind, order } = requests;
     const { resource } = request;
-    const choices = this.choices(request, requests, near);
+    const choices = this.#choices(request, requests, near);
     const needsNew = choices.reusable.size < request.amount;
     const unaccounted = this.inputs.unaccounted(resource);
     if (needsNew && unaccounted !== undefined) {
@@ -337,37 +375,8 @@ function shareOf(
   return { container, kind, order, resource, devices };
 }
 
-type Place =
-  | { readonly kind: "refused" }
-  | { readonly kind: "admitted"; readonly mask: NodeMask | undefined };
-
-function placeOfContainer(requests: ContainerRequests, draft: Draft): Place {
-  const { topology } = draft.inputs;
-  if (topology.policy === "none") return { kind: "admitted", mask: undefined };
-  return align(
-    requests.resources.map((request) => hintsFor(request, requests, draft)),
-    topology,
-  );
-}
-
-function hintsFor(request: ResourceRequest, requests: ContainerRequests, draft: Draft): Hints {
-  if (!draft.inputs.inventory.has(request.resource)) return "any";
-  const choices = draft.choices(request, requests, undefined);
-  const held = draft.heldBy(requests.container, request.resource);
-  if (!held) return deviceHints(choices, draft.inputs.topology);
-  const available = new Set(held.map(({ id }) => id));
-  return deviceHints({ ...choices, available, reusable: new Set() }, draft.inputs.topology);
-}
-
-/** One place for all containers: the pod's resources are hinted at as if one container asked for them. */
-function placeOfPod(draft: Draft): Place {
-  const { requests, topology } = draft.inputs;
-  if (topology.policy === "none") return { kind: "admitted", mask: undefined };
-  const whole = { container: "", kind: "init", order: requests.length } as const;
-  const hints = [...podAmounts(requests)].map(([resource, amount]) =>
-    hintsFor({ resource, amount }, { ...whole, resources: [] }, draft),
-  );
-  return align(hints, topology);
+function unmet({ kind }: Problem): Unmet {
+  return kind === "wait" ? "later" : "refused";
 }
 
 /** Most devices held at once: by regular containers and sidecars, or by an init container with the sidecars before it. */

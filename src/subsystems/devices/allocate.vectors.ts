@@ -75,8 +75,8 @@ export function inputs(pod: Pod, more: Partial<PlanInputs> = {}): PlanInputs {
     ledger: EMPTY_LEDGER,
     unaccounted: () => undefined,
     preferences: new Map(),
-    places: new Map(),
-    topology: { policy: "none", scope: "container", nodes: [0] },
+    placement: new Map(),
+    numaNodes: [0],
     expects: () => false,
     now: NOW,
     settleMs: 120_000,
@@ -258,7 +258,7 @@ export const ROWS: readonly Row[] = [
     pod: "c=1",
     gpus: "-a",
     ledger: ledgerOf(held("c", "a")),
-    more: { only: new Set(["c"]) },
+    more: { only: "c" },
     expect: "",
   },
   {
@@ -266,7 +266,7 @@ export const ROWS: readonly Row[] = [
     pod: "c=1+1",
     inventory: leave(listed(listed(EMPTY_INVENTORY, GPU, "a"), NIC, "-x y"), GPU, NOW),
     ledger: ledgerOf(held("c", "a")),
-    more: { only: new Set(["c"]) },
+    more: { only: "c" },
     expect: "c/nic=y",
   },
   {
@@ -274,7 +274,7 @@ export const ROWS: readonly Row[] = [
     pod: "c=2",
     gpus: "-a b c",
     ledger: ledgerOf(held("c", "a")),
-    more: { only: new Set(["c"]) },
+    more: { only: "c" },
     expect: failed(`pod "${UID}" container "c" changed request for resource "${GPU}" from 1 to 2`),
   },
   {

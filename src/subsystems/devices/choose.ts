@@ -4,10 +4,10 @@
  * those close to the chosen NUMA nodes (the plugin's preference first), then the others. Within a class the
  * lower id comes first. Source: device manager `devicesToAllocate`.
  */
+import { maskOf, type NodeMask } from "../../api/node/numa.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
 import type { Device } from "./inventory.ts";
 import { compareText } from "./requests.ts";
-import { maskOf, type NodeMask, type TopologySettings } from "./topology.ts";
 
 /** Devices to choose from. */
 export interface Choices {
@@ -20,7 +20,8 @@ export interface Choices {
   readonly reusable: ReadonlySet<string>;
   /** NUMA nodes to be close to; `undefined` when it does not matter. */
   readonly near: NodeMask | undefined;
-  readonly topology: TopologySettings;
+  /** NUMA nodes of the machine, ascending. */
+  readonly numaNodes: readonly number[];
 }
 
 /** Request for the plugin's preferred allocation. */
@@ -90,14 +91,14 @@ interface Places {
 }
 
 /** Without a preference, or without devices with topology, all are equal. */
-function splitByPlace({ devices, available, near, topology }: Choices): Places {
+function splitByPlace({ devices, available, near, numaNodes }: Choices): Places {
   const all = sorted(available);
   const placed = near !== undefined && [...devices.values()].some(({ nodes }) => nodes.length > 0);
   if (!placed) return { aligned: [], unaligned: [], placeless: all };
   const placeOf = (id: string): keyof Places => {
     const nodes = devices.get(id)?.nodes ?? [];
     if (nodes.length === 0) return "placeless";
-    return (maskOf(nodes, topology) & near) === 0 ? "unaligned" : "aligned";
+    return (maskOf(nodes, numaNodes) & near) === 0 ? "unaligned" : "aligned";
   };
   const places = Map.groupBy(all, placeOf);
   return {

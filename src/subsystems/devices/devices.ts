@@ -3,7 +3,7 @@
  * request devices, what runs. Out: grants, what they add to containers, counts for the node's status. Invariants:
  * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
  * soon as the pod was seen ended, and not before.
- * Example: `await devices.start(); const verdict = await devices.grant(pod);`, then `devices.containerParts(pod, container, signal)`.
+ * Example: `await devices.start(); const verdict = await devices.grant(pod, placement);`, then `devices.containerParts(pod, container, placement, signal)`.
  */
 
 import type { DeviceGrant } from "../../api/device-grant.ts";
@@ -16,6 +16,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Decisions } from "../../api/ports/decisions.ts";
 import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
+import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -28,7 +29,6 @@ import type { Grpc } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { DeviceAdmission } from "./admission.ts";
-import { alignmentMeasures } from "./alignment-measures.ts";
 import type { DevicePod } from "./device-pod.ts";
 import { ExpectedPlugins } from "./expected-plugins.ts";
 import { Grants } from "./grants.ts";
@@ -53,11 +53,9 @@ import { PluginSide } from "./plugins/plugin-side.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceRequests } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
-import type { TopologySettings } from "./topology.ts";
 
 export type { DevicePod } from "./device-pod.ts";
-export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
-export { DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
+export { type ContainerDeviceParts, DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
 
@@ -65,7 +63,8 @@ export type { DeviceCapacity } from "./state.ts";
 export interface DevicesOptions {
   /** Folder of the plugins' sockets and of the checkpoint. */
   readonly folder: string;
-  readonly topology: TopologySettings;
+  /** NUMA nodes of the machine, ascending. */
+  readonly numaNodes: readonly number[];
   /** How long a pod waits for a plugin that is known but not there; 0 refuses at once, as the Go kubelet. */
   readonly deferMs: number;
   /** How long a plugin's `Allocate` may take; 0 waits forever, as the Go kubelet. */
@@ -102,7 +101,7 @@ const CHECKPOINT = "kubelet_internal_checkpoint";
 const MAX_NOTES = 100;
 
 /** The module; see above. */
-export class Devices {
+export class Devices implements HintProvider {
   readonly #options: DevicesOptions;
   readonly #deps: DevicesDeps;
   readonly #state: DeviceState;
@@ -131,8 +130,7 @@ export class Devices {
     this.#grants = new Grants({
       ...deps,
       state,
-      topology: options.topology,
-      alignment: alignmentMeasures(metrics, clock, options.topology.policy),
+      numaNodes: options.numaNodes,
       settleMs: options.deferMs,
       findPlugin: (resource) => this.#plugins.find(resource),
       unaccounted: (resource) => this.#unaccounted.holderOf(resource),
@@ -220,9 +218,15 @@ export class Devices {
     }
   }
 
+  draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
+    const requests = deviceRequests(pod);
+    if (requests.length === 0 || this.#admission.isUnderWay(pod.metadata.uid)) return undefined;
+    return this.#grants.draft({ pod, requests, only });
+  }
+
   /** Devices for all containers of the pod, or why not (yet). A retry continues where it was. */
-  grant(pod: IdentifiedPod): Promise<DeviceGrant> {
-    return this.#admission.grant(pod);
+  grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant> {
+    return this.#admission.grant(pod, placement);
   }
 
   /** Follows a pod's life; called with every observation. Cheap for pods without devices. */
@@ -250,13 +254,14 @@ export class Devices {
   async containerParts(
     pod: IdentifiedPod,
     container: Pick<Container, "name">,
+    placement: NumaPlacement,
     signal: AbortSignal,
   ): Promise<ContainerDeviceParts> {
     const requests = deviceRequests(pod);
     if (!requests.some((each) => each.container === container.name)) return NO_DEVICE_PARTS;
     const podUid = pod.metadata.uid;
-    const only = new Set([container.name]);
-    const given = await this.#grants.give({ pod, requests, only }, signal);
+    const request = { pod, requests, only: container.name, placement };
+    const given = await this.#grants.give(request, signal);
     if (given.kind !== "granted") throw new DevicesNotReady(given.message);
     try {
       for (const holding of this.#holdings(podUid, container.name)) {

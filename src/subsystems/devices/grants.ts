@@ -8,24 +8,31 @@ import { makeDecision } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
+import type { HintDraft, NumaPlacement } from "../../api/ports/hint-provider.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Histogram } from "../../kit/metrics.ts";
-import type { AlignmentMeasures } from "./alignment-measures.ts";
-import { type GrantPlan, type GrantStep, planGrants, refusal, stepKey } from "./allocate.ts";
+import {
+  DeviceDraft,
+  type GrantPlan,
+  type GrantStep,
+  type PlanInputs,
+  planGrants,
+  refusal,
+  stepKey,
+} from "./allocate.ts";
 import { findHolding, type Holding, holdingsOf, withPod } from "./ledger/ledger.ts";
 import type { PluginConnection } from "./plugins/plugin.ts";
 import type { ContainerRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
-import type { NodeMask, TopologySettings } from "./topology.ts";
 
 interface GrantsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly state: DeviceState;
   readonly findPlugin: (resource: string) => PluginConnection | undefined;
-  readonly topology: TopologySettings;
+  readonly numaNodes: readonly number[];
   readonly unaccounted: (resource: string) => string | undefined;
   readonly expects: (pod: IdentifiedPod, resource: string) => boolean;
   /** Resolves when what was granted would survive the agent. */
@@ -34,15 +41,15 @@ interface GrantsDeps {
   /** Seconds that plugins take to answer (`device_plugin_alloc_duration_seconds`). */
   readonly allocSeconds: Histogram;
   readonly settleMs: number;
-  readonly alignment: AlignmentMeasures;
 }
 
 /** Devices to allocate, and the pod. */
 interface GrantRequest {
   readonly pod: IdentifiedPod;
   readonly requests: readonly ContainerRequests[];
-  /** Only these containers, of a pod that was admitted before: they keep what they have. All when left out. */
-  readonly only?: ReadonlySet<string>;
+  /** Only this container, of a pod that was admitted before: it keeps what it has. All when left out. */
+  readonly only?: string | undefined;
+  readonly placement: NumaPlacement;
 }
 
 /** Result of an allocation. */
@@ -59,19 +66,22 @@ export class Grants {
     this.#deps = deps;
   }
 
+  /** What `give` would plan, without a placement. */
+  draft(request: Omit<GrantRequest, "placement">): HintDraft {
+    return new DeviceDraft(this.#inputs({ ...request, placement: new Map() }, new Map()));
+  }
+
   /** Allocates what is missing. When `signal` is aborted nothing more is changed; the caller cleans up the ledger. */
   async give(request: GrantRequest, signal: AbortSignal): Promise<GrantResult> {
     const attempt: Attempt = {
       request,
       made: new Set(),
       preferences: new Map(),
-      places: new Map(),
     };
     try {
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
-        const plan = this.#plan(attempt);
+        const plan = planGrants(this.#inputs(request, attempt.preferences));
         if (plan.kind !== "plan") return this.#giveBack(attempt, plan);
-        attempt.places = plan.places;
         this.#reserve(request.pod.metadata.uid, plan.steps);
         const taken = await this.#takeAll(plan.steps, attempt, signal);
         if (taken === "plan again") continue;
@@ -103,28 +113,27 @@ export class Grants {
     await this.#deps.saved();
   }
 
-  #plan({ request, preferences, places }: Attempt): GrantPlan {
-    const { state, topology, unaccounted, expects, clock, settleMs, alignment } = this.#deps;
-    const { pod, requests, only } = request;
+  #inputs(
+    { pod, requests, only, placement }: GrantRequest,
+    preferences: PlanInputs["preferences"],
+  ): PlanInputs {
+    const { state, numaNodes, unaccounted, expects, clock, settleMs } = this.#deps;
     const podUid = pod.metadata.uid;
-    const measured = alignment.begin(topology, requests, podUid);
     const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
-    const plan = planGrants({
+    return {
       podUid,
       requests,
-      ...(only ? { only } : {}),
+      only,
       inventory: state.inventory.get(),
       ledger: withPod(state.ledger, podUid, kept),
       unaccounted,
       preferences,
-      places,
-      topology,
+      placement,
+      numaNodes,
       expects: (resource) => expects(pod, resource),
       now: clock.monotonic(),
       settleMs,
-    });
-    measured(plan);
-    return plan;
+    };
   }
 
   /** Puts the plan's devices aside for the pod, in the place of what was put aside for it before. */
@@ -268,7 +277,6 @@ interface Attempt {
   /** Steps that were granted in this run. */
   readonly made: Set<string>;
   readonly preferences: Map<string, readonly string[]>;
-  places: ReadonlyMap<string, NodeMask | undefined>;
 }
 
 function goneWhileAsked(resource: string, why: string): Exclude<GrantResult, { kind: "granted" }> {

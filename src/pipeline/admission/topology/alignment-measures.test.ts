@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SimClock } from "../../../test/sim/sim-clock.ts";
-import { MetricsRegistry } from "../../kit/metrics.ts";
+import { SimClock } from "../../../../test/sim/sim-clock.ts";
+import { MetricsRegistry } from "../../../kit/metrics.ts";
 import { alignmentMeasures } from "./alignment-measures.ts";
 
 for (const [policy, shown] of [
@@ -11,7 +11,7 @@ for (const [policy, shown] of [
 ] as const)
   test(`alignmentMeasures shows ${shown} series from the beginning with the policy ${policy}`, () => {
     const metrics = new MetricsRegistry();
-    alignmentMeasures(metrics, new SimClock(), policy);
+    alignmentMeasures(metrics, new SimClock(), { policy, scope: "container" });
     const series =
       /^kubelet_container_aligned_compute_resources_\w*count\{boundary="numa_node",scope="(container|pod)"\} 0$/gm;
     assert.equal(metrics.expose().match(series)?.length ?? 0, shown);

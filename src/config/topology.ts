@@ -1,16 +1,29 @@
 // pure
-/** The module's settings out of the configuration and the machine. */
+/** How resources are kept close together, out of the configuration and the machine. */
 
-import type { KubeletConfig } from "../../config/kubelet-config.ts";
-import { parseCpuList } from "../../config/validation/cpu-list.ts";
-import { UsageError } from "../../kit/errors.ts";
-import { MAX_NUMA_NODES, type TopologyPolicy, type TopologySettings } from "./topology.ts";
+import { UsageError } from "../kit/errors.ts";
+import type { KubeletConfig } from "./kubelet-config.ts";
+import { parseCpuList } from "./validation/cpu-list.ts";
+
+/** How strictly sets of nodes are taken (`topologyManagerPolicy`). */
+export type TopologyPolicy = "none" | "best-effort" | "restricted" | "single-numa-node";
+
+/** Policy, scope and nodes of the machine. */
+export interface TopologySettings {
+  readonly policy: TopologyPolicy;
+  readonly scope: "container" | "pod";
+  /** NUMA nodes of the machine, ascending. */
+  readonly nodes: readonly number[];
+}
 
 /** The kernel's list of NUMA nodes that are online. */
 export const NUMA_NODES_FILE = "/sys/devices/system/node/online";
 
+/** More nodes than this make too many sets of them (defaultMaxAllowableNUMANodes). */
+const MAX_NUMA_NODES = 8;
+
 /**
- * How devices are kept close together. `online` is the text of `NUMA_NODES_FILE`; a kernel without NUMA has
+ * How resources are kept close together. `online` is the text of `NUMA_NODES_FILE`; a kernel without NUMA has
  * none and counts as one node. Throws `UsageError` where a policy cannot be kept on this machine.
  */
 export function topologyOf(

@@ -1,0 +1,17 @@
+import type { HintProvider } from "../api/ports/hint-provider.ts";
+import type { ResourceKind } from "../api/ports/resource-kinds.ts";
+import { NUMA_NODES_FILE, topologyOf } from "../config/topology.ts";
+import { Topology } from "../pipeline/admission/topology/topology.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** The topology manager, with a provider of hints for each kind of resources. */
+export function assembleTopology(
+  { options, outside, metrics }: Foundation,
+  { devices }: Pick<Subsystems, "devices">,
+): Topology {
+  const { clock, host } = outside;
+  const settings = topologyOf(options.config, host.readKernel(NUMA_NODES_FILE));
+  const providers: Readonly<Record<ResourceKind, HintProvider>> = { devices };
+  return new Topology(settings, { providers: Object.values(providers), metrics, clock });
+}

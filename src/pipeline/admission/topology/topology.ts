@@ -1,0 +1,84 @@
+/**
+ * Topology: keeps what a pod gets close together, whoever manages it. In: the hints of all providers (devices).
+ * Out: NUMA nodes for each container, which providers allocate by; or that the policy refuses the pod. Invariants:
+ * containers are placed on drafts of all providers before any provider allocates; a pod that the policy refuses
+ * gets nothing of any.
+ *
+ *     const topology = new Topology(settings, { providers: [devices], metrics, clock });
+ *     const verdict = await topology.grant(pod);
+ */
+import type { DeviceGrant } from "../../../api/device-grant.ts";
+import { allContainers } from "../../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { HintProvider, NumaPlacement } from "../../../api/ports/hint-provider.ts";
+import type { TopologySettings } from "../../../config/topology.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import type { MetricsRegistry } from "../../../kit/metrics.ts";
+import { type AlignmentMeasures, alignmentMeasures } from "./alignment-measures.ts";
+import { placeContainers } from "./place.ts";
+
+interface TopologyDeps {
+  /** In the order in which they allocate. */
+  readonly providers: readonly HintProvider[];
+  readonly metrics: MetricsRegistry;
+  readonly clock: Pick<Clock, "monotonic">;
+}
+
+/** Where a pod's containers are placed, or that the policy refuses it. */
+type Placing =
+  | {
+      readonly kind: "placed";
+      /** As far as requests could be met; the provider of what could not refuses or defers the pod itself. */
+      readonly placement: NumaPlacement;
+    }
+  | Extract<DeviceGrant, { kind: "refused" }>;
+
+const MISALIGNED: Placing = {
+  kind: "refused",
+  reason: "TopologyAffinityError",
+  message: "Resources cannot be allocated with Topology locality",
+};
+
+/** The topology manager; see above. */
+export class Topology {
+  readonly #settings: TopologySettings;
+  readonly #providers: readonly HintProvider[];
+  readonly #measures: AlignmentMeasures;
+
+  constructor(settings: TopologySettings, { providers, metrics, clock }: TopologyDeps) {
+    this.#settings = settings;
+    this.#providers = providers;
+    this.#measures = alignmentMeasures(metrics, clock, settings);
+  }
+
+  /** Places the pod and allocates what its containers request, provider after provider. */
+  async grant(pod: IdentifiedPod): Promise<DeviceGrant> {
+    const placing = this.#place(pod);
+    if (placing.kind === "refused") return placing;
+    for (const provider of this.#providers) {
+      const grant = await provider.grant(pod, placing.placement);
+      if (grant.kind !== "granted") return grant;
+    }
+    return { kind: "granted" };
+  }
+
+  /** Places one container of a pod that was admitted before: it keeps what it has. */
+  placeAgain(pod: IdentifiedPod, container: string): Placing {
+    return this.#place(pod, container);
+  }
+
+  #place(pod: IdentifiedPod, only?: string): Placing {
+    const drafts =
+      this.#settings.policy === "none"
+        ? []
+        : this.#providers.flatMap((provider) => provider.draft(pod, only) ?? []);
+    if (drafts.length === 0) return { kind: "placed", placement: new Map() };
+    const containers = allContainers(pod)
+      .map(({ container }) => container.name)
+      .filter((name) => drafts.some((draft) => draft.containers.has(name)));
+    const measured = only === undefined ? this.#measures.begin(pod.metadata.uid) : undefined;
+    const { outcome, placement } = placeContainers(containers, drafts, this.#settings);
+    measured?.(outcome === "misaligned" ? "refused" : outcome, containers.length);
+    return outcome === "misaligned" ? MISALIGNED : { kind: "placed", placement };
+  }
+}
