@@ -20,7 +20,7 @@ const RULES: Readonly<Record<Violation["rule"], string>> = {
   docs: "what src/ exports has a docstring",
   readers: "what src/ exports is read by another file",
   dead: "every file of src/ is used",
-  words: "no tracked file names this machine or leaves work open",
+  words: "every tracked file uses the terms of the glossary, names no machine, leaves no work open",
   files: "imports lead to files and to declared packages, the record of own code is right",
 };
 

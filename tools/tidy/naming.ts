@@ -1,5 +1,5 @@
 // pure
-/** Rules of names, exports and comments. */
+/** Rules of names of files and exports. */
 
 import { lineAt } from "./mask.ts";
 import { isTestFile } from "./module-rules.ts";
@@ -9,15 +9,12 @@ import type { Violation } from "./violation.ts";
 /** Words that say nothing, and words that Kubernetes has better ones for (docs/GLOSSARY.md). */
 const BANNED = new Set([
   ...["manager", "helper", "helpers", "util", "utils", "common", "misc"],
-  ...["anew", "because", "hurry", "lack", "wanted"],
-  ...["crew", "deed", "door", "duty", "face", "footing", "footings", "house", "looks", "mood"],
-  ...["mortal", "patience", "room", "said", "say", "sight", "storm", "stranger", "strangers"],
-  ...["trouble", "troubles", "wish", "wishes"],
+  ...["because", "duty", "face", "hurry", "mortal", "said", "say", "wanted"],
 ]);
 /** Kubernetes' own words for things that we did not name. */
 const KUBERNETES_WORDS = /(?:cpu|memory|topology|controller)-manager/g;
 
-/** Names of files and of what they export, default exports, `index.ts`, missing docstrings, open ends. */
+/** Names of files and of what they export, default exports, `index.ts`, missing docstrings. */
 export function checkNames(file: SourceFile): Violation[] {
   const { path } = file;
   const found: Violation[] = [];
@@ -49,58 +46,4 @@ function bannedWords(name: string): string[] {
     .replace(KUBERNETES_WORDS, "")
     .split(/[^a-z]+/)
     .filter((word) => BANNED.has(word));
-}
-
-/** Phrases that docs/GLOSSARY.md replaces. */
-const REPLACED = new RegExp(
-  [
-    ...["\\bearlier li(?:fe|ves)\\b", "\\bin the reference\\b", "\\bthe reference's\\b"],
-    ...["control groups?\\b", "\\bruns already\\b", "\\bno leave to\\b", "\\bline of titles\\b"],
-    ...[
-      "\\bgo on and show\\b",
-      "\\bof no use without\\b",
-      "\\bis no JSON\\b",
-      "\\bis made anew\\b",
-    ],
-    ...[
-      "\\bfor want of\\b",
-      "\\bnot taken well\\b",
-      "\\bpods run on\\b",
-      "\\bsomebody else listens\\b",
-    ],
-  ].join("|"),
-  "i",
-);
-const GLOSSARY = "docs/GLOSSARY.md";
-
-/** Words that stand for unfinished work, in any tracked text file. */
-const UNFINISHED = /\b(?:T[O]DO|F[I]XME|X[X]X|H[A]CK)\b/;
-
-/** Whether `word` stands there by itself, not as the middle of a longer path or name. */
-function mentions(content: string, word: string): boolean {
-  for (let at = content.indexOf(word); at >= 0; at = content.indexOf(word, at + 1)) {
-    const [before, after] = [content[at - 1] ?? "", content[at + word.length] ?? ""];
-    if (!/[\w.~/-]/.test(before) && !/[\w-]/.test(after)) return true;
-  }
-  return false;
-}
-
-/** `machineWords` are names that belong to this machine and must not be published, longest first. */
-export function checkWords(
-  path: string,
-  text: string,
-  machineWords: readonly string[],
-): Violation[] {
-  const found: Violation[] = [];
-  text.split("\n").forEach((content, index) => {
-    const add = (message: string) => found.push({ rule: "words", path, line: index + 1, message });
-    const unfinished = /\.(?:ts|mjs|cjs|sh)$/.test(path) ? UNFINISHED.exec(content) : undefined;
-    if (unfinished) add(`says ${unfinished[0]}`);
-    const phrase =
-      path === GLOSSARY || path.startsWith("tools/tidy/") ? undefined : REPLACED.exec(content);
-    if (phrase) add(`says "${phrase[0]}": see ${GLOSSARY}`);
-    const word = machineWords.find((each) => mentions(content, each));
-    if (word !== undefined) add(`names something of this machine: ${word}`);
-  });
-  return found;
 }

@@ -15,7 +15,7 @@ import {
   placesOfPackage,
 } from "./module-rules.ts";
 import { checkModuleState } from "./module-state.ts";
-import { checkNames, checkWords } from "./naming.ts";
+import { checkNames } from "./naming.ts";
 import { checkOwnCode } from "./own-code.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
 import { checkReaders } from "./readers.ts";
@@ -25,6 +25,7 @@ import { checkSpreads } from "./spreads.ts";
 import { checkTwice } from "./twice.ts";
 import type { Violation } from "./violation.ts";
 import { checkWiring } from "./wiring.ts";
+import { checkWords } from "./words.ts";
 
 /** Text files by path relative to the checkout, and the rules of the repository. */
 export interface Tree {
