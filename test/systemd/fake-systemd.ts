@@ -170,7 +170,7 @@ function readProperties(pairs: Pairs): Map<string, unknown> {
       throw new BusError("org.freedesktop.DBus.Error.PropertyReadOnly", text);
     }
     if (variant.signature !== type) {
-      throw invalid(`Property ${name} wants ${type}, not ${variant.signature}`);
+      throw invalid(`Property ${name} expects ${type}, not ${variant.signature}`);
     }
     properties.set(name, variant.value);
   }

@@ -13,6 +13,7 @@ const ROWS: readonly (readonly [string, string, readonly string[]])[] = [
   ["src/kit/a.ts", "headroom, untold, dewish, outlook, wanted", []],
   ["docs/a.md", "If you want to run pods", []],
   ["packaging/a.service", "Wants=network-online.target", []],
+  ["packaging/a.sh", "ls multi-user.target.wants/", []],
   ["docs/GLOSSARY.md", "| check | look |", []],
   ["src/kit/told.ts", "", ["told"]],
   ["src/generated/a.ts", "look", []],
