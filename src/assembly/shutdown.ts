@@ -29,8 +29,8 @@ export function assembleShutdown(
   const periods = shutdownPeriods(config, gates);
   const log = outside.log.child("shutdown");
   const { logind, files } = host;
-  const tellsTimes = gates.isEnabled("GracefulNodeShutdownBasedOnPodPriority");
-  if (periods.length === 0 || !logind || !tellsTimes)
+  const recordsTimes = gates.isEnabled("GracefulNodeShutdownBasedOnPodPriority");
+  if (periods.length === 0 || !logind || !recordsTimes)
     scope.spawn("last shutdown", "restart", () => exposeLastShutdown(metrics, files, rootFolder));
   if (periods.length === 0) return;
   if (!logind) {
@@ -52,7 +52,7 @@ export function assembleShutdown(
     seen: pipeline.seen,
     state: new ShutdownState(gracefulShutdown, state),
     ...(cluster ? { reported: cluster.pods } : {}),
-    ...(tellsTimes ? { metrics } : {}),
+    ...(recordsTimes ? { metrics } : {}),
   });
   health.add(shutdown.check);
   shutdown.start();

@@ -35,7 +35,7 @@ export function recordLifetime(
 
 function stopDecision({ failure }: TaskScope, leave: AbortSignal | undefined) {
   if (leave?.aborted)
-    return makeDecision("stopAgent", "told to stop", { reason: messageOf(leave.reason) });
+    return makeDecision("stopAgent", "asked to stop", { reason: messageOf(leave.reason) });
   if (failure) return makeDecision("stopAgent", "fatal error", { reason: messageOf(failure) });
   return makeDecision("stopAgent", "disposed", { reason: "the program it is part of stopped it" });
 }

@@ -243,7 +243,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
 }
 
 /** Pause before the runtime is listed again after it could not be at start. */
-const FIRST_LOOK_RETRY_MS = 1_000;
+const FIRST_LIST_RETRY_MS = 1_000;
 
 /** Nothing may be decided before it is known what runs, however long the runtime takes to list it. */
 async function listUntilAnswered({
@@ -259,7 +259,7 @@ async function listUntilAnswered({
       outside.log.warn("waiting for the container runtime to list its pods", {
         error,
       });
-      await outside.clock.sleep(FIRST_LOOK_RETRY_MS, scope.signal);
+      await outside.clock.sleep(FIRST_LIST_RETRY_MS, scope.signal);
     }
   }
 }

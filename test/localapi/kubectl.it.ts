@@ -135,16 +135,16 @@ async function debugged(kubectl: Kubectl): Promise<void> {
     "web",
     ...image,
     "-c",
-    "looker",
+    "debugger",
     "--",
     "sh",
     "-c",
-    "echo looked; sleep 600",
+    "echo seen; sleep 600",
   ]);
   const path = "jsonpath={.status.ephemeralContainerStatuses[0].state.running.startedAt}";
   await kubectl.until(["get", "pod", "web", "-o", path], /\d{4}-/);
-  assert.match(await kubectl.run(["logs", "web", "-c", "looker"]), /^looked$/m);
-  assert.match(await kubectl.run(["exec", "web", "-c", "looker", "--", "hostname"]), /^web$/m);
+  assert.match(await kubectl.run(["logs", "web", "-c", "debugger"]), /^seen$/m);
+  assert.match(await kubectl.run(["exec", "web", "-c", "debugger", "--", "hostname"]), /^web$/m);
 }
 
 /** Runs a command without end until it has reported what is expected. */

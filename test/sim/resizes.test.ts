@@ -9,7 +9,7 @@ const LEARNED = [
   [242, "a group that was left behind is known to be so by the next agent"],
   [
     147,
-    "a change that failed half way is not taken for undone when the old amounts are wished again",
+    "a change that failed half way is not taken for undone when the old amounts are asked for again",
   ],
   [1244, "a request that comes again with another generation is answered for that one"],
 ] as const;

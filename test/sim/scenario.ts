@@ -273,9 +273,9 @@ async function checkQuiet(
   world: World,
   desiredPods: ReadonlyMap<string, DesiredPod>,
 ): Promise<void> {
-  const before = deedsOfSteady(world, desiredPods);
+  const before = actionsOfSteady(world, desiredPods);
   await world.advance(600_000);
-  const now = deedsOfSteady(world, desiredPods);
+  const now = actionsOfSteady(world, desiredPods);
   if (now.length !== before.length)
     world.fail(`not quiet: ${JSON.stringify(now.slice(before.length))}`);
 }
@@ -286,12 +286,12 @@ async function checkRestartChangesNothing(
   desiredPods: ReadonlyMap<string, DesiredPod>,
 ): Promise<void> {
   const statuses = () => statusLines(world, desiredPods);
-  const before = { actions: deedsOfSteady(world, desiredPods).length, statuses: statuses() };
+  const before = { actions: actionsOfSteady(world, desiredPods).length, statuses: statuses() };
   world.killAgent();
   await world.advance(1_000);
   world.startAgent();
   await world.advance(60_000);
-  const actions = deedsOfSteady(world, desiredPods);
+  const actions = actionsOfSteady(world, desiredPods);
   if (actions.length !== before.actions) {
     world.fail(`a restart changed something: ${JSON.stringify(actions.slice(before.actions))}`);
   }
@@ -311,12 +311,12 @@ async function checkDamageTouchesNothing(
   desiredPods: ReadonlyMap<string, DesiredPod>,
   random: Random,
 ): Promise<void> {
-  const actions = deedsOfSteady(world, desiredPods).length;
+  const actions = actionsOfSteady(world, desiredPods).length;
   world.killAgent();
   const damage = await damageState(world, random, pick(random, [0.1, 0.5, 1]));
   world.startAgent();
   await world.advance(60_000);
-  const now = deedsOfSteady(world, desiredPods);
+  const now = actionsOfSteady(world, desiredPods);
   if (now.length !== actions) {
     world.fail(
       `damaged state files changed something: ${JSON.stringify(now.slice(actions))} after ${damage.join(", ")}`,
@@ -356,7 +356,7 @@ function isSteady(podName: string, desiredPods: ReadonlyMap<string, DesiredPod>)
   return desiredPods.get(podName.replace(/-sim$/, ""))?.becomes !== "looping";
 }
 
-function deedsOfSteady(
+function actionsOfSteady(
   world: World,
   desiredPods: ReadonlyMap<string, DesiredPod>,
 ): readonly unknown[] {

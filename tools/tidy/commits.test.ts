@@ -4,7 +4,7 @@ import { subjectProblem } from "./commits.ts";
 
 test("subjects of commits", () => {
   const table: readonly [string, RegExp | undefined][] = [
-    ["host: start no file worker for want of a CPU", undefined],
+    ["host: start no file worker without a CPU", undefined],
     ["local API: taint nodes under pressure", undefined],
     ["host, stats: devices of disks", undefined],
     [`pods: ${"x".repeat(67)}`, /more than 72 characters/],

@@ -26,7 +26,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 /** Common English, and directives of other programs, in which the words stand rightly. */
 const ALLOWED =
-  /\b(?:look|looks|looked|looking)[ -]?(?:up|ups|like|alike)\b|\bwants? to\b|\bWants[=":]|\.wants\//gi;
+  /\b(?:look|looks|looked|looking)[ -]?(?:up|ups|around|like|alike)\b|\bwants? to\b|\bwantTrailers\b|\bWants[=":`]|\.wants\//gi;
 
 /** The words in files that hold code; the glossary and the rules themselves name what they refuse. */
 const EXCEPT =

@@ -42,7 +42,7 @@ export function startServiceNotify(deps: ServiceNotifyDeps): void {
   scope.defer("notice of the stop", async () => {
     await notify(["STOPPING=1"], NEVER_ABORTED);
   });
-  scope.spawn("service notifications", "restart", (signal) => keepTelling(deps, notify, signal));
+  scope.spawn("service notifications", "restart", (signal) => keepNotifying(deps, notify, signal));
 }
 
 /** Logs the first of failures in a row. */
@@ -61,7 +61,7 @@ function notifyWith({ manager, log }: ServiceNotifyDeps): Notify {
   };
 }
 
-async function keepTelling(
+async function keepNotifying(
   deps: ServiceNotifyDeps,
   notify: Notify,
   signal: AbortSignal,

@@ -7,7 +7,7 @@ import type { PodEvents } from "../../api/ports/events.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
 import type { PodRecord } from "../pods/record/record.ts";
-import { lacksOnlyResources, type NodeInfo, planPreemption, shortages } from "./rules.ts";
+import { isShortOnly, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
 interface PreemptDeps {
   readonly events: PodEvents;
@@ -37,10 +37,7 @@ export function preemptPods(
   const { pod } = candidate;
   const { nodeInfo } = deps;
   const podsOf = (records: readonly PodRecord[]) => records.map((record) => record.pod);
-  if (
-    !isCriticalPod(pod) ||
-    !lacksOnlyResources({ candidate: pod, others: podsOf(others), nodeInfo })
-  )
+  if (!isCriticalPod(pod) || !isShortOnly({ candidate: pod, others: podsOf(others), nodeInfo }))
     return undefined;
   const staying = others.filter(({ life }) => life.kind !== "terminating");
   const missing = shortages(pod, podsOf(staying), nodeInfo);

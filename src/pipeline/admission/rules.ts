@@ -76,7 +76,7 @@ export const RULES: readonly Rule[] = [
 const RESOURCE_RULES: readonly string[] = ["number of pods", "resources"];
 
 /** Whether nothing but a shortage of resources is against the pod. */
-export function lacksOnlyResources(inputs: RuleInputs): boolean {
+export function isShortOnly(inputs: RuleInputs): boolean {
   return RULES.every(
     ({ name, refuse }) => RESOURCE_RULES.includes(name) || refuse(inputs) === undefined,
   );

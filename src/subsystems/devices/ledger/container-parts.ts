@@ -134,7 +134,7 @@ class First {
       const known = this.values.get(name);
       if (known === undefined) this.values.set(name, value);
       else if (known !== value)
-        this.conflicts.push(`${this.#what} ${name}: the plugin of ${resource} wants another value`);
+        this.conflicts.push(`${this.#what} ${name}: the plugin of ${resource} sets another value`);
     }
   }
 }

@@ -37,7 +37,7 @@ test("whatever signers say of refreshing: never before its time, never more than
 });
 
 /** One minute of an API server that does what real ones do at their worst. */
-const TROUBLES = [
+const FAULTS = [
   "nothing",
   "sign",
   "sign",
@@ -50,14 +50,14 @@ const TROUBLES = [
 ] as const;
 
 test("whatever the API does: files that belong together, and in the end a fresh certificate", async () => {
-  const plan = fc.array(fc.constantFrom(...TROUBLES), { minLength: 5, maxLength: 40 });
+  const plan = fc.array(fc.constantFrom(...FAULTS), { minLength: 5, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(fc.nat(), plan, async (seed, faults) => {
       const given = await world(seed);
       const { server, clock, issue } = given;
       const troubled = (faults: number) =>
         Object.assign(server.options, { faults, lateFaults: faults, duplicates: faults });
-      const act: Readonly<Record<(typeof TROUBLES)[number], () => unknown>> = {
+      const act: Readonly<Record<(typeof FAULTS)[number], () => unknown>> = {
         nothing: () => {},
         sign: () => issue(10 * MINUTE_MS, HOUR_MS),
         delete: () => {
