@@ -15,9 +15,9 @@ test("CellMap has the last value set, and notifies of changes only", () => {
     fc.property(steps, (all) => {
       const map = new CellMap<string, number>();
       const model = new Map<string, number>();
-      const told: [string, number | undefined][] = [];
+      const reported: [string, number | undefined][] = [];
       const changes: [string, number | undefined][] = [];
-      map.subscribe((key, value) => told.push([key, value]));
+      map.subscribe((key, value) => reported.push([key, value]));
       for (const { key, value } of all) {
         if (model.get(key) !== value) changes.push([key, value]);
         if (value === undefined) {
@@ -30,20 +30,20 @@ test("CellMap has the last value set, and notifies of changes only", () => {
         assert.equal(map.get(key), value);
       }
       assert.deepEqual(map.values(), [...model.values()]);
-      assert.deepEqual(told, changes);
+      assert.deepEqual(reported, changes);
     }),
   );
 });
 
 test("CellMap compares by its own rule, and does not notify closed subscribers", () => {
   const map = new CellMap<string, { readonly at: number }>((a, b) => a.at === b.at);
-  const told: string[] = [];
-  const leave = map.subscribe((key) => told.push(key));
+  const reported: string[] = [];
+  const leave = map.subscribe((key) => reported.push(key));
   const first = { at: 1 };
   map.set("a", first);
   map.set("a", { at: 1 });
   assert.equal(map.get("a"), first);
   leave();
   map.set("a", { at: 2 });
-  assert.deepEqual(told, ["a"]);
+  assert.deepEqual(reported, ["a"]);
 });

@@ -44,7 +44,7 @@ test("Mailbox keeps a quiet item until another one asks for a batch", async () =
   assert.deepEqual(batches, [["apple", "bean"]]);
   mailbox.post("cherry", { isQuiet: true });
   await settle();
-  assert.equal(batches.length, 1, "each batch is asked for anew");
+  assert.equal(batches.length, 1, "each batch is asked for again");
   mailbox.post("corn");
   await settle();
   assert.deepEqual(batches[1], ["corn"], "it is replaced like any other");

@@ -24,9 +24,9 @@ test("within: work in time gives its own result, or its own error", async () => 
 
 test("within: work that hangs is abandoned after its timeout, and aborted", async () => {
   const clock = new SimClock();
-  let told: AbortSignal | undefined;
+  let given: AbortSignal | undefined;
   const result = within(limit(clock), new AbortController().signal, (signal) => {
-    told = signal;
+    given = signal;
     return never();
   });
   const refused = assert.rejects(result, (error) => {
@@ -36,10 +36,10 @@ test("within: work that hangs is abandoned after its timeout, and aborted", asyn
     return true;
   });
   await clock.advance(4_999);
-  assert.equal(told?.aborted, false);
+  assert.equal(given?.aborted, false);
   await clock.advance(1);
   await refused;
-  assert.equal(told?.aborted, true);
+  assert.equal(given?.aborted, true);
 });
 
 test("within: the caller's abort ends it at once", async () => {

@@ -40,14 +40,14 @@ export async function withRuntime<T>(
   }
 }
 
-/** Asks the runtime on a socket who it is; waits `patienceMs` for one that is just starting. */
+/** Asks the runtime on a socket who it is; waits `timeoutMs` for one that is just starting. */
 export async function queryRuntime(
   socket: string,
-  patienceMs: number = TIMEOUT_MS,
+  timeoutMs: number = TIMEOUT_MS,
 ): Promise<RuntimeAnswer> {
   if (!isSocket(socket)) return { kind: "absent" };
   return await withRuntime(socket, async (cri, signal) => {
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + timeoutMs;
     for (;;) {
       try {
         return { kind: "answers", facts: await collectFacts(cri, signal) };

@@ -137,9 +137,9 @@ function judgeUser({ uid }: MachineReport): Check {
 }
 
 function judgeCapabilities({ capabilities }: MachineReport): Check {
-  const lacking = NEEDED_CAPABILITIES.filter(({ bit }) => !holds(capabilities, bit));
-  if (lacking.length > 0) {
-    const names = lacking.map(({ name, what }) => `${name} (${what})`).join(", ");
+  const missing = NEEDED_CAPABILITIES.filter(({ bit }) => !holds(capabilities, bit));
+  if (missing.length > 0) {
+    const names = missing.map(({ name, what }) => `${name} (${what})`).join(", ");
     return fail(
       "rights",
       `no ${names}`,

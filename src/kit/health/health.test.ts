@@ -129,5 +129,5 @@ test("ageCheck fails beyond its limit, with a stable message, and when the node 
   assert.equal(problem?.problem, "the lease has not been renewed for more than 40s");
   assert.equal(problem?.notReadyAt, began + 180_000);
   sample(5);
-  assert.equal(registry.problems.get()[0], problem, "nothing new is told while it lasts");
+  assert.equal(registry.problems.get()[0], problem, "nothing new is reported while it lasts");
 });

@@ -6,7 +6,7 @@ import { firstCome, type HeldSlot, roundRobin, type SlotOrder, Slots } from "./s
 const never = new AbortController().signal;
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Work that lasts until it is told to end. */
+/** Work that lasts until it is asked to end. */
 function holdable(slots: Slots, log: string[], group: string, signal = never) {
   const { promise, resolve } = Promise.withResolvers<void>();
   let slot: HeldSlot | undefined;
@@ -55,7 +55,7 @@ test("Slots: an order by what groups hold serves the one that has least", async 
   assert.deepEqual(log, ["a", "a", "b", "c", "a", "b"]);
 });
 
-test("Slots: others have room when one group's work hangs", async () => {
+test("Slots: others have slots when one group's work hangs", async () => {
   const slots = new Slots({ total: 3, perGroup: 2, order: roundRobin });
   const log: string[] = [];
   const hanging = [1, 2, 3].map(() => holdable(slots, log, "hangs"));

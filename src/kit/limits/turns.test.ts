@@ -4,11 +4,11 @@ import { Turns } from "./turns.ts";
 
 test("Turns: one after the other for a name, side by side for two, a failure stops nobody", async () => {
   const turns = new Turns();
-  const told: string[] = [];
+  const called: string[] = [];
   const gates = new Map<string, () => void>();
   const work = (name: string, fails = false) =>
     new Promise<void>((resolve, reject) => {
-      told.push(name);
+      called.push(name);
       gates.set(name, () => (fails ? reject(new Error(name)) : resolve()));
     });
   const first = turns.take("a", () => work("a1", true));
@@ -18,12 +18,12 @@ test("Turns: one after the other for a name, side by side for two, a failure sto
   });
   const other = turns.take("b", () => work("b1"));
   await Promise.resolve();
-  assert.deepEqual(told, ["a1", "b1"]);
+  assert.deepEqual(called, ["a1", "b1"]);
   assert.ok(turns.isTaken("a"));
   gates.get("a1")?.();
   await assert.rejects(first, /a1/);
   await Promise.resolve();
-  assert.deepEqual(told, ["a1", "b1", "a2"]);
+  assert.deepEqual(called, ["a1", "b1", "a2"]);
   gates.get("a2")?.();
   assert.equal(await second, "done");
   gates.get("b1")?.();

@@ -6,7 +6,7 @@ import { Wakeup, waitForChange } from "./wakeup.ts";
 
 const never = new AbortController().signal;
 
-/** Tells whether a wait is over. */
+/** Returns whether a wait is over. */
 function watched(wait: Promise<void>): { isOver: boolean } {
   const state = { isOver: false };
   void wait.then(() => {

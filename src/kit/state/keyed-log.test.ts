@@ -192,7 +192,7 @@ test("changed: what a full disk did not take is written with the next change", a
   assert.deepEqual(await kept(), { a: "1", b: "1", c: "1" });
 });
 
-test("changed: what a full disk did not take is written by itself when there is room again", async () => {
+test("changed: what a full disk did not take is written by itself when there is space again", async () => {
   const { log, set, breakDisk, kept, clock, state } = world();
   await using scope = new TaskScope("test", { clock, log: silentLog });
   state.keep(scope);

@@ -4,7 +4,7 @@ import { sortLines } from "./sort-lines.ts";
 
 const isLine = (line: string) => /^\{.*\}$/.test(line);
 
-test("sortLines tells lines that were torn from lines that are damaged", () => {
+test("sortLines distinguishes lines that were torn from lines that are damaged", () => {
   const table: readonly [string, string, readonly string[], torn: number, damaged: number][] = [
     ["none", "", [], 0, 0],
     ["empty ones", "\n{1}\n\n{2}\n\n", ["{1}", "{2}"], 0, 0],
@@ -30,16 +30,16 @@ test("sortLines tells lines that were torn from lines that are damaged", () => {
     assert.deepEqual(sortLines(text, isLine), { good, torn, damaged }, what);
 });
 
-test("sortLines looks at each line once, however much of a file makes no sense", () => {
-  let looked = 0;
+test("sortLines reads each line once, however much of a file makes no sense", () => {
+  let reads = 0;
   const lines = Array.from({ length: 100_000 }, (_, i) => (i % 2 === 0 ? `{${i}}` : `x${i}`));
   const count = (line: string) => {
-    looked += 1;
+    reads += 1;
     return isLine(line);
   };
   const sorted = sortLines(lines.join("\n"), count);
   assert.deepEqual(
-    [sorted.good.length, sorted.damaged + sorted.torn, looked],
+    [sorted.good.length, sorted.damaged + sorted.torn, reads],
     [50_000, 50_000, 100_000],
   );
 });

@@ -189,7 +189,7 @@ describe("StateFiles", () => {
     assert.equal(await text(FILE.path), '{"n":2}');
     assert.equal(await text(other.path), "new");
     assert.equal(await files.facts(gone.path), undefined);
-    assert.equal(clock.pending, 1, "nothing but the reserve is looked after once all is written");
+    assert.equal(clock.pending, 1, "only the reserve is kept up once all is written");
   });
 
   test("a problem of appending lasts as long as the disk's, also where nothing more is added", async () => {
@@ -354,7 +354,7 @@ describe("StateFiles", () => {
 });
 
 describe("StateReserve", () => {
-  test("an important write on a full disk gets the room, an ordinary one does not; it is made again", async () => {
+  test("an important write on a full disk gets the reserve, an ordinary one does not; it is made again", async () => {
     const { clock, files, open, failWith, setFree } = await world();
     const scope = new TaskScope("test", { clock, log: silentLog });
     const state = open();
@@ -381,12 +381,12 @@ describe("StateReserve", () => {
       return isHeld() ? error : undefined;
     });
     await assert.rejects(state.write(IMPORTANT, GOOD, 0o600), /EMFILE/);
-    assert.equal(isHeld(), true, "no space is freed for what lacks descriptors");
+    assert.equal(isHeld(), true, "no space is freed for what is short of descriptors");
     fails = false;
     await state.write(IMPORTANT, GOOD, 0o600);
     assert.equal(isHeld(), false);
     await clock.advance(120_000);
-    assert.equal(isHeld(), false, "there is no room for it yet");
+    assert.equal(isHeld(), false, "there is no space for it yet");
     setFree(RESERVE_BYTES * 100);
     failWith(() => undefined);
     await clock.advance(120_000);

@@ -59,7 +59,7 @@ interface StateFilesDeps {
   readonly files: StatePort;
   readonly clock: Clock;
   readonly log: Log;
-  /** Room for the most important writes on a full disk. */
+  /** Space for the most important writes on a full disk. */
   readonly reserve?: StateReserve;
 }
 

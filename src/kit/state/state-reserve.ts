@@ -9,7 +9,7 @@ export const RESERVE_BYTES = 4 * 1024 * 1024;
 /** How often it is tried to make the file again. */
 const REMAKE_MS = 60_000;
 /** The disk must have this many times the reserve free: others are not to be starved by it. */
-const ROOM_FACTOR = 4;
+const FREE_FACTOR = 4;
 /** Fill pattern of the file. */
 const BLOCK_BYTES = 64 * 1024;
 const FILE_MODE = 0o600;
@@ -93,7 +93,7 @@ export class StateReserve {
         return;
       }
       const free = await freeBytes(this.#path.slice(0, this.#path.lastIndexOf("/")));
-      if (free === undefined || free < RESERVE_BYTES * ROOM_FACTOR) return;
+      if (free === undefined || free < RESERVE_BYTES * FREE_FACTOR) return;
       await files.writeAtomic(this.#path, this.#content(), FILE_MODE);
       this.#isMade = true;
     } catch (error) {

@@ -71,7 +71,7 @@ const ALL_GROUPS = [
   "system:authenticated",
 ];
 
-test("claims that only look right are not believed, although the signature is ours", () => {
+test("claims that only seem right are not believed, although the signature is ours", () => {
   const { userWith, claims } = scene();
   assert.deepEqual(userWith({}), { name: ROBOT, uid: "u-1", groups: ALL_GROUPS });
   assert.equal(userWith({ iss: "https://other.example" }), undefined);

@@ -53,7 +53,7 @@ function obstacle(pod: Pod, { node, pods }: Candidate): string | undefined {
       each.effect !== "PreferNoSchedule" && !tolerations.some((own) => tolerates(own, each)),
   );
   if (taint) return `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ""}}`;
-  return takenPort(pod, pods) ?? lacking(pod, node, pods);
+  return takenPort(pod, pods) ?? shortOf(pod, node, pods);
 }
 
 /** A port of the node as a pod requests it. */
@@ -108,7 +108,7 @@ function requestsOf(pod: Pod): readonly ResourceAmounts[] {
   }
 }
 
-function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | undefined {
+function shortOf(pod: Pod, { status }: Node, pods: readonly Pod[]): string | undefined {
   const allocatable = status?.allocatable;
   if (!allocatable) return undefined;
   const live = pods.filter((each) => !isTerminalPhase(each.status?.phase));

@@ -13,15 +13,15 @@ const MAX_EVENTS = 10_000;
 
 /** See the head of this file. */
 export function eventController({ store, clock }: ObjectsCore): Controller {
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let checkedAt = Number.NEGATIVE_INFINITY;
   return {
     name: "local API: events",
     everyMs: EVERY_MS,
     plan: () => {
       const now = clock.wall();
       // Every write wakes all controllers; this one has time unless there are too many.
-      if (now - lookedAt < EVERY_MS && store.count(EVENT_KIND.collection) <= MAX_EVENTS) return [];
-      lookedAt = now;
+      if (now - checkedAt < EVERY_MS && store.count(EVENT_KIND.collection) <= MAX_EVENTS) return [];
+      checkedAt = now;
       const byAge = store
         .list(EVENT_KIND.collection)
         .map((object) => ({ object, at: seenAt(storedAs(object)) }))

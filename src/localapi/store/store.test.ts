@@ -65,13 +65,13 @@ function storeOn(
 }
 
 describe("ObjectStore", () => {
-  test("writes of one turn go to the disk together, and nobody hears of them before", async () => {
+  test("writes of one turn go to the disk together, and nobody is notified of them before", async () => {
     const database = new MemoryDatabase();
     const store = storeOn(database);
     const before = store.version;
-    let heard = 0;
+    let notified = 0;
     store.versions.subscribe(() => {
-      heard += 1;
+      notified += 1;
       assert.equal(database.batches.length, 1);
     });
     store.put("maps", map("x", "1"));
@@ -79,7 +79,10 @@ describe("ObjectStore", () => {
     assert.equal(store.version, before);
     assert.deepEqual(store.since(before), []);
     await store.settled();
-    assert.deepEqual([store.version, heard, database.batches[0]?.rows.length], [before + 2, 1, 2]);
+    assert.deepEqual(
+      [store.version, notified, database.batches[0]?.rows.length],
+      [before + 2, 1, 2],
+    );
     assert.deepEqual(
       store.since(before)?.map(({ key, version }) => [key, version - before]),
       [

@@ -154,16 +154,16 @@ test("answers that are none have the status that gRPC gives them", async () => {
   assert.equal(sessions.length, 1, "one connection for all");
 });
 
-test("the server hears how long a call may take, and nothing where there is no deadline", async () => {
-  const heard: unknown[] = [];
+test("the server learns how long a call may take, and nothing where there is no deadline", async () => {
+  const received: unknown[] = [];
   answer = (stream) => reply(stream, ["yes"]);
-  server.on("stream", (_, headers) => heard.push(headers["grpc-timeout"]));
+  server.on("stream", (_, headers) => received.push(headers["grpc-timeout"]));
   await ask("?", 5_000);
   await ask("?", 300_000_000);
   await channel.unary(ASK, "test.v1.Test", "?", { signal: never });
-  assert.match(String(heard[0]), /^[45]\d\d\dm$/);
-  assert.match(String(heard[1]), /^(300000|299999)S$/);
-  assert.equal(heard[2], undefined);
+  assert.match(String(received[0]), /^[45]\d\d\dm$/);
+  assert.match(String(received[1]), /^(300000|299999)S$/);
+  assert.equal(received[2], undefined);
 });
 
 test("a request longer than the maximum is refused before it is sent", async () => {

@@ -90,7 +90,7 @@ afterEach(() => {
 const cancellationOf = async (request: string) => {
   for (let i = 0; i < 6_000 && !cancelled.includes(request); i += 1)
     await new Promise((resolve) => setTimeout(resolve, 10));
-  assert.ok(cancelled.includes(request), "the server hears of the cancellation");
+  assert.ok(cancelled.includes(request), "the server learns of the cancellation");
 };
 
 test("unary answers, also with more than the library's default size, and says localhost", async () => {
@@ -167,7 +167,7 @@ test("unary refuses an answer that cannot be decoded", async () => {
   });
 });
 
-test("unary to a method that the server lacks is unimplemented", async () => {
+test("unary to a method that the server does not have is unimplemented", async () => {
   const missing = { ...SAY, name: "Missing" };
   await assert.rejects(channel.unary(missing, SERVICE, "x", { signal: never }), {
     code: "unimplemented",

@@ -27,7 +27,7 @@ const DIAL_TIMEOUT_MS = 20_000;
 /** A connection that is lost sooner counts as a failed attempt, so that a peer that hangs up is not dialled in a loop. */
 const STABLE_MS = 1_000;
 
-/** Told when the connection of a call is lost, or when there will be none. */
+/** Called when the connection of a call is lost, or cannot be made. */
 type OnLost = (error: GrpcError) => void;
 
 /** Receives what comes on a stream, and that the connection was lost. */
@@ -51,7 +51,7 @@ export class OpenedStream {
     this.#stream = stream;
   }
 
-  /** The server may send no more than the stream's window has room for. */
+  /** The server may send no more than the stream's window allows. */
   pause(): void {
     this.#session.http2.pause(this.#stream);
   }

@@ -73,8 +73,8 @@ export class MessageReader {
   #takeMessage(part: Uint8Array): number {
     const needed = this.#messageBytes + part.length;
     if (this.#message.length < needed) {
-      const room = Math.min(this.#length, Math.max(needed, 2 * this.#message.length));
-      const larger = Buffer.allocUnsafe(room);
+      const size = Math.min(this.#length, Math.max(needed, 2 * this.#message.length));
+      const larger = Buffer.allocUnsafe(size);
       larger.set(this.#message);
       this.#message = larger;
     }

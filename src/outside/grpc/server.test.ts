@@ -91,7 +91,7 @@ test("listenGrpc turns throws into statuses with their text", async () => {
   channel.close();
 });
 
-test("listenGrpc streams, waits for slow readers and hears when they leave", async () => {
+test("listenGrpc streams, waits for slow readers and learns when they leave", async () => {
   const channel = grpc.connect({ target: `unix://${path}` });
   let read = 0;
   for await (const text of channel.serverStream(COUNT, SERVICE, "200", { signal: never }))

@@ -24,7 +24,7 @@ test("fileLocks: one holder at a time, in the same process too; a lock that is l
     assert.equal(statSync(path).mode & 0o777, 0o600);
     await assert.rejects(fileLocks.take(path), isTaken);
     assert.equal(await fileLocks.isHeld(path), true);
-    await assert.rejects(fileLocks.take(path), isTaken, "looking at it has not ended it");
+    await assert.rejects(fileLocks.take(path), isTaken, "checking it has not ended it");
     first[Symbol.dispose]();
     first[Symbol.dispose]();
     assert.equal(await fileLocks.isHeld(path), false);

@@ -35,7 +35,7 @@ test("parseProcessStat survives names made to confuse", () => {
   }
 });
 
-test("parseProcessCgroups tells v1 controllers, named hierarchies and v2 apart", () => {
+test("parseProcessCgroups distinguishes v1 controllers, named hierarchies and v2", () => {
   const text = "9:name=systemd:/init\n5:cpu,cpuacct:/kubepods/pod1:x\n0::/user.slice\nnonsense\n";
   assert.deepEqual(parseProcessCgroups(text), {
     "name=systemd": "/init",

@@ -57,7 +57,7 @@ export function readProcess(pid: number, procRoot = "/proc"): ProcessFacts | und
 }
 
 /** More descriptors are counted only: each takes a system call to inspect. */
-const MAX_LOOKED_AT = 1_000;
+const MAX_INSPECTED = 1_000;
 
 /** See `Host.openFiles`. A process that this one may not inspect has none that can be counted. */
 export function readOpenFiles(
@@ -70,7 +70,7 @@ export function readOpenFiles(
     // Since Linux 6.2 the folder's size is their number, before it is 0.
     if (known && known.descriptors > 0 && statSync(folder).size === known.descriptors) return known;
     const names = readdirSync(folder);
-    if (names.length > MAX_LOOKED_AT) return { descriptors: names.length };
+    if (names.length > MAX_INSPECTED) return { descriptors: names.length };
     let sockets = 0;
     for (const name of names) if (isSocket(`${folder}/${name}`)) sockets += 1;
     return { descriptors: names.length, sockets };

@@ -27,7 +27,7 @@ test("a connection begins with the preface, SETTINGS and a larger window", () =>
   assert.deepEqual(peer.notices, []);
 });
 
-test("a request is HEADERS and DATA, and its answer is told", () => {
+test("a request is HEADERS and DATA, and its answer is reported", () => {
   const peer = Http2Peer.ready();
   assert.deepEqual(peer.notices, ["ready"]);
   const { events } = peer.open(Buffer.from("body"), blockOf({ ":path": "/x" }));
@@ -229,7 +229,7 @@ test("a header block of endless frames ends the connection, also when they are e
   }
 });
 
-test("a server that asks and does not read what it is told is left", () => {
+test("a server that asks and does not read what it is sent is left", () => {
   const peer = Http2Peer.ready();
   peer.send(...Array.from({ length: 20_000 }, () => ping()));
   peer.isReading = false;

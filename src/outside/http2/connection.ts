@@ -104,7 +104,7 @@ export class Http2Connection {
     this.#events.write(frame(FRAME.ping, 0, 0, OUR_PING));
   }
 
-  /** Tells the server that the connection is going to be closed in order. */
+  /** Notifies the server that the connection is going to be closed in order. */
   announceEnd(): void {
     if (this.#life !== "over") this.#events.write(goAwayFrame(CODE.noError));
   }
@@ -146,7 +146,7 @@ export class Http2Connection {
     this.#remove(stream);
   }
 
-  /** The server may send no more of this stream than its window has room for. */
+  /** The server may send no more of this stream than its window allows. */
   pause(stream: Http2Stream): void {
     stream.isPaused = true;
   }

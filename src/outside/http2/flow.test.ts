@@ -82,7 +82,7 @@ test("streams wait until the server allows more of them, and may be cancelled un
   const [first, second, third] = [peer.open(), peer.open(), peer.open()];
   assert.deepEqual(peer.saidBriefly(), ["1 4 1 5", "0 1 1 4"]);
   peer.connection.cancel(second.stream);
-  assert.deepEqual(peer.saidBriefly(), [], "nobody has heard of it");
+  assert.deepEqual(peer.saidBriefly(), [], "nobody was notified of it");
   peer.send(peer.headers(1, { ...OK, ...DONE }, true));
   assert.match(first.events.join(), /^end 200/);
   assert.deepEqual(peer.saidBriefly(), ["1 4 3 5", "0 1 3 4"]);
@@ -157,7 +157,7 @@ test("a stream that is paused gets no window until it goes on, the others do", (
   assert.deepEqual([slow.bytes(), quick.bytes()], [40_000, 40_000]);
 });
 
-test("more data than a window has room for ends the stream, or the connection", () => {
+test("more data than a window allows ends the stream, or the connection", () => {
   const peer = Http2Peer.ready({}, { connectionWindowBytes: 65_535, streamWindowBytes: 1_000 });
   const { events, stream } = peer.open();
   peer.connection.pause(stream);
@@ -178,7 +178,7 @@ test("data for streams that are over is given back to the connection", () => {
   assert.ok(credited > 930_000);
 });
 
-test("a server that makes its table smaller hears that ours is empty, once", () => {
+test("a server that makes its table smaller is informed that ours is empty, once", () => {
   const peer = Http2Peer.ready({ [HEADER_TABLE_SIZE]: 100 });
   const block = Buffer.from(blockOf({ a: "b" }));
   peer.open();
@@ -191,7 +191,7 @@ test("a server that makes its table smaller hears that ours is empty, once", () 
   assert.deepEqual(peer.said()[0]?.payload, block);
 });
 
-test("a connection that is abandoned says nothing more, and hears nothing", () => {
+test("a connection that is abandoned sends nothing more, and receives nothing", () => {
   const peer = Http2Peer.ready({ [MAX_CONCURRENT_STREAMS]: 1 });
   const [first, second] = [peer.open(), peer.open()];
   peer.said();

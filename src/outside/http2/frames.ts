@@ -85,7 +85,7 @@ interface FrameSink {
 export class Http2FrameReader {
   readonly #sink: FrameSink;
   readonly #maxBytes: number;
-  /** The header of a frame that is not complete, and room for its payload once the length is known. */
+  /** The header of a frame that is not complete, and space for its payload once the length is known. */
   readonly #head = Buffer.alloc(FRAME_HEAD_BYTES);
   #payload: Buffer = EMPTY;
   /** Bytes that are there of both. */

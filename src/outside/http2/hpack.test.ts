@@ -122,7 +122,7 @@ for (const [name, { tableBytes = 4096, blocks, fields }] of Object.entries(RFC))
   });
 }
 
-test("HpackDecoder has forgotten what its table has no room for", () => {
+test("HpackDecoder has forgotten what does not fit into its table", () => {
   const decoder = new HpackDecoder({ ...LIMITS, tableBytes: 256 });
   const { blocks = [] } = RFC["C.6 answers with Huffman code"] ?? {};
   for (const block of blocks.slice(0, 2)) decoder.decode(bytes(block));
@@ -141,7 +141,7 @@ test("HpackDecoder empties its table when it is made smaller, and for an entry l
   assert.throws(() => small.decode(bytes("be")), HpackError);
 });
 
-test("HpackDecoder tells by its changes whether the same bytes mean the same", () => {
+test("HpackDecoder shows by its changes whether the same bytes mean the same", () => {
   const decoder = new HpackDecoder(LIMITS);
   const changed = (block: string) => {
     const before = decoder.changes;

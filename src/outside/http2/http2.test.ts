@@ -42,7 +42,7 @@ afterEach(() => {
 
 type Answer = (stream: ServerHttp2Stream, body: Buffer) => void;
 
-/** Answers with what it was sent, unless told otherwise. */
+/** Answers with what it was sent, unless set otherwise. */
 async function serve(settings: Settings, answer: Answer = echo): Promise<Http2Server> {
   const server = createServer({ settings });
   const sessions = new Set<ServerHttp2Session>();
@@ -73,20 +73,20 @@ const echo: Answer = (stream, body) => {
 
 interface Connected {
   readonly session: Http2Session;
-  readonly told: string[];
+  readonly notices: string[];
   readonly lost: Promise<Error | undefined>;
 }
 
 async function connected(): Promise<Connected> {
-  const told: string[] = [];
+  const notices: string[] = [];
   const ready = Promise.withResolvers<void>();
   const lost = Promise.withResolvers<Error | undefined>();
   const session = Http2Session.dial(
     { path },
     {
       ready: () => ready.resolve(),
-      leaving: () => void told.push("leaving"),
-      idle: () => void told.push("idle"),
+      leaving: () => void notices.push("leaving"),
+      idle: () => void notices.push("idle"),
       lost: (error) => {
         lost.resolve(error);
         ready.resolve();
@@ -95,7 +95,7 @@ async function connected(): Promise<Connected> {
   );
   closing.push(() => session.destroy());
   await ready.promise;
-  return { session, told, lost: lost.promise };
+  return { session, notices, lost: lost.promise };
 }
 
 /** What came of a request: the answer's body, and its end. */
@@ -123,7 +123,7 @@ const SERVERS: Readonly<Record<string, Settings>> = {
 for (const [name, settings] of Object.entries(SERVERS)) {
   test(`many requests at once, small and large, come back whole: ${name}`, async () => {
     await serve(settings);
-    const { session, told } = await connected();
+    const { session, notices } = await connected();
     const sizes = [...Array.from({ length: 200 }, (_, at) => 1 + at * 37), 300_000, 2_000_000];
     const answers = await Promise.all(
       sizes.map((size, seed) => ask(session, numbered(size, seed))),
@@ -132,7 +132,7 @@ for (const [name, settings] of Object.entries(SERVERS)) {
       assert.ok(body.equals(numbered(sizes[seed] ?? 0, seed)));
       assert.ok(typeof reply === "object" && reply.trailers["grpc-status"] === "0");
     });
-    assert.deepEqual(told, ["idle"]);
+    assert.deepEqual(notices, ["idle"]);
   });
 }
 
@@ -156,7 +156,7 @@ test("Node's server pings, changes its settings and sends GOAWAY while requests 
   server.on("session", (session: ServerHttp2Session) => {
     session.ping(() => session.settings({ initialWindowSize: 70_000 }));
   });
-  const { session, told } = await connected();
+  const { session, notices } = await connected();
   const answers = Promise.all(
     Array.from({ length: 20 }, (_, seed) => ask(session, numbered(50_000, seed))),
   );
@@ -164,30 +164,30 @@ test("Node's server pings, changes its settings and sends GOAWAY while requests 
   server.once("stream", (stream: ServerHttp2Stream) => stream.session?.goaway(0, stream.id));
   const [, reply] = await ask(session, Buffer.from("last"));
   assert.ok(typeof reply === "object");
-  assert.deepEqual(told, ["idle", "leaving", "idle"]);
+  assert.deepEqual(notices, ["idle", "leaving", "idle"]);
 });
 
-/** A socket that sends these bytes to whoever connects, and keeps what it hears. */
+/** A socket that sends these bytes to whoever connects, and keeps what it receives. */
 async function say(
   bytes: Uint8Array,
   then: (socket: Socket) => void = () => {},
 ): Promise<Buffer[]> {
-  const heard: Buffer[] = [];
+  const received: Buffer[] = [];
   const server = createNetServer((socket) => {
     closing.push(() => socket.destroy());
     socket.on("error", () => {});
-    socket.on("data", (part: Buffer) => heard.push(part));
+    socket.on("data", (part: Buffer) => received.push(part));
     socket.write(bytes);
     then(socket);
   });
   server.listen(path);
   await once(server, "listening");
   closing.push(() => server.close());
-  return heard;
+  return received;
 }
 
-test("a peer that speaks something else loses the connection, and is told why", async () => {
-  const heard = await say(Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), (socket) =>
+test("a peer that speaks something else loses the connection, and is informed why", async () => {
+  const received = await say(Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), (socket) =>
     socket.once("close", () => done.resolve()),
   );
   const done = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ test("a peer that speaks something else loses the connection, and is told why", 
   assert.match(String(await lost), /FRAME_SIZE_ERROR/);
   session.destroy();
   await done.promise;
-  const bytes = Buffer.concat(heard);
+  const bytes = Buffer.concat(received);
   assert.ok(bytes.subarray(0, PREFACE.length).equals(PREFACE));
   assert.equal(bytes.at(-17 + 3), 7, "GOAWAY comes last");
 });

@@ -45,7 +45,7 @@ export class RequestSender {
     this.#isTableUpdateDue = false;
     if (
       unsent.length === 0 ||
-      unsent.length > this.#room(stream) ||
+      unsent.length > this.#windowOf(stream) ||
       block.length > this.#peer.maxFrameBytes
     ) {
       this.#sendHeaders(stream, block);
@@ -81,13 +81,13 @@ export class RequestSender {
     for (const stream of open) stream.sendWindow = widened(stream.sendWindow, more);
   }
 
-  /** Room on the connection. Throws `Http2Error` when it is more than a window may have. */
+  /** Window of the connection. Throws `Http2Error` when it is more than a window may have. */
   creditConnection(bytes: number): void {
     this.#window = widened(this.#window, bytes);
     this.sendBlocked();
   }
 
-  /** Room for one stream; false when it is more than a window may have. */
+  /** Window of one stream; false when it is more than a window may have. */
   creditStream(stream: Http2Stream, bytes: number): boolean {
     if (stream.sendWindow + bytes > MAX_31_BIT) return false;
     stream.sendWindow += bytes;
@@ -95,7 +95,7 @@ export class RequestSender {
     return true;
   }
 
-  /** Sends what has room now. */
+  /** Sends what the windows allow now. */
   sendBlocked(): void {
     for (const stream of [...this.#blocked]) this.#send(stream);
   }
@@ -106,7 +106,7 @@ export class RequestSender {
   }
 
   /** How much of a stream's body one frame may take now; less than nothing after a window was made smaller. */
-  #room(stream: Http2Stream): number {
+  #windowOf(stream: Http2Stream): number {
     return Math.min(stream.sendWindow, this.#window, this.#peer.maxFrameBytes);
   }
 
@@ -119,12 +119,12 @@ export class RequestSender {
 
   #send(stream: Http2Stream): void {
     while (stream.unsent.length > 0) {
-      const room = this.#room(stream);
-      if (room <= 0) {
+      const window = this.#windowOf(stream);
+      if (window <= 0) {
         this.#blocked.add(stream);
         return;
       }
-      const part = stream.unsent.subarray(0, room);
+      const part = stream.unsent.subarray(0, window);
       this.#count(stream, part.length);
       const flags = stream.unsent.length === 0 ? FLAG.endStream : 0;
       this.#write(frame(FRAME.data, flags, stream.id, part));

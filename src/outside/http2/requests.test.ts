@@ -47,39 +47,39 @@ test("a block as long as a frame is one frame", () => {
   assert.deepEqual(peer.saidBriefly(), ["1 5 1 20000", "1 1 3 20000", "9 4 3 1"]);
 });
 
-test("the beginning of an answer is told before its data, and data whether it is the last", () => {
+test("the beginning of an answer is reported before its data, and data whether it is the last", () => {
   const peer = Http2Peer.ready();
-  const told: string[] = [];
+  const reported: string[] = [];
   peer.connection.open(blockOf({ a: "b" }), NO_BODY, {
-    headers: ({ status, headers }) => told.push(`${status} ${headers["content-type"]}`),
-    data: (piece, isLast) => told.push(`${piece} ${isLast}`),
-    end: () => told.push("end"),
-    reset: () => told.push("reset"),
+    headers: ({ status, headers }) => reported.push(`${status} ${headers["content-type"]}`),
+    data: (piece, isLast) => reported.push(`${piece} ${isLast}`),
+    end: () => reported.push("end"),
+    reset: () => reported.push("reset"),
   });
   peer.send(peer.headers(1, { ":status": "103" }), peer.headers(1, OK));
-  assert.deepEqual(told.splice(0), ["200 application/grpc"]);
+  assert.deepEqual(reported.splice(0), ["200 application/grpc"]);
   peer.send(peer.data(1, "one"), peer.data(1, "two", true));
-  assert.deepEqual(told, ["one false", "two true", "end"]);
+  assert.deepEqual(reported, ["one false", "two true", "end"]);
 });
 
-test("a receiver may cancel its stream while it is told of headers or data", () => {
+test("a receiver may cancel its stream while it receives headers or data", () => {
   for (const last of [true, false]) {
     const peer = Http2Peer.ready();
-    const told: string[] = [];
+    const reported: string[] = [];
     const leave = () => peer.connection.cancel(stream);
     const stream = peer.connection.open(blockOf({ a: "b" }), NO_BODY, {
       headers: last ? leave : () => {},
       data: leave,
-      end: () => told.push("end"),
-      reset: () => told.push("reset"),
+      end: () => reported.push("end"),
+      reset: () => reported.push("reset"),
     });
     peer.send(peer.headers(1, OK, last), ...(last ? [] : [peer.data(1, "x", true)]));
-    assert.deepEqual([told, peer.notices], [[], ["ready", "idle"]]);
+    assert.deepEqual([reported, peer.notices], [[], ["ready", "idle"]]);
     assert.equal(peer.said().at(-1)?.type, 3);
   }
 });
 
-test("only the answer to our PING is told", () => {
+test("only the answer to our PING is reported", () => {
   const peer = Http2Peer.ready();
   peer.connection.ping();
   const [ping, ...others] = peer.said();

@@ -78,7 +78,7 @@ export interface KubeClientDeps {
 /** Code of a request that had no answer, as client-go's metrics name it. */
 export const NO_ANSWER = "<error>";
 
-/** Told what requests do, for counting. */
+/** Notified of what requests do, for counting. */
 export interface CallObserver {
   /** A request ended; the code is `NO_ANSWER` when there was no answer. Sizes in bytes. */
   ended(call: {

@@ -59,9 +59,9 @@ test("WatchedObjects watches once for several, until the last has left", async (
   secret("YQ==");
   const first = objects.follow(SECRETS, PLACE);
   await clock.advance(1_000);
-  const told: unknown[] = [];
-  const second = objects.follow(SECRETS, PLACE, (object) => told.push(object?.data));
-  assert.deepEqual(told, [{ value: "YQ==" }], "what is known is reported at once");
+  const reported: unknown[] = [];
+  const second = objects.follow(SECRETS, PLACE, (object) => reported.push(object?.data));
+  assert.deepEqual(reported, [{ value: "YQ==" }], "what is known is reported at once");
   assert.equal(objects.size, 1);
   first();
   first();
@@ -114,7 +114,7 @@ test("PolledObjects sees a change at its next poll, and polls no more often than
   await clock.advance(1_000);
   server.objects.delete({ ...AT, name: "key" }, {});
   const found = await settled(objects.get(SECRETS, PLACE, signal));
-  assert.deepEqual(found?.data, { value: "YQ==" }, "what was just heard counts for a while");
+  assert.deepEqual(found?.data, { value: "YQ==" }, "what was just received counts for a while");
   await clock.advance(120_000);
   assert.deepEqual(seen, ["YQ==", undefined]);
   stop();

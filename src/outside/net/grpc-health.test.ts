@@ -105,7 +105,7 @@ test("grpcHealth reaches a server with a timeout of decades, which has a unit of
   assert.deepEqual(answer, { kind: "status", status: "SERVING" });
 });
 
-test("grpcHealth tells apart what a server may answer instead", async () => {
+test("grpcHealth distinguishes what a server may answer instead", async () => {
   const port = await serveHealth();
   const answers: Readonly<Record<string, GrpcHealthAnswer>> = {
     "code 12": { kind: "unimplemented", message: "ünhappy: 100%" },

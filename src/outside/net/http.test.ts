@@ -153,7 +153,7 @@ test("HttpClient follows redirects on the same host, also to another port and sc
   ]);
 });
 
-test("HttpClient returns a redirect to another host name, one without location, and all when told not to follow", async () => {
+test("HttpClient returns a redirect to another host name, one without location, and all when it is not to follow", async () => {
   const port = await serveHttp((request, reply) => {
     if (request.url === "/away") reply.setHeader("location", "http://other.invalid/");
     if (request.url === "/same") reply.setHeader("location", "/away");
@@ -199,7 +199,7 @@ test("HttpClient fails on redirects that lead nowhere", async () => {
   });
 });
 
-test("HttpClient accepts self-signed certificates, old TLS, and speaks HTTP/2 where the server wants it", async () => {
+test("HttpClient accepts self-signed certificates, old TLS, and speaks HTTP/2 where the server requires it", async () => {
   const plain = createHttps(TEST_CERTIFICATE, (_, reply) => reply.end("tls"));
   assert.deepEqual(
     await get(`https://127.0.0.1:${await listen(track(plain))}/`),

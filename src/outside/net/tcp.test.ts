@@ -40,7 +40,7 @@ async function fullListener() {
   const connects = async () => {
     const filler = connect(port, "127.0.0.1").on("error", () => {});
     fillers.push(filler);
-    // When this process itself is late, what the kernel has connected is told before the pause counts.
+    // When this process itself is late, what the kernel has connected is reported before the pause counts.
     const late = pause(500).then(() => new Promise((resolve) => setImmediate(resolve, false)));
     return await Promise.race([once(filler, "connect"), late]);
   };
@@ -250,7 +250,7 @@ test("a connect to the node itself is answered in the same turn", async () => {
   server.close();
 });
 
-test("a connection in progress is looked at once more when its time is over", async () => {
+test("a connection in progress is checked once more when its time is over", async () => {
   const begun = performance.now();
   let resets = 0;
   const tcpConnect = createTcpConnect(() => ({

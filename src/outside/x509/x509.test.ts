@@ -348,7 +348,7 @@ describe("isIssuedBy", () => {
   });
 });
 
-test("keyBelongsTo tells a certificate's key from others", async () => {
+test("keyBelongsTo distinguishes a certificate's key from others", async () => {
   const pem = authority(key);
   assert.equal(keyBelongsTo(key.privateKeyPem, pem), true);
   assert.equal(keyBelongsTo((await generateKeyPair()).privateKeyPem, pem), false);

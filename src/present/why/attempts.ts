@@ -174,12 +174,12 @@ function failureText(
   ms: number,
 ): string {
   const tries = times > 1 ? ` (${times} times in ${spokenDuration(ms)})` : "";
-  const head = TOLD_BY_ITSELF.has(reason) ? "" : `${reason}: `;
+  const head = CLEAR_BY_ITSELF.has(reason) ? "" : `${reason}: `;
   return `${tries}: ${head}${withoutHead(message)}`;
 }
 
 /** Reasons that say no more than that it failed. */
-const TOLD_BY_ITSELF: ReadonlySet<string> = new Set([
+const CLEAR_BY_ITSELF: ReadonlySet<string> = new Set([
   "",
   "Error",
   "Failed",

@@ -82,7 +82,7 @@ function stepLine({ atMs, title, text, times, uid }: HistoryStep): Line {
 }
 
 /** Reasons of warnings that say what the outcome of a step says. */
-const TOLD_BY_OUTCOMES: ReadonlySet<string> = new Set([
+const SHOWN_BY_OUTCOMES: ReadonlySet<string> = new Set([
   "BackOff",
   "ErrImageNeverPull",
   "Evicted",
@@ -106,7 +106,7 @@ function isCoveredBy(steps: readonly HistoryStep[], event: CoreEvent): boolean {
   const own = steps.filter(({ uid }) => uid === involvedObject.uid);
   const reported = oneLine(message).replace(/\.+$/, "");
   if (reported !== "" && own.some(({ text }) => text.includes(reported))) return true;
-  return TOLD_BY_OUTCOMES.has(reason) && own.some(({ hasOutcome }) => hasOutcome);
+  return SHOWN_BY_OUTCOMES.has(reason) && own.some(({ hasOutcome }) => hasOutcome);
 }
 
 /** Kind of decision that follows from a warning, by the warning's reason; shown after the warning. */

@@ -62,13 +62,13 @@ export async function awaitEnd(mark: ProcessMark, timeoutMs: number): Promise<bo
 }
 
 /** Asks the process to end, then makes it; resolves with whether it is gone. */
-export async function endProcess(mark: ProcessMark, patienceMs: number): Promise<boolean> {
+export async function endProcess(mark: ProcessMark, timeoutMs: number): Promise<boolean> {
   signalProcess(mark, "SIGTERM");
   // A stopped process handles the signal only when it continues.
   signalProcess(mark, "SIGCONT");
-  if (await awaitEnd(mark, patienceMs)) return true;
+  if (await awaitEnd(mark, timeoutMs)) return true;
   signalProcess(mark, "SIGKILL");
-  return await awaitEnd(mark, patienceMs);
+  return await awaitEnd(mark, timeoutMs);
 }
 
 /** Arguments of a program that outlives the command. */

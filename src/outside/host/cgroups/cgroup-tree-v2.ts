@@ -55,7 +55,7 @@ class CgroupTreeV2 implements CgroupTree {
     return named("create cgroup", path, () => {
       const refused = createLevels(this.#mountPoint, path);
       const missing = this.#missingAt(this.#folderOf(path));
-      if (missing.length > 0) throw lacksControllers(path, missing, refused);
+      if (missing.length > 0) throw missingControllers(path, missing, refused);
     });
   }
 
@@ -186,7 +186,7 @@ function enable(
   }
 }
 
-function lacksControllers(
+function missingControllers(
   path: string,
   missing: readonly string[],
   refused: OutsideError | undefined,

@@ -49,7 +49,7 @@ describe("v1", { skip: notRoot || (mounts?.version !== 1 && "this machine runs v
     assert.equal(await tree.read(`${root}/a`, "cpuset.mems"), await tree.read("/", "cpuset.mems"));
   });
 
-  test("a group that one hierarchy lacks does not exist, and create completes it", async () => {
+  test("a group that is missing in one hierarchy does not exist, and create completes it", async () => {
     const [first] = hierarchies;
     await tree.create(`${root}/partial`);
     rmdirSync(`${first?.mountPoint}${root}/partial`);

@@ -23,7 +23,7 @@ test("append: texts stand in the order of the calls, in one open file", async ()
   assert.equal(files.size, 1);
 });
 
-test("release: what was asked for before is still written, and then the name is opened anew", async () => {
+test("release: what was asked for before is still written, and then the name is opened again", async () => {
   const files = new AppendFiles();
   await files.append(path, "one\n", 0o600);
   const second = files.append(path, "two\n", 0o600);

@@ -82,7 +82,7 @@ test("openBeneath refuses paths that leave the root by their spelling", async ()
   }
 });
 
-test("openBeneath tells missing from obstructed", async () => {
+test("openBeneath distinguishes missing from obstructed", async () => {
   await refused("a/no", "notFound");
   await refused("no/file", "notFound");
   await refused("a/b/file/deeper", "precondition");

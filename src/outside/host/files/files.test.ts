@@ -97,19 +97,19 @@ test("many writers of one file leave one whole version", async () => {
 test("watchDirectory goes on when the folder is moved away and another takes its place", async () => {
   const stop = new AbortController();
   const path = `${folder}/parent/watched`;
-  let told = 0;
-  files.watchDirectory(path, () => (told += 1), stop.signal);
+  let changes = 0;
+  files.watchDirectory(path, () => (changes += 1), stop.signal);
   try {
-    await eventually("word of the beginning", () => told > 0);
+    await eventually("word of the beginning", () => changes > 0);
     renameSync(path, `${folder}/parent/aside`);
     mkdirSync(path, { recursive: true });
     let settled: number;
     do {
-      settled = told;
+      settled = changes;
       await new Promise((resolve) => setTimeout(resolve, 50));
-    } while (told !== settled);
+    } while (changes !== settled);
     writeFileSync(`${path}/later`, "");
-    await eventually("word of a later file", () => told > settled);
+    await eventually("word of a later file", () => changes > settled);
   } finally {
     stop.abort();
   }
@@ -120,19 +120,19 @@ test("watchDirectory reports why it cannot watch and retries until it can", asyn
   const log: Log = { ...silentLog, warn: (_, fields) => warnings.push(fields) };
   const stop = new AbortController();
   const path = `${folder}/blocked`;
-  let told = 0;
+  let changes = 0;
   writeFileSync(path, "a file where a folder must be");
   createFiles({ clock: createSystemClock(), log }).watchDirectory(
     path,
-    () => (told += 1),
+    () => (changes += 1),
     stop.signal,
   );
   try {
     await eventually("a warning", () => warnings.length > 0);
     assert.equal(warnings[0]?.["path"], path);
-    assert.equal(told, 0);
+    assert.equal(changes, 0);
     rmSync(path);
-    await eventually("word after the way is free", () => told > 0);
+    await eventually("word after the way is free", () => changes > 0);
   } finally {
     stop.abort();
   }

@@ -189,7 +189,7 @@ function brokenCharacterBytes(bytes: Buffer): number {
 }
 
 /**
- * Looks at what the name stands for before that very object is opened: opening alone rewinds a tape, starts a
+ * Reads what the name stands for before that very object is opened: opening alone rewinds a tape, starts a
  * watchdog and lets the writer of a pipe go on, and pods may put such things in the place of their files.
  */
 async function withRegularFile<T>(

@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(disk, { recursive: true });
 });
 
-/** Leaves `bytes` of room. */
+/** Leaves `bytes` of free space. */
 function fill(bytes: number): void {
   writeFileSync(join(disk, "filler"), "");
   for (let size = DISK; size > 0; size -= 4096)
@@ -45,7 +45,7 @@ const free = () => rmSync(join(disk, "filler"));
 const isFull = (thrown: unknown) => isOutside(thrown, "exhausted") && /ENOSPC/.test(thrown.message);
 const text = (line: string, bytes: number) => `${line}\n`.repeat(bytes / (line.length + 1));
 
-test("overwrite on a full disk leaves the old text, and writes the new one when there is room", {
+test("overwrite on a full disk leaves the old text, and writes the new one when there is space", {
   skip,
 }, async () => {
   const path = join(disk, "hosts");

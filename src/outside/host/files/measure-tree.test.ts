@@ -53,7 +53,7 @@ async function measure(path: string, options: Partial<WalkOptions> = {}) {
   return tree.size;
 }
 
-/** Paths of the folders that this process holds open below `folder`; `undefined` for those too long to be told. */
+/** Paths of the folders that this process holds open below `folder`; `undefined` for those too long to be read. */
 function openFolders(): readonly (string | undefined)[] {
   return readdirSync("/proc/self/fd").flatMap((descriptor) => {
     try {

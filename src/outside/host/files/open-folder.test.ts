@@ -135,18 +135,18 @@ describe("openFolderBeneath", () => {
 
   test("watch reports writes, new names and removals until stopped", async () => {
     await using folder = await opened();
-    const told: string[] = [];
-    let tell: (() => void) | undefined;
+    const reported: string[] = [];
+    let notify: (() => void) | undefined;
     const stop = folder.watch((change) => {
-      told.push(change);
-      tell?.();
+      reported.push(change);
+      notify?.();
     });
     const next = async (change: string, act: () => void) => {
-      told.length = 0;
+      reported.length = 0;
       act();
-      while (!told.includes(change)) {
+      while (!reported.includes(change)) {
         await new Promise<void>((resolve) => {
-          tell = resolve;
+          notify = resolve;
         });
       }
     };

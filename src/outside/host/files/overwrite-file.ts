@@ -44,7 +44,7 @@ function openIn(path: string, mode: number, folderMode: number | undefined): num
 }
 
 /**
- * The old text is cut off last, so that a reader sees the beginning of one or the other. Room for a longer one is
+ * The old text is cut off last, so that a reader sees the beginning of one or the other. Space for a longer one is
  * taken before, as empty lines: a full disk leaves the old text as it was.
  */
 function overwrite(descriptor: number, path: string, content: Buffer, mode: number): void {

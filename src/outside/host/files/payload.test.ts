@@ -93,7 +93,7 @@ test("a reader through ..data sees one payload or the other, never parts of both
       torn += new Set(texts).size > 1 ? 1 : 0;
       reads += 1;
     } catch (error) {
-      // The folder was replaced meanwhile: the next look finds the new one.
+      // The folder was replaced meanwhile: the next pass finds the new one.
       if (!String(error).includes("ENOENT")) throw error;
     }
     await new Promise((resolve) => setImmediate(resolve));
@@ -189,7 +189,7 @@ test("CVE-2017-1002102: a link to a file of the node with the same content is no
   const [stamped = ""] = readdirSync(root).filter((name) => name.startsWith("..2"));
   rmSync(join(root, stamped, "a"));
   symlinkSync(host, join(root, stamped, "a"));
-  assert.equal(await writePayload(root, payload), true, "it is written anew");
+  assert.equal(await writePayload(root, payload), true, "it is written again");
   assert.ok(lstatSync(join(root, "..data/a")).isFile());
   assert.equal(readFileSync(host, "utf8"), "same");
 });

@@ -80,7 +80,7 @@ test("holdBeneath refuses every way out", async () => {
   assert.throws(() => statSync(join(outside, "made")));
 });
 
-test("holdBeneath tells a file on the way from a root that is none", async () => {
+test("holdBeneath distinguishes a file on the way from a root that is none", async () => {
   const { root } = volume("files");
   writeFileSync(join(root, "file"), "");
   assert.equal(await held(root, "file/x"), "precondition");
@@ -117,7 +117,7 @@ test("holdBeneath says why a folder cannot be made", async () => {
 });
 
 const skip = swapObstacle();
-const LOOKS = 3_000;
+const ATTEMPTS = 3_000;
 
 test("holdBeneath never leaves while a folder is exchanged for a link 10,000 times", {
   skip,
@@ -128,7 +128,7 @@ test("holdBeneath never leaves while a folder is exchanged for a link 10,000 tim
   const swapper = await startSwapper(join(root, "a"), join(root, "link"));
   const seen = new Map<string, number>();
   try {
-    for (let i = 0; i < LOOKS; i += 1) {
+    for (let i = 0; i < ATTEMPTS; i += 1) {
       const found = await held(root, "a/b/f");
       seen.set(found, (seen.get(found) ?? 0) + 1);
     }

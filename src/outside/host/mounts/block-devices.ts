@@ -3,7 +3,7 @@ import { type FileHandle, open, stat, unlink } from "node:fs/promises";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import type { DeviceMount, MappedDevice } from "../files/volume-files.ts";
 import { hostError, isMissing } from "../host-errors.ts";
-import { AS_TOLD, makeTarget, mountAt, realPlace } from "./mounts.ts";
+import { AS_GIVEN, makeTarget, mountAt, realPlace } from "./mounts.ts";
 import type { ProgramEnd, Programs } from "./programs.ts";
 
 // A device is opened once, and everything done about it is done through that descriptor: as long as it is
@@ -59,7 +59,7 @@ export class BlockDevices {
     await this.#mountHeld(device, mount, format ?? fsType);
     if (await isDevice(target, number)) return;
     // The name became another device's between our opening it and mount's.
-    await this.#programs.run("umount", [...AS_TOLD, target]);
+    await this.#programs.run("umount", [...AS_GIVEN, target]);
     throw new OutsideError("precondition", `${source} is another device now`);
   }
 
@@ -72,7 +72,7 @@ export class BlockDevices {
     await this.unmap(target);
     try {
       await makeTarget(device, target);
-      await this.#programs.run("mount", [...AS_TOLD, "--bind", INHERITED, target], [device.fd]);
+      await this.#programs.run("mount", [...AS_GIVEN, "--bind", INHERITED, target], [device.fd]);
       await this.#programs.run("losetup", ["-f", target]);
       if ((await loopsOver(target)).length === 0)
         throw new OutsideError("precondition", `no loop device holds ${target}`);
@@ -89,7 +89,7 @@ export class BlockDevices {
       await this.#programs.run("losetup", ["-d", `/dev/${name}`]);
     for (let left = MOUNTS_LIMIT; await mountAt(target); left -= 1) {
       if (left === 0) throw new OutsideError("precondition", `${target} stays mounted`);
-      await this.#programs.run("umount", [...AS_TOLD, target]);
+      await this.#programs.run("umount", [...AS_GIVEN, target]);
     }
     try {
       await unlink(target);
@@ -161,7 +161,7 @@ export class BlockDevices {
   ): Promise<void> {
     const name = readlinkSync(`/proc/self/fd/${device.fd}`);
     const args = ["-t", fsType, "-o", [...options, "defaults"].join(","), name, target];
-    const { code, end, words } = await this.#programs.attempt("mount", [...AS_TOLD, ...args]);
+    const { code, end, words } = await this.#programs.attempt("mount", [...AS_GIVEN, ...args]);
     if (code === 0) return;
     const message = `mount failed: ${end}\nMounting command: mount\nMounting arguments: ${args.join(" ")}\nOutput: ${words}`;
     throw new OutsideError(format === fsType ? "io" : "invalid", message, { retryable: true });

@@ -28,7 +28,7 @@ import type { RunProgram } from "./programs.ts";
 // itself, it hands them to the kernel as they are, and a descriptor it inherits stays what it was.
 
 /** Paths and the table of mounts are left to the kernel. */
-export const AS_TOLD = ["-c", "-n"];
+export const AS_GIVEN = ["-c", "-n"];
 
 /** Folders and files on which a place in a volume is mounted. */
 const TARGET_FOLDER_MODE = 0o750;
@@ -107,7 +107,7 @@ export class Mounts {
 
   async #tmpfs(path: string, options: readonly string[]): Promise<void> {
     const set = options.length > 0 ? ["-o", options.join(",")] : [];
-    await this.#run("mount", [...AS_TOLD, "-t", "tmpfs", ...set, "tmpfs", path]);
+    await this.#run("mount", [...AS_GIVEN, "-t", "tmpfs", ...set, "tmpfs", path]);
   }
 
   async hugePages(
@@ -115,16 +115,16 @@ export class Mounts {
     { pageBytes, sizeBytes }: { readonly pageBytes: number; readonly sizeBytes: number },
   ): Promise<void> {
     const options = `pagesize=${pageBytes / 1024}K,size=${sizeBytes}`;
-    await this.#run("mount", [...AS_TOLD, "-t", "hugetlbfs", "-o", options, "nodev", path]);
+    await this.#run("mount", [...AS_GIVEN, "-t", "hugetlbfs", "-o", options, "nodev", path]);
   }
 
   /** Options of a bind are set in a second step: the kernel takes none with the first. */
   async bind(source: string, target: string, options: readonly string[] = []): Promise<void> {
-    await this.#run("mount", [...AS_TOLD, "--bind", source, target]);
+    await this.#run("mount", [...AS_GIVEN, "--bind", source, target]);
     if (options.length === 0) return;
     try {
       const all = ["bind", "remount", ...options].join(",");
-      await this.#run("mount", [...AS_TOLD, "-o", all, source, target]);
+      await this.#run("mount", [...AS_GIVEN, "-o", all, source, target]);
     } catch (thrown) {
       await this.unmount(target);
       throw thrown;
@@ -142,9 +142,9 @@ export class Mounts {
         "precondition",
         `${path} contains mounts that would be hidden: ${below}`,
       );
-    if (!isMount) await this.#run("mount", [...AS_TOLD, "--bind", real, real]);
+    if (!isMount) await this.#run("mount", [...AS_GIVEN, "--bind", real, real]);
     try {
-      await this.#run("mount", [...AS_TOLD, "--make-rshared", real]);
+      await this.#run("mount", [...AS_GIVEN, "--make-rshared", real]);
     } catch (thrown) {
       if (!isMount) await this.unmount(real);
       throw thrown;
@@ -159,10 +159,10 @@ export class Mounts {
       if (await shows(held, target)) return;
       for (let left = MOUNTS_LIMIT; await isMounted(target); left -= 1) {
         if (left === 0) throw new OutsideError("precondition", `${target} stays mounted`);
-        await this.#run("umount", [...AS_TOLD, target]);
+        await this.#run("umount", [...AS_GIVEN, target]);
       }
       await makeTarget(held, target);
-      await this.#run("mount", [...AS_TOLD, "--bind", "/proc/self/fd/3", target], [held.fd]);
+      await this.#run("mount", [...AS_GIVEN, "--bind", "/proc/self/fd/3", target], [held.fd]);
     } catch (thrown) {
       throw hostError("bind", `${mount.root}/${mount.relativePath}`, thrown);
     } finally {
@@ -173,7 +173,7 @@ export class Mounts {
   async unmount(path: string): Promise<void> {
     if (!(await isMounted(path))) return;
     try {
-      await this.#run("umount", [...AS_TOLD, path]);
+      await this.#run("umount", [...AS_GIVEN, path]);
     } catch (thrown) {
       if (await isMounted(path)) throw thrown;
     }

@@ -180,7 +180,7 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
     writeFileSync(join(folder, "logs/c/0.log"), "one\ntwo\n");
     for (let tries = 0; changes === 0 && tries < 100; tries += 1) await sleep(20);
     stop();
-    assert.ok(changes > 0, "no change was told");
+    assert.ok(changes > 0, "no change was reported");
   });
 
   test("no worker is started for requests that only wait for a CPU", async () => {

@@ -43,31 +43,31 @@ test("limitOperation: an answer that has arrived at the limit is read first", as
   assert.equal(gaveUp, false);
 });
 
-/** What is found of a worker that looks blocked or not, as `looks` say; its answer arrives at the look `answeredAtLook`. */
-async function foundBy(looks: readonly boolean[], answeredAtLook?: number): Promise<unknown> {
+/** What is found of a worker that seems blocked or not, as `checks` say; its answer arrives at the check `answeredAt`. */
+async function foundBy(checks: readonly boolean[], answeredAt?: number): Promise<unknown> {
   const clock = new SimClock();
   let count = 0;
   let found: boolean | "nothing" = "nothing";
   const isBlocked = () => {
-    const seen = looks[count];
+    const seen = checks[count];
     count += 1;
-    assert.ok(seen !== undefined, "looked more often than expected");
+    assert.ok(seen !== undefined, "checked more often than expected");
     // The answer is there, and is read with the next events.
-    if (count === answeredAtLook) clock.alarm(0, cancel);
+    if (count === answeredAt) clock.alarm(0, cancel);
     return seen;
   };
   const cancel = checkAfterReads({ clock, isBlocked, afterMs: 500 }, (result) => {
     found = result;
   });
   await clock.advance(5_000);
-  assert.equal(count, looks.length);
+  assert.equal(count, checks.length);
   return found;
 }
 
 test("checkAfterReads: one that runs is not blocked", async () =>
   assert.equal(await foundBy([false]), false));
 
-test("checkAfterReads: one that looks blocked is looked at again", async () => {
+test("checkAfterReads: one that seems blocked is checked again", async () => {
   assert.equal(await foundBy([true, true]), true);
   assert.equal(await foundBy([true, false]), false);
 });

@@ -213,7 +213,7 @@ export class WorkerPool {
     return false;
   }
 
-  /** Looks again when the oldest request has waited for long enough, and then every so often. */
+  /** Checks again when the oldest request has waited for long enough, and then every so often. */
   #growLater(): void {
     const [oldest] = this.#waiting;
     if (!oldest || this.#cancelGrow) return;

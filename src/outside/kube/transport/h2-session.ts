@@ -100,7 +100,7 @@ export class H2Session {
     this.#session.http2.cancel(stream);
   }
 
-  /** The server may send no more of a stream than its window has room for. */
+  /** The server may send no more of a stream than its window allows. */
   pause(stream: Http2Stream): void {
     this.#session.http2.pause(stream);
   }

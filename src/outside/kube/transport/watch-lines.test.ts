@@ -5,13 +5,13 @@ import { MAX_LINE_BYTES } from "./json-lines.ts";
 import { WatchLines } from "./watch-lines.ts";
 
 function lines() {
-  const told: string[] = [];
+  const calls: string[] = [];
   const watch = new WatchLines({
-    pause: () => void told.push("pause"),
-    resume: () => void told.push("resume"),
-    cancel: () => void told.push("cancel"),
+    pause: () => void calls.push("pause"),
+    resume: () => void calls.push("resume"),
+    cancel: () => void calls.push("cancel"),
   });
-  return { watch, told, push: (text: string) => watch.push(Buffer.from(text)) };
+  return { watch, calls, push: (text: string) => watch.push(Buffer.from(text)) };
 }
 
 async function rest(watch: WatchLines): Promise<string[]> {
@@ -41,17 +41,17 @@ test("WatchLines does not keep the memory of a piece", async () => {
 });
 
 test("WatchLines holds the server while nobody reads, and lets it go on when all is read", async () => {
-  const { watch, told, push } = lines();
+  const { watch, calls, push } = lines();
   const line = "x".repeat(100 * 1024);
   push(`${line}\n${line}\n`);
-  assert.deepEqual(told, []);
+  assert.deepEqual(calls, []);
   push(`${line}\n`);
   push("last\n");
-  assert.deepEqual(told, ["pause"]);
+  assert.deepEqual(calls, ["pause"]);
   for (let read = 0; read < 3; read += 1) await watch.next();
-  assert.deepEqual(told, ["pause"]);
+  assert.deepEqual(calls, ["pause"]);
   assert.equal((await watch.next()).value, "last");
-  assert.deepEqual(told, ["pause", "resume"]);
+  assert.deepEqual(calls, ["pause", "resume"]);
 });
 
 test("WatchLines that are stopped end after the last whole line", async () => {
@@ -80,13 +80,13 @@ test("WatchLines throws once, after what has come, or at once when it is aborted
 });
 
 test("WatchLines lets a reader leave, and has one reader", async () => {
-  const { watch, told, push } = lines();
+  const { watch, calls, push } = lines();
   push("a\nb\n");
   for await (const line of watch) {
     assert.equal(line, "a");
     break;
   }
-  assert.deepEqual(told, ["cancel"]);
+  assert.deepEqual(calls, ["cancel"]);
   assert.equal((await watch.next()).done, true);
   push("c\n");
   assert.equal((await watch.next()).done, true);

@@ -106,7 +106,7 @@ export interface Exchange {
   /** Status of the reply, once there is one. */
   readonly status: number | undefined;
   /**
-   * Tells that the peer has proved who it is: its connection is no longer one of those that share a small budget
+   * Reports that the peer has proved who it is: its connection is no longer one of those that share a small budget
    * and give way to others. Who shows a good client certificate, or comes over a unix socket, is known before.
    */
   authenticated(): void;

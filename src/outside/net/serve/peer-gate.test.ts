@@ -36,7 +36,7 @@ class Crowd {
 }
 
 describe("PeerGate", () => {
-  test("admits at once while there is room, then as places become free, who came last first", () => {
+  test("admits at once while there are places, then as places become free, who came last first", () => {
     const crowd = new Crowd();
     const [a] = ["a", "b", "c", "d", "e"].map((name) => crowd.come(name));
     assert.deepEqual(crowd.admitted, ["a", "b", "c"]);

@@ -47,7 +47,7 @@ interface Vector {
 
 const VECTORS: readonly Vector[] = [
   { name: "nobody", peers: [] },
-  { name: "there is room", peers: ["1 a waiting 0"], admit: [1] },
+  { name: "there are places", peers: ["1 a waiting 0"], admit: [1] },
   { name: "nobody waits: all stay", peers: ["1 a idle 999", "2 a arriving 999", "3 a asking 999"] },
   {
     name: "an address has all it may: its own oldest idle one gives way",
@@ -168,7 +168,7 @@ describe("decidePlaces", () => {
     });
   }
 
-  test("random crowds: limits hold, nobody goes without need, and time or room lets everybody in", () => {
+  test("random crowds: limits hold, nobody goes without need, and time or places let everybody in", () => {
     const random = createSeededRandom(13);
     const pick = <T>(list: readonly T[]) => list[Math.floor(random.next() * list.length)] as T;
     for (let round = 0; round < 3_000; round += 1) {
@@ -233,7 +233,7 @@ test("groupOf: one address, one IPv6 network, this machine", () => {
   for (const [address, group] of table) assert.equal(peerGroupOf(address), group, address);
 });
 
-test("knownToClose: the one idle for longest, else the newest, and nobody while there is room", () => {
+test("knownToClose: the one idle for longest, else the newest, and nobody while there are places", () => {
   const known = (...idle: (number | undefined)[]) =>
     idle.map((idleSinceMs, id) => ({ id, idleSinceMs }));
   assert.equal(knownToClose(known(5, 3), 2, 1), undefined);

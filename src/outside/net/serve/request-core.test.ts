@@ -119,7 +119,7 @@ async function serving(service: TestService, more: Partial<ServeOptions> = {}) {
   };
 }
 
-test("serveRequests: a request is matched, admitted and answered, and its end is told", async () => {
+test("serveRequests: a request is matched, admitted and answered, and its end is reported", async () => {
   const service = new TestService();
   await using server = await serving(service);
   const { status, body } = await server.get("/here?a=b");

@@ -48,7 +48,7 @@ export async function acceptWebSocket(
 
 /**
  * The request without the subprotocols it offers: Kubernetes' `SPDY/3.1+portforward.k8s.io` is not a token, as RFC 6455
- * wants it, and `ws` refuses it.
+ * requires it, and `ws` refuses it.
  */
 function withoutProtocols(request: IncomingMessage): IncomingMessage {
   const { "sec-websocket-protocol": _, ...headers } = request.headers;
