@@ -11,7 +11,9 @@ export function assembleTopology(
   { devices }: Pick<Subsystems, "devices">,
 ): Topology {
   const { clock, host } = outside;
-  const settings = topologyOf(options.config, host.readKernel(NUMA_NODES_FILE));
+  const { topologyManagerPolicy, topologyManagerScope } = options.config;
+  const asked = { topologyManagerPolicy, topologyManagerScope };
+  const settings = topologyOf(asked, host.readKernel(NUMA_NODES_FILE));
   const providers: Readonly<Record<ResourceKind, HintProvider>> = { devices };
   return new Topology(settings, { providers: Object.values(providers), metrics, clock });
 }

@@ -124,7 +124,6 @@ for (const { name, from, becomes, file, check } of PLACES) {
 const UNCHECKED: Readonly<Record<string, string>> = {
   "src/api/pod-identity.ts": "the check itself, and the identity that is checked by sources",
   "src/api/pod/static-pod.ts": "checked by the reader of manifests, which binds them",
-  "src/assembly/subsystems/probes.ts": "looks up a pod",
   "src/node/eviction.ts": "looks up a pod",
   "src/node/node.ts": "looks up a pod; from the name of a folder",
   "src/node/oom/oom.ts": "looks up a pod",
@@ -135,7 +134,6 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   "src/server/routes/container-logs.ts": "looks up a pod",
   "src/server/routes/shown-pods.ts": "looks up a pod",
   "src/subsystems/devices/ledger/checkpoint.ts": "an allocation that no pod claims is dropped",
-  "src/subsystems/probes/prober.ts": "of a pod that was checked",
   "src/subsystems/runtime/read-observation.ts": "empty where the check refuses",
 };
 

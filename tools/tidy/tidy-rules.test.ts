@@ -306,7 +306,7 @@ test("dead: files that only tests use, and circles that nobody enters", () => {
 
 test("words: this machine and open ends, in any file", () => {
   const open = ["TO", "DO"].join("");
-  const replaced = "earlier life";
+  const replaced = ["earlier", "life"].join(" ");
   const files = {
     "README.md": `see /machine/checkout/src\nand x/machine/checkout and /machine/checkouts\n${open}`,
     "tools/a.sh": `# ${open}: later\n# ${open}S is another word`,
