@@ -5,8 +5,6 @@ const ONLY_INVALID =
 const PATHFLAG = "with O_PATH the kernel ignores how a file is to be read or written";
 const FDINFO = "the kernel writes one line of that name, and nothing else in it";
 const SELF = "an empty name and `.` lead to the folder itself";
-const MOUNTS =
-  "each mount has a number of its own: what lies on another one is refused at the last name";
 const RACE =
   "it shows only where a name changes between two system calls, which no test brings about every time";
 const ROOT = "two checks, each of which ends a walk that leaves its root by `..`";
@@ -136,23 +134,6 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
       FDINFO,
     'const parts = relativePath.split("/").filter((part) => part !== "" && part !== "."); => const parts = relativePath.split("/").filter((part) => part !== "" || part !== ".");':
       SELF,
-    "checkMount(folder, mountId, shown); => ;": MOUNTS,
-    "for (let attempt = 1; ; attempt += 1) { => for (let attempt = 2; ; attempt += 1) {": RACE,
-    "for (let attempt = 1; ; attempt += 1) { => for (let attempt = 1; ; attempt += 2) {": RACE,
-    "const exclusive = flags | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW; => const exclusive = flags | constants.O_CREAT & constants.O_EXCL | constants.O_NOFOLLOW;":
-      RACE,
-    "const exclusive = flags | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW; => const exclusive = flags | constants.O_CREAT | constants.O_EXCL & constants.O_NOFOLLOW;":
-      RACE,
-    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (true) throw thrown;':
-      RACE,
-    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) === "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown;':
-      RACE,
-    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) !== "EEXIST" && attempt >= RACE_ATTEMPTS) throw thrown;':
-      RACE,
-    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) !== "EEXIST" || attempt < RACE_ATTEMPTS) throw thrown;':
-      RACE,
-    'if (errnoOf(thrown) !== "EEXIST" || attempt >= RACE_ATTEMPTS) throw thrown; => if (errnoOf(thrown) !== "EEXIST" || attempt > RACE_ATTEMPTS) throw thrown;':
-      RACE,
   },
   "src/outside/host/files/resolve-beneath.ts": {
     "const O_PATH = 0o10000000; => const O_PATH = 2097153;": PATHFLAG,
