@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { isOutside, type OutsideCode } from "../../../kit/errors.ts";
-import { openBeneath } from "./beneath.ts";
+import { mountIdOf, openBeneath, openFolder } from "./beneath.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_DIRECTORY, O_NOFOLLOW } = constants;
 
@@ -97,4 +97,14 @@ test("openBeneath opens neither pipes nor devices", async () => {
 test("openBeneath takes no file for a root, and opens with O_NOFOLLOW what is no link", async () => {
   await assert.rejects(openBeneath(`${folder}/secret`, "", O_RDONLY));
   assert.equal(await read("a/b/file", O_RDONLY | O_NOFOLLOW), "inside");
+});
+
+test("mountIdOf gives the number by which the kernel lists the mount", async () => {
+  const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
+  const listed = mounts
+    .filter((line) => line.split(" ")[4] === "/proc")
+    .at(-1)
+    ?.split(" ")[0];
+  await using proc = await openFolder("/proc");
+  assert.equal(mountIdOf(proc), Number(listed));
 });
