@@ -7,10 +7,14 @@ import { countEffects, FIELDS } from "../src/config/fields/fields.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const lines = readFileSync(join(ROOT, "docs/PARITY.md"), "utf8").split("\n");
-const rows = lines
-  .filter((line) => /^\| ([A-Z]\d+|–)/.test(line))
-  .map((line) => line.split("|").map((cell) => cell.trim()))
-  .map(([, id = "", feature = "", state = "", tests = ""]) => ({ id, feature, state, tests }));
+const rowsOf = (start: RegExp) =>
+  lines
+    .filter((line) => start.test(line))
+    .map((line) => line.split("|").map((cell) => cell.trim()))
+    .map(([, id = "", feature = "", state = "", tests = ""]) => ({ id, feature, state, tests }));
+const rows = rowsOf(/^\| ([A-Z]\d+|–)/);
+/** Rows of the section about a release: its changes against the one before. */
+const changes = rowsOf(/^\| 1\.37-K\d+/);
 const files = ["src", "test", "tools"].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map(
     (name) => `${folder}/${name}`,
@@ -25,8 +29,23 @@ test("PARITY: every row says done, part or no, and done not without a test", () 
   }
 });
 
+test("PARITY: every change of 1.37 has one row with its state", () => {
+  const known = readFileSync(join(ROOT, "tools/testdata/change-ids-1.37.txt"), "utf8");
+  assert.deepEqual(
+    changes.map(({ id }) => id),
+    known
+      .trim()
+      .split(/\s+/)
+      .map((id) => `1.37-${id}`),
+  );
+  for (const { id, state, tests } of changes) {
+    assert.match(state, /^(?:done|part|as before|open$|not done: .)/, id);
+    if (state.startsWith("done")) assert.match(tests, /`/, `${id} names no test`);
+  }
+});
+
 test("PARITY: the tests that are named are there", () => {
-  for (const { id, tests } of rows)
+  for (const { id, tests } of [...rows, ...changes])
     for (const [, name = ""] of tests.matchAll(/`([\w/.-]+\.ts)`/g)) {
       const found = files.some((file) => file === name || file.endsWith(`/${name}`));
       assert.ok(found, `${id}: there is no ${name}`);
@@ -57,7 +76,7 @@ test("PARITY: every feature of the Go kubelet has a row, and there is no row of 
 
 test("PARITY: names of tests in quotes are in the file before them", () => {
   let names = 0;
-  for (const { id, tests } of rows)
+  for (const { id, tests } of [...rows, ...changes])
     for (const [, file = "", after = ""] of tests.matchAll(/`([\w/.-]+\.ts)`([^`]*)/g)) {
       const texts = files
         .filter((name) => name === file || name.endsWith(`/${file}`))

@@ -1,5 +1,5 @@
 import { declaredFeatures } from "../config/gates/declared-features.ts";
-import { resolveGates } from "../config/gates/feature-gates.ts";
+import { gatesInForce } from "../config/gates/feature-gates.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
 import { nodeAttributes } from "../node/cluster.ts";
 import { exposePods } from "../node/metrics/pod-metrics.ts";
@@ -82,7 +82,7 @@ function startClusterPods(
 function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts): PipelineDeps {
   const { options, hooks, outside, scope, state, metrics, capacity, runtimeVersion } = base;
   const { podFacts, news, node, pressure } = base;
-  const { gates } = resolveGates(options.config.featureGates);
+  const gates = gatesInForce(options.config);
   const nodeInfo = {
     allocatable: capacity.allocatable,
     pods: capacity.pods,

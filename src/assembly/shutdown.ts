@@ -1,5 +1,5 @@
 import { deriveRootLayout } from "../config/derive.ts";
-import { resolveGates } from "../config/gates/feature-gates.ts";
+import { gatesInForce } from "../config/gates/feature-gates.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
 import { exposeLastShutdown } from "../node/metrics/shutdown-metrics.ts";
 import { shutdownPeriods } from "../node/shutdown/plan-shutdown.ts";
@@ -25,7 +25,7 @@ export function assembleShutdown(
   const { options, outside, scope, metrics, state, news, shuttingDown } = base;
   const { config, nodeName, rootFolder } = options;
   const { clock, host } = outside;
-  const { gates } = resolveGates(config.featureGates);
+  const gates = gatesInForce(config);
   const periods = shutdownPeriods(config, gates);
   const log = outside.log.child("shutdown");
   const { logind, files } = host;

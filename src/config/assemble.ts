@@ -23,6 +23,7 @@ import type { KubeletConfig } from "./kubelet-config.ts";
 import { locateProblem, type Origin, OriginBook, type Origins } from "./origins.ts";
 import { folderOf, resolvePath } from "./paths.ts";
 import { type ConfigProblem, formatConfigProblem, type SourcePlace } from "./problem.ts";
+import { releaseOf } from "./release.ts";
 import { getAt, type JsonObject, setAt } from "./tree.ts";
 import { validateConfig } from "./validation/validate.ts";
 
@@ -98,8 +99,9 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
     ? withDefaults(bareDefaults(sources))
     : decodeBase(sources.base, book, problems);
   const merged = mergeDropIns(base, sources.dropIns, book, problems);
-  const resolved = resolveGates(gateSettings(merged, flags.settings));
-  const complete = withGateDefaults(merged, resolved.gates);
+  const release = releaseOf(compatSetting(merged, flags.settings));
+  const resolved = resolveGates(gateSettings(merged, flags.settings), release);
+  const complete = withGateDefaults(merged, resolved.gates, release);
   const fields = withPaths(applyFlags(complete, flags.settings, book), WORKING_PATHS, cwd);
   const config = toKubeletConfig(fields);
   const ownFlags = withAbsolutePaths(flags.flags, cwd);
@@ -174,6 +176,12 @@ function mergeDropIns(
     merged = mergePatch(merged, decoded.fields) as JsonObject;
   }
   return withDefaults(merged);
+}
+
+/** What `compat` is set to, flags before files. */
+function compatSetting(fields: JsonObject, settings: readonly FlagSetting[]): unknown {
+  const flag = settings.findLast(({ path }) => path === "compat");
+  return flag === undefined ? getAt(fields, "compat") : flag.value;
 }
 
 function gateSettings(fields: JsonObject, settings: readonly FlagSetting[]): GateSettings {

@@ -7,7 +7,8 @@ import { POD_FIELDS } from "./fields/fields-pods.ts";
 import { SERVING_FIELDS } from "./fields/fields-serving.ts";
 import { FLAGS } from "./flags/flag-table.ts";
 import { REMOVED_FLAGS } from "./flags/removed-flags.ts";
-import { ACTIVE_GATES, FEATURE_GATES } from "./gates/feature-gate-table.ts";
+import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate } from "./gates/feature-gate-table.ts";
+import { gatesOfRelease } from "./gates/release-gates.ts";
 
 /** Generated parts of `docs/configuration.md` by the name of their marker. */
 type DocSection = "fields" | "gates" | "flags";
@@ -60,14 +61,42 @@ function renderFields(): string {
 }
 
 function renderGates(): string {
+  const before = new Map(gatesOfRelease("1.36").map((gate) => [gate.name, gate]));
   const rows = FEATURE_GATES.map((gate) => [
     `\`${gate.name}\``,
     gate.stage,
     String(gate.default),
     gate.locked ? "yes" : "",
+    changedGate(gate, before.get(gate.name)),
     ACTIVE_GATES.has(gate.name) ? "active" : "",
   ]);
-  return table("", ["Gate", "Stage", "Default", "Locked", "In nodelet"], rows).concat("\n");
+  const now = new Set(FEATURE_GATES.map(({ name }) => name));
+  const gone = [...before.values()]
+    .filter(({ name }) => !now.has(name))
+    .map((gate) => [
+      `\`${gate.name}\``,
+      gate.stage,
+      String(gate.default),
+      gate.locked ? "yes" : "",
+    ]);
+  return [
+    table(
+      "### Gates of Kubernetes 1.37",
+      ["Gate", "Stage", "Default", "Locked", 'With `compat: "1.36"`', "In nodelet"],
+      rows,
+    ),
+    table("### Gates that only 1.36 has", ["Gate", "Stage in 1.36", "Default", "Locked"], gone),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+/** What a gate is with the release before, where that differs. */
+function changedGate(now: FeatureGate, before: FeatureGate | undefined): string {
+  const isSame =
+    before?.stage === now.stage && before.default === now.default && before.locked === now.locked;
+  if (before === undefined || isSame) return "";
+  return [before.stage, String(before.default), ...(before.locked ? ["locked"] : [])].join(", ");
 }
 
 function renderFlags(): string {
@@ -83,7 +112,7 @@ function renderFlags(): string {
     flag.target.kind === "refused" ? flag.target.instead : (flag.deprecated ?? ""),
   ]);
   return [
-    table("### Flags of Kubernetes 1.36", ["Flag", "Field", "State"], sorted(rows)),
+    table("### Flags of Kubernetes 1.37", ["Flag", "Field", "State"], sorted(rows)),
     table(
       "### Flags that Kubernetes removed",
       ["Flag", "Treatment", "Why, or what instead"],

@@ -65,9 +65,9 @@ interface PriorityShutdownPeriod {
 
 /**
  * The whole configuration after defaults, drop-ins and flags: every field of `KubeletConfiguration`
- * (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.36 under its own name. A field without a default is
- * optional. Durations are milliseconds, quantities the text as written. What each field means, its
- * default and whether nodelet acts on it: `fields.ts`.
+ * (kubelet.config.k8s.io/v1beta1) of Kubernetes 1.37 under its own name, and `compat`, which only nodelet
+ * has. A field without a default is optional. Durations are milliseconds, quantities the text as written.
+ * What each field means, its default and whether nodelet acts on it: `fields.ts`.
  */
 export interface KubeletConfig {
   readonly enableServer: boolean;
@@ -193,7 +193,8 @@ export interface KubeletConfig {
   readonly enableProfilingHandler: boolean;
   readonly enableDebugFlagsHandler: boolean;
   readonly seccompDefault: boolean;
-  readonly memoryThrottlingFactor: number;
+  /** Absent: nothing is throttled before its limit. */
+  readonly memoryThrottlingFactor?: number;
   readonly memoryReservationPolicy: string;
   readonly registerWithTaints: readonly Taint[];
   readonly registerNode: boolean;
@@ -204,4 +205,6 @@ export interface KubeletConfig {
   readonly imageServiceEndpoint: string;
   readonly failCgroupV1: boolean;
   readonly userNamespaces: { readonly idsPerPod: number };
+  /** The release whose defaults the node has, `1.36`; absent: the latest. Only in nodelet. */
+  readonly compat?: string;
 }

@@ -258,3 +258,26 @@ test("any text at all in files is answered with problems", async () => {
     }),
   );
 });
+
+test("compat names the release, in a file, a drop-in or a flag, which wins", async () => {
+  const files = {
+    "/c": `${HEAD}compat: "1.36"\nfeatureGates: {SidecarContainers: true}\n`,
+    "/d/a.conf": `${HEAD}compat: null\nfeatureGates: {SidecarContainers: null}\n`,
+  };
+  const gateOf = async (...argv: readonly string[]) => {
+    const { problems, gates, config } = await load(argv, files);
+    assert.deepEqual(problems.map(formatConfigProblem), [], argv.join(" "));
+    return [gates.isEnabled("PodsAPI"), config.memoryThrottlingFactor];
+  };
+  assert.deepEqual(await gateOf(), [true, undefined]);
+  assert.deepEqual(await gateOf("--compat=1.36"), [false, 0.9]);
+  assert.deepEqual(await gateOf("--config=/c"), [false, 0.9]);
+  assert.deepEqual(await gateOf("--config=/c", "--config-dir=/d"), [true, undefined]);
+  assert.deepEqual(await gateOf("--config=/c", "--config-dir=/d", "--compat=1.36"), [false, 0.9]);
+  assert.deepEqual(await problemsOf(["--config=/c", "--compat=1.37"], files), [
+    "/c:4: featureGates[SidecarContainers]: unrecognized feature gate: SidecarContainers (remove it: since Kubernetes 1.37 its feature is always on; --compat=1.36 still takes it)",
+  ]);
+  assert.deepEqual(await problemsOf(["--compat=1.35"]), [
+    '--compat: compat: Unsupported value: "1.35": supported values: "1.36", "1.37"',
+  ]);
+});

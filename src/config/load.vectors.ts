@@ -283,7 +283,7 @@ export const FAILURES: readonly (readonly [
     ["--config=/c", "--feature-gates=Nope=true"],
     { "/c": HEAD },
     [
-      "--feature-gates: featureGates[Nope]: unrecognized feature gate: Nope (remove it: Kubernetes 1.36 has no such gate)",
+      "--feature-gates: featureGates[Nope]: unrecognized feature gate: Nope (remove it: Kubernetes 1.37 has no such gate)",
     ],
   ],
   [

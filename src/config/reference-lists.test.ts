@@ -1,4 +1,4 @@
-// Flags, gates and fields against the lists of the Go kubelet 1.36: each has an effect, has none in any kubelet, or
+// Flags, gates and fields against the lists of the Go kubelet 1.37, and gates against that of 1.36: each has an effect, has none in any kubelet, or
 // says that it has none here. `testdata/` holds the kubelet's own lists, one entry a line.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,6 +9,8 @@ import { FLAGS } from "./flags/flag-table.ts";
 import { parseFlags } from "./flags/flags.ts";
 import { ACTIVE_GATES, FEATURE_GATES } from "./gates/feature-gate-table.ts";
 import { resolveGates } from "./gates/feature-gates.ts";
+import { gatesOfRelease } from "./gates/release-gates.ts";
+import { RELEASES, type Release } from "./release.ts";
 
 const SRC = join(import.meta.dirname, "..");
 
@@ -22,7 +24,7 @@ function table(name: string): readonly Readonly<Record<string, string>>[] {
   });
 }
 
-const GATES = table("gates-1.36.tsv");
+const GATES = { "1.36": table("gates-1.36.tsv"), "1.37": table("gates-1.37.tsv") };
 const KUBELET_FLAGS = table("flags-1.36.tsv");
 
 /** All sources outside of this folder, and those of it that decide: where an effect must be. */
@@ -34,26 +36,74 @@ const USERS = SOURCES.filter(({ path }) => !path.startsWith("config/"))
   .map(({ text }) => text)
   .join("\n");
 
-/** Gates that components of Kubernetes register beside the list of the API server and the kubelet. */
-const REGISTERED_ELSEWHERE = new Set(
-  `CSIMigrationPortworx ComponentSLIs ContextualLogging ControllerManagerReleaseLeaderElectionLockOnExit
-   CustomCPUCFSQuotaPeriod DynamicResourceAllocation HonorPVReclaimPolicy InPlacePodVerticalScalingAllocatedStatus
-   LoggingAlphaOptions LoggingBetaOptions MemoryManager NativeHistograms ServiceTrafficDistribution
-   StatefulSetSemanticRevisionComparison StructuredAuthorizationConfiguration TopologyAwareHints
-   WatchFromStorageWithoutResourceVersion WatchList`.split(/\s+/),
-);
+/** Gates of components that are neither the API server nor the kubelet, or that both have forgotten. */
+const REGISTERED_ELSEWHERE =
+  `CSIMigrationPortworx ComponentSLIs ControllerManagerReleaseLeaderElectionLockOnExit HonorPVReclaimPolicy
+   InPlacePodVerticalScalingAllocatedStatus MemoryManager ServiceTrafficDistribution
+   StructuredAuthorizationConfiguration TopologyAwareHints WatchFromStorageWithoutResourceVersion`.split(
+    /\s+/,
+  );
+/** Gates that 1.36 registers as well, outside of the list that was taken. */
+const ALSO_IN_1_36 =
+  `ContextualLogging CustomCPUCFSQuotaPeriod DynamicResourceAllocation LoggingAlphaOptions LoggingBetaOptions
+   NativeHistograms StatefulSetSemanticRevisionComparison WatchList`.split(/\s+/);
 
-test("every gate of 1.36 is known, with its stage, default and lock", () => {
-  assert.ok(GATES.length > 200);
-  const byName = new Map(FEATURE_GATES.map((gate) => [gate.name, gate]));
-  for (const { gate = "", stage = "", default: fallback, locked } of GATES) {
-    const found = byName.get(gate);
-    const has = found && [found.stage.toLowerCase(), String(found.default), found.locked];
-    assert.deepEqual(has, [stage.toLowerCase(), fallback, locked === "locked"], gate);
+for (const release of RELEASES)
+  test(`every gate of ${release} is known, with its stage, default and lock`, () => {
+    assert.ok(GATES[release].length > 200);
+    const byName = new Map(gatesOfRelease(release).map((gate) => [gate.name, gate]));
+    for (const { gate = "", stage = "", default: fallback, locked } of GATES[release]) {
+      const found = byName.get(gate);
+      const has = found && [found.stage.toLowerCase(), String(found.default), found.locked];
+      assert.deepEqual(has, [stage.toLowerCase(), fallback, locked === "locked"], gate);
+    }
+  });
+
+const namesOf = (release: Release) => new Set(GATES[release].map(({ gate = "" }) => gate));
+
+test("no gate is known that neither release has", () => {
+  const others = FEATURE_GATES.filter(({ name }) => !namesOf("1.37").has(name));
+  assert.deepEqual(new Set(others.map(({ name }) => name)), new Set(REGISTERED_ELSEWHERE));
+});
+
+test("with compat 1.36 the gates that only 1.37 has are off", () => {
+  const known = new Set([...namesOf("1.36"), ...REGISTERED_ELSEWHERE, ...ALSO_IN_1_36]);
+  const added = gatesOfRelease("1.36").filter(({ name }) => !known.has(name));
+  assert.ok(added.length > 30);
+  for (const { name, default: isOn } of added) {
+    assert.ok(namesOf("1.37").has(name), name);
+    assert.equal(isOn, false, name);
   }
-  const listed = new Set(GATES.map(({ gate }) => gate));
-  const others = FEATURE_GATES.filter(({ name }) => !listed.has(name)).map(({ name }) => name);
-  assert.deepEqual(new Set(others), REGISTERED_ELSEWHERE);
+});
+
+test("a gate that 1.37 removed is refused by its name, one that it locked by its value", () => {
+  const before = gatesOfRelease("1.36");
+  const now = new Map(FEATURE_GATES.map((gate) => [gate.name, gate]));
+  const removed = before.filter(({ name }) => !now.has(name));
+  assert.equal(removed.length, 25);
+  for (const { name, default: fallback } of removed) {
+    const { problems } = resolveGates({ [name]: fallback });
+    assert.match(problems[0]?.message ?? "", new RegExp(`^unrecognized feature gate: ${name}$`));
+  }
+  const locked = before.filter(({ name, locked }) => !locked && now.get(name)?.locked === true);
+  assert.ok(locked.length >= 9);
+  for (const { name } of locked) {
+    const lockedTo = now.get(name)?.default;
+    const { problems } = resolveGates({ [name]: lockedTo !== true });
+    const words = `cannot set feature gate ${name} to ${lockedTo !== true}, feature is locked to ${lockedTo}`;
+    assert.equal(problems[0]?.message, words);
+  }
+});
+
+test("the gates in force are taken from the whole configuration, compat included", () => {
+  const callers = SOURCES.filter(
+    ({ path, text }) => !path.startsWith("config/") && /\bresolveGates\(/.test(text),
+  );
+  assert.deepEqual(
+    callers.map(({ path }) => path),
+    [],
+    "use gatesInForce",
+  );
 });
 
 test("every gate has an effect, or says that it has none when it is set", () => {

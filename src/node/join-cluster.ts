@@ -1,7 +1,8 @@
 import type { Node } from "../api/generated/types.ts";
 import { declaredFeatures } from "../config/gates/declared-features.ts";
-import { resolveGates } from "../config/gates/feature-gates.ts";
+import { gatesInForce } from "../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
+import { releaseOf, versionOfRelease } from "../config/release.ts";
 import type { Cell, Reading } from "../kit/cell.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
@@ -63,9 +64,6 @@ export interface JoinedCluster {
   readonly leaseOutcome: () => LeaseOutcome;
 }
 
-/** Default release of Kubernetes whose kubelet is followed. */
-const KUBELET_VERSION = "v1.36.2+nodelet";
-
 /** Registers the node and keeps it alive in the API. */
 export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster {
   const { outside, clients, node } = deps;
@@ -87,7 +85,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
   const { clock, random } = outside;
   const externalCloud = cluster.externalCloud ?? false;
-  const { gates } = resolveGates(config.featureGates);
+  const gates = gatesInForce(config);
   const readSnapshot = snapshotReader(config.nodeStatusMaxImages, {
     clock,
     images: deps.images.listing,
@@ -106,7 +104,8 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
         nodeName,
         // The node's name takes precedence over the hostname (--hostname-override).
         facts: { ...facts, hostname: nodeName },
-        kubeletVersion: cluster.kubeletVersion ?? KUBELET_VERSION,
+        kubeletVersion:
+          cluster.kubeletVersion ?? `${versionOfRelease(releaseOf(config.compat))}+nodelet`,
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
         port: config.enableServer ? config.port : 0,
         addressing: addressingOf(externalCloud, specifiedIps(given)),

@@ -1,5 +1,5 @@
 // pure
-import { resolveGates } from "../config/gates/feature-gates.ts";
+import { gatesInForce } from "../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { PipelineOptions } from "./pipeline.ts";
 import { type DeadContainerLimits, ONE_OF_EACH } from "./pods/plan/dead-containers.ts";
@@ -67,7 +67,7 @@ export function pipelineOptionsOf(
 export function restartBackoffOf(
   config: KubeletConfig,
 ): Pick<PipelineOptions, "initialRestartBackoffMs" | "maxRestartBackoffMs"> {
-  const { gates } = resolveGates(config.featureGates);
+  const gates = gatesInForce(config);
   const isReduced = gates.isEnabled("ReduceDefaultCrashLoopBackOffDecay");
   const initialMs = isReduced ? REDUCED_INITIAL_RESTART_BACKOFF_MS : INITIAL_RESTART_BACKOFF_MS;
   const maxMs =
@@ -77,13 +77,13 @@ export function restartBackoffOf(
 }
 
 /** Validation options of static pods that depend on feature gates. */
-function manifestRules({ featureGates }: KubeletConfig): NonNullable<SourcesOptions["rules"]> {
-  const { gates } = resolveGates(featureGates);
+function manifestRules(config: KubeletConfig): NonNullable<SourcesOptions["rules"]> {
+  const gates = gatesInForce(config);
   return { userNamespacesHostNetwork: gates.isEnabled("UserNamespacesHostNetworkSupport") };
 }
 
 function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOptions["resizes"] {
-  const { gates } = resolveGates(config.featureGates);
+  const gates = gatesInForce(config);
   const isOn = (gate: string) => gates.isEnabled(`InPlacePod${gate}`);
   return {
     podScaling: isOn("VerticalScaling"),

@@ -15,7 +15,7 @@ import {
   clusterFacts,
   openCluster,
 } from "./cluster-access.ts";
-import { KUBERNETES_VERSION, nodeletVersion } from "./version.ts";
+import { kubernetesVersion, nodeletVersion } from "./version.ts";
 
 /** Names the environment variable with the folder of the node's own API; without it there is none. */
 export const API_FOLDER_VARIABLE = "NODELET_API_FOLDER";
@@ -64,24 +64,28 @@ export async function startOwnApi(
 ): Promise<OwnApi | undefined> {
   const folder = env[API_FOLDER_VARIABLE] ?? "";
   if (folder === "") return undefined;
-  const attempts = new OwnApiAttempts(optionsOf(env, folder, request.nodeName), request, deps);
+  const attempts = new OwnApiAttempts(optionsOf(env, folder, request), request, deps);
   await attempts.once(signal);
   if (attempts.problem.get() !== undefined)
     deps.scope.spawn("local API", "restart", (until) => attempts.untilRunning(until));
   return attempts;
 }
 
-function optionsOf(env: ProcessEnvironment, folder: string, nodeName: string): LocalApiOptions {
+function optionsOf(
+  env: ProcessEnvironment,
+  folder: string,
+  request: AccessRequest,
+): LocalApiOptions {
   const port = Number(env[API_PORT_VARIABLE] || DEFAULT_PORT);
   return {
     folder,
     volumesFolder: env[API_VOLUMES_VARIABLE] || `${folder}/volumes`,
-    nodeName,
+    nodeName: request.nodeName,
     address: { host: HOST, port, orAnother: true },
     kubeconfigPath: env[API_KUBECONFIG_VARIABLE] || `${folder}/admin.kubeconfig`,
     agentSocket: agentSocket(env),
     readDescriptions: readApiDescriptions,
-    versions: { kubernetes: KUBERNETES_VERSION, nodelet: nodeletVersion() },
+    versions: { kubernetes: kubernetesVersion(request.config.compat), nodelet: nodeletVersion() },
   };
 }
 

@@ -48,8 +48,8 @@ import { startOwnApi } from "./own-api.ts";
 import { readPackageFile } from "./package-root.ts";
 import { warnOfVulnerabilities } from "./runtime-versions/program-version.ts";
 import {
-  KUBERNETES_VERSION,
   kubeletVersion,
+  kubernetesVersion,
   nodeletVersion,
   rawKubeletVersion,
   userAgent,
@@ -61,10 +61,12 @@ import {
  * exit code.
  */
 export async function runAgent(argv: readonly string[], command: string): Promise<number> {
-  const { help, version } = parseFlags(argv).flags;
+  const { flags: early, settings } = parseFlags(argv);
+  const { help, version } = early;
+  const compat = settings.findLast(({ path }) => path === "compat")?.value;
   if (help) return print(renderFlagHelp(command));
-  if (version === "true") return print(`Kubernetes ${kubeletVersion()}\n`);
-  if (version === "raw") return print(`${rawKubeletVersion()}\n`);
+  if (version === "true") return print(`Kubernetes ${kubeletVersion(compat)}\n`);
+  if (version === "raw") return print(`${rawKubeletVersion(compat)}\n`);
   setV8Flags("agent");
   // It starts on another processor while this one reads the configuration.
   const fileWorker = startFileWorker();
@@ -104,14 +106,14 @@ async function serve(loaded: LoadedConfig, nodeName: string, ahead: Ahead): Prom
   const { config, flags } = loaded;
   const log = await openLog(loaded);
   if (process.getuid?.() === 0) await tightenNodeFiles(loaded, log);
-  const version = kubeletVersion();
+  const version = kubeletVersion(config.compat);
   const tracer = isTracing(config.tracing)
     ? await openTracer(config.tracing, { nodeName, version }, log)
     : undefined;
   const outside = connectOutside(
     {
       ...connectOptions(config),
-      userAgent: userAgent(),
+      userAgent: userAgent(config.compat),
       verbosity: log.verbosity,
       ...(tracer ? { tracer } : {}),
       ...ahead,
@@ -197,7 +199,7 @@ async function agentOptions(
       otherSocketPaths: otherAgentSockets(process.env),
       flags: flagsInForce(flags, config),
       ...pageOptions(flags),
-      versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
+      versions: { nodelet: nodeletVersion(), kubernetes: kubernetesVersion(config.compat) },
     },
   };
 }

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { releaseOf, versionOfRelease } from "../config/release.ts";
 import { packageRoot } from "./package-root.ts";
 
-/** The release of Kubernetes whose kubelet this agent follows. */
-export const KUBERNETES_VERSION = "v1.36.2";
+/** The version of Kubernetes whose kubelet an agent with this `compat` follows, e.g. `v1.37.2`. */
+export function kubernetesVersion(compat: unknown): string {
+  return versionOfRelease(releaseOf(compat));
+}
 
 /** Version of nodelet, e.g. `0.1.0`; built in, or read from the checkout. */
 export function nodeletVersion(): string {
@@ -16,22 +19,22 @@ export function nodeletVersion(): string {
 
 /**
  * The version a kubelet reports: Kubernetes' own with nodelet's as build metadata, which the rules for
- * comparing versions leave aside, e.g. `v1.36.2+nodelet.0.1.0`.
+ * comparing versions leave aside, e.g. `v1.37.2+nodelet.0.1.0`.
  */
-export function kubeletVersion(): string {
-  return `${KUBERNETES_VERSION}+nodelet.${nodeletVersion()}`;
+export function kubeletVersion(compat: unknown): string {
+  return `${kubernetesVersion(compat)}+nodelet.${nodeletVersion()}`;
 }
 
 /** How requests to an API server present themselves, as those of a kubelet do. */
-export function userAgent(): string {
+export function userAgent(compat: unknown): string {
   const platform = `linux/${process.arch === "x64" ? "amd64" : process.arch}`;
-  return `kubelet/${kubeletVersion()} (${platform}) nodelet/${nodeletVersion()}`;
+  return `kubelet/${kubeletVersion(compat)} (${platform}) nodelet/${nodeletVersion()}`;
 }
 
 /** The same as Go prints the structure it keeps versions in, for `--version=raw`. */
-export function rawKubeletVersion(): string {
-  const version = kubeletVersion();
-  const [major = "", minor = ""] = KUBERNETES_VERSION.slice(1).split(".");
+export function rawKubeletVersion(compat: unknown): string {
+  const version = kubeletVersion(compat);
+  const [major = "", minor = ""] = version.slice(1).split(".");
   const platform = `linux/${process.arch === "x64" ? "amd64" : process.arch}`;
   const fields = {
     Major: major,

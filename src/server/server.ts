@@ -7,7 +7,7 @@
  * Example:
  *     const { addresses } = await startServer({ certFolder, socketPath }, { node, serving, files, clock, log, scope, random });
  */
-import { resolveGates } from "../config/gates/feature-gates.ts";
+import { gatesInForce } from "../config/gates/feature-gates.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
 import { isOutside, UsageError } from "../kit/errors.ts";
@@ -159,7 +159,7 @@ function exposeOwn(node: ServedNode, serving: Serving): MetricsRegistry {
     registries: [metrics, node.probeMetrics, sliMetrics],
     kubernetesVersion: versions.kubernetes,
     nodeletVersion: versions.nodelet,
-    gates: resolveGates(config.featureGates).gates,
+    gates: gatesInForce(config),
     process: serving.process,
     architecture,
     showHidden: config.showHiddenMetricsForVersion !== "",

@@ -292,7 +292,7 @@ test("`nodelet events` says when there are none", async () => {
 test("`nodelet version` goes without an agent", async () => {
   const { code, out } = await run("version", "--socket", "/nowhere.sock");
   assert.equal(code, 0);
-  assert.match(out, /^nodelet \d.* Kubernetes v1\.36\.\d+, on Node v\d+.*\nagent: not running\n$/);
+  assert.match(out, /^nodelet \d.* Kubernetes v1\.37\.\d+, on Node v\d+.*\nagent: not running\n$/);
   const agent = JSON.parse((await run("version", "-o", "json")).out);
   assert.deepEqual(agent.agent, { nodelet: "0.1.0", runtime: "containerd 1.6.20", node: "edge-1" });
 });

@@ -21,7 +21,7 @@ let world: ServedWorld;
 let pages: ReadonlyMap<string, ReadonlyMap<string, PageMetric>>;
 
 before(async () => {
-  world = await startWorld({ cluster: true, config: { showHiddenMetricsForVersion: "1.35" } });
+  world = await startWorld({ cluster: true, config: { showHiddenMetricsForVersion: "1.36" } });
   const volumes = [{ name: "data", emptyDir: {} }];
   const names = Array.from({ length: PODS }, (_, i) => `web-${i}`);
   for (const name of names) await world.run(name, { kind: "sleep" }, { volumes });
@@ -76,7 +76,7 @@ test("the release, the feature gates and the health checks are exposed", async (
   const gate = samples.find(
     ({ name, labels }) => name === "kubernetes_feature_enabled" && labels["name"] === "PodsAPI",
   );
-  assert.deepEqual([gate?.labels["stage"], gate?.value], ["ALPHA", 0]);
+  assert.deepEqual([gate?.labels["stage"], gate?.value], ["BETA", 1]);
   const engines = ["go_goroutines", "nodejs_active_resources_total", "go_threads", "go_info"];
   for (const name of engines) assert.ok((one(name)?.value ?? 0) > 0, name);
   const slis = (await world.local("/metrics/slis")).body;

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../../present/cli-error.ts";
 import type { Overview } from "../../present/shapes.ts";
-import { KUBERNETES_VERSION, nodeletVersion } from "../../process/version.ts";
+import { kubernetesVersion, nodeletVersion } from "../../process/version.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { writeAs } from "../io.ts";
 
@@ -23,7 +23,7 @@ export function addVersionCommand(program: Command, context: CliContext): void {
   withSocketOption(command).action(async (options: VersionOptions) => {
     const own = {
       nodelet: nodeletVersion(),
-      kubernetes: KUBERNETES_VERSION,
+      kubernetes: kubernetesVersion(undefined),
       node: process.version,
     };
     const agent = await agentVersion(context, options);

@@ -4,6 +4,7 @@ import type { JsonValue } from "../../api/generated/types.ts";
 import { parseDuration } from "../../api/text/duration.ts";
 import { DEFAULT_GATES, type FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
+import { LATEST_RELEASE, type Release } from "../release.ts";
 import { getAt, type JsonObject, setAt } from "../tree.ts";
 import type { FieldType } from "./field-types.ts";
 import { FIELDS } from "./fields.ts";
@@ -12,6 +13,12 @@ import { FIELDS } from "./fields.ts";
 const DEFAULT_MAX_RESTART_PERIOD = "5m0s";
 /** Policy while the gate KubeletEnsureSecretPulledImages is on and nothing else is set. */
 const DEFAULT_PULL_CREDENTIALS_POLICY = "NeverVerifyPreloadedImages";
+
+/** Defaults that a release has and the latest has no more. */
+const RELEASE_DEFAULTS: Readonly<Record<Release, readonly (readonly [string, JsonValue])[]>> = {
+  "1.36": [["memoryThrottlingFactor", 0.9]],
+  "1.37": [],
+};
 
 /**
  * Values that the Go kubelet has for these fields when it is started without `--config`. nodelet does not: with
@@ -44,8 +51,8 @@ export const LEGACY_DEFAULTS_WARNING =
     .join(" ")}`;
 
 /**
- * Fills in what is not set, as v1beta1 defaulting of Kubernetes 1.36 does. `fields` is checked input in
- * file form; the result is complete except for what depends on gates, see `withGateDefaults`.
+ * Fills in what is not set, as v1beta1 defaulting of Kubernetes does. `fields` is checked input in
+ * file form; the result is complete except for what depends on gates and release, see `withGateDefaults`.
  */
 export function withDefaults(fields: JsonObject): JsonObject {
   let filled = fields;
@@ -70,9 +77,16 @@ export function withDefaults(fields: JsonObject): JsonObject {
   return filled;
 }
 
-/** The defaults that depend on which features are on; the last step before the flags. */
-export function withGateDefaults(fields: JsonObject, gates: FeatureGates): JsonObject {
+/** The defaults that depend on the release and on which features are on; the last step before the flags. */
+export function withGateDefaults(
+  fields: JsonObject,
+  gates: FeatureGates,
+  release: Release = LATEST_RELEASE,
+): JsonObject {
   let filled = fields;
+  for (const [path, value] of RELEASE_DEFAULTS[release]) {
+    if (isUnset(filled, path)) filled = setAt(filled, path, value);
+  }
   const restart = "crashLoopBackOff.maxContainerRestartPeriod";
   if (gates.isEnabled("KubeletCrashLoopBackOffMax") && isUnset(filled, restart)) {
     filled = setAt(filled, restart, DEFAULT_MAX_RESTART_PERIOD);

@@ -1,4 +1,5 @@
 // pure
+import { RELEASES } from "../release.ts";
 import {
   active,
   boolean,
@@ -12,6 +13,7 @@ import {
   list,
   longIntegerNotZero,
   map,
+  optional,
   orElse,
   planned,
   QUANTITY,
@@ -22,8 +24,15 @@ import {
 
 const RESERVED = "cpu, memory, ephemeral-storage and pid to quantity";
 
-/** The node: its registration, its resources, what is kept from pods and what happens under pressure. */
+/** The node: the release that it follows, its registration, its resources, what is kept from pods and what happens under pressure. */
 export const NODE_FIELDS = [
+  active(
+    "compat",
+    optional(text("")),
+    "Release of Kubernetes whose gates, defaults and version the node has, so that it can follow its cluster; absent: the " +
+      "latest. Only in nodelet.",
+    RELEASES.join(" or "),
+  ),
   active("registerNode", boolean(true), "Register the node with the API server."),
   active(
     "registerWithTaints",

@@ -212,9 +212,10 @@ export const POD_FIELDS = [
   ),
   active(
     "memoryThrottlingFactor",
-    number(0.9),
-    "Share of the limit at which memory is reclaimed, cgroup v2 with the gate MemoryQoS.",
-    "more than 0, at most 1",
+    optional(number(0)),
+    "Share of the way from request to limit at which a container is slowed down, cgroup v2 with the gate MemoryQoS; " +
+      "absent: nothing is.",
+    "more than 0, at most 1; without the gate 0.9 alone, the default of 1.36",
   ),
   active(
     "memoryReservationPolicy",

@@ -174,7 +174,7 @@ export const SERVING_FIELDS = [
     "showHiddenMetricsForVersion",
     text(""),
     "Show the metrics hidden since this version.",
-    "the previous minor version, e.g. 1.35",
+    "the previous minor version, e.g. 1.36",
   ),
   active(
     "tracing.endpoint",

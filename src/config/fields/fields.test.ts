@@ -5,7 +5,7 @@ import { withGeneratedSections } from "../config-docs.ts";
 import { decodeConfig } from "../file/decode-config.ts";
 import { encodeConfig } from "../file/encode-config.ts";
 import { DEFAULT_GATES, resolveGates } from "../gates/feature-gates.ts";
-import { getAt, setAt } from "../tree.ts";
+import { getAt, type JsonObject, setAt } from "../tree.ts";
 import { validateConfig } from "../validation/validate.ts";
 import { DEFAULT_CONFIG, toKubeletConfig, withDefaults, withGateDefaults } from "./defaults.ts";
 import type { FieldType } from "./field-types.ts";
@@ -15,9 +15,11 @@ const IDENTITY = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletCo
 
 /** Fields that mean something by being absent. */
 const OPTIONAL = [
+  "compat",
   "crashLoopBackOff.maxContainerRestartPeriod",
   "imagePullCredentialsVerificationPolicy",
   "maxParallelImagePulls",
+  "memoryThrottlingFactor",
   "singleProcessOOMKill",
   "tracing.endpoint",
   "tracing.samplingRatePerMillion",
@@ -87,7 +89,7 @@ test("the defaults are valid", () => {
   assert.deepEqual(validateConfig(DEFAULT_CONFIG, DEFAULT_GATES), []);
 });
 
-/** Defaults of Kubernetes 1.36, from its documentation and `SetDefaults_KubeletConfiguration`. */
+/** Defaults of Kubernetes 1.37, from its documentation and `SetDefaults_KubeletConfiguration`. */
 const DEFAULTS: readonly (readonly [path: string, value: unknown])[] = [
   ["enableServer", true],
   ["syncFrequency", 60_000],
@@ -159,7 +161,8 @@ const DEFAULTS: readonly (readonly [path: string, value: unknown])[] = [
   ["enableDebugFlagsHandler", true],
   ["seccompDefault", false],
   ["failCgroupV1", true],
-  ["memoryThrottlingFactor", 0.9],
+  ["memoryThrottlingFactor", undefined],
+  ["compat", undefined],
   ["memoryReservationPolicy", "None"],
   ["registerNode", true],
   ["localStorageCapacityIsolation", true],
@@ -182,7 +185,7 @@ const DEFAULTS: readonly (readonly [path: string, value: unknown])[] = [
   ],
 ];
 
-test("an empty file gives the defaults of Kubernetes 1.36", () => {
+test("an empty file gives the defaults of Kubernetes 1.37", () => {
   for (const [path, value] of DEFAULTS) {
     assert.deepEqual(getAt(DEFAULT_CONFIG as never, path), value, path);
   }
@@ -240,6 +243,14 @@ test("two defaults depend on feature gates", () => {
   assert.deepEqual(config.crashLoopBackOff, {});
   assert.equal(config.imagePullCredentialsVerificationPolicy, undefined);
   assert.deepEqual(validateConfig(config, gates), []);
+});
+
+test("with compat 1.36 the throttling factor has its default, 0.9", () => {
+  const { gates } = resolveGates({}, "1.36");
+  const of = (fields: JsonObject) =>
+    toKubeletConfig(withGateDefaults(withDefaults(fields), gates, "1.36")).memoryThrottlingFactor;
+  assert.equal(of({}), 0.9);
+  assert.equal(of({ memoryThrottlingFactor: 0.8 }), 0.8);
 });
 
 test("a written configuration decodes to itself", () => {

@@ -67,6 +67,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     about:
       "Exit when another process waits for the lock on the file of --lock-file, or removes the file.",
   }),
+  { ...forField("compat", "compat"), group: "Only in nodelet" },
   own("event-mode", "eventMode", "string", {
     group: "Only in nodelet",
     about:
@@ -286,6 +287,7 @@ const FIELD_FLAGS: readonly FlagSpec[] = [
 
 /** Flags that set a field and are no more deprecated than the field: they may stay on the command line. */
 const IN_GOOD_STANDING: ReadonlySet<string> = new Set([
+  "compat",
   "v",
   "vmodule",
   "log-flush-frequency",
@@ -302,7 +304,7 @@ function inGoodStanding(flag: FlagSpec): FlagSpec {
 }
 
 /**
- * Every flag that `nodelet run` and `kubelet` take: those of Kubernetes 1.36 and the removed ones of
+ * Every flag that `nodelet run` and `kubelet` take: those of Kubernetes 1.37 and the removed ones of
  * 1.20 and later. Source: cmd/kubelet/app/options.
  */
 export const FLAGS: readonly FlagSpec[] = [...OWN_FLAGS, ...FIELD_FLAGS]

@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
+import { LATEST_RELEASE, type Release } from "../release.ts";
 import { declaredFeatures } from "./declared-features.ts";
 import { resolveGates } from "./feature-gates.ts";
 
-const of = (settings: Readonly<Record<string, boolean>>, userNamespacesHostNetwork = false) =>
-  declaredFeatures(resolveGates(settings).gates, { userNamespacesHostNetwork });
+const of = (
+  settings: Readonly<Record<string, boolean>>,
+  userNamespacesHostNetwork = false,
+  release: Release = LATEST_RELEASE,
+) => declaredFeatures(resolveGates(settings, release).gates, { userNamespacesHostNetwork });
 
 const ALL = [
   "ExtendWebSocketsToKubelet",
@@ -16,19 +20,21 @@ const ALL = [
 
 test("declaredFeatures: what is on and served here, as the API takes it", () => {
   assert.deepEqual(of({}), ALL);
-  assert.deepEqual(of({ InPlacePodVerticalScalingInitContainers: false }), [
-    ALL[0],
-    ALL[1],
-    ALL[3],
-  ]);
+  const withoutInit = { InPlacePodVerticalScalingInitContainers: false };
+  assert.deepEqual(of(withoutInit), ALL, "locked");
+  assert.deepEqual(of(withoutInit, false, "1.36"), [ALL[0], ALL[1], ALL[3]]);
   assert.deepEqual(of({ ExtendWebSocketsToKubelet: false }), ALL.slice(1));
   assert.equal(
-    of({
-      NodeDeclaredFeatures: false,
-      ExtendWebSocketsToKubelet: false,
-      InPlacePodLevelResourcesVerticalScaling: false,
-      RestartAllContainersOnContainerExits: false,
-    }),
+    of(
+      {
+        NodeDeclaredFeatures: false,
+        ExtendWebSocketsToKubelet: false,
+        InPlacePodLevelResourcesVerticalScaling: false,
+        RestartAllContainersOnContainerExits: false,
+      },
+      false,
+      "1.36",
+    ),
     undefined,
   );
   assert.deepEqual(nodeUpdateProblems({ status: { declaredFeatures: of({}) ?? [] } }, {}), []);

@@ -3,7 +3,7 @@
 /** How far a feature has come. */
 type GateStage = "alpha" | "beta" | "GA" | "deprecated";
 
-/** A feature gate of Kubernetes 1.36. */
+/** A feature gate of Kubernetes. */
 export interface FeatureGate {
   readonly name: string;
   readonly stage: GateStage;
@@ -12,7 +12,8 @@ export interface FeatureGate {
   readonly locked: boolean;
 }
 
-function rows(
+/** Gates of one stage, default and lock from their names, which white space separates. */
+export function gateRows(
   stage: GateStage,
   fallback: boolean,
   locked: boolean,
@@ -24,143 +25,131 @@ function rows(
     .map((name) => ({ name, stage, default: fallback, locked }));
 }
 
+// Kubernetes 1.37, one list for each stage, default and lock.
+
 const ALPHA = `
-  APIServingWithRoutine AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
-  CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR ClientsPreferCBOR
-  CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
+  APIServerWebhookAuthenticationToken APIServingWithRoutine AtomicWriteVolumeUserFields
+  CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
+  ClientsAllowCBOR ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation
+  CloudControllerManagerWebhook CompositePodGroup ConsistentListFromCacheSkipTimeoutFallback
   ContainerStopSignals ControllerManagerReleaseLeaderElectionLockOnExit
-  CrossNamespaceVolumeDataSource DRAListTypeAttributes DRANodeAllocatableResources
-  DRAResourcePoolStatus DRAWorkloadResourceClaims EventedPLEG GangScheduling GenericWorkload
-  HPAScaleToZero ImageVolumeWithDigest InPlacePodVerticalScalingExclusiveCPUs
-  InPlacePodVerticalScalingExclusiveMemory KubeletInUserNamespace LoggingAlphaOptions
-  ManifestBasedAdmissionControlConfig MemoryQoS MutablePVNodeAffinity NativeHistograms
-  PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
-  PodLogsQuerySplitStreams PodsAPI QOSReserved ReduceDefaultCrashLoopBackOffDecay
-  RuntimeClassInImageCriApi ShardedListAndWatch StorageCapacityScoring StorageVersionAPI
+  CrossNamespaceVolumeDataSource DRADerivedAttributes DRADeviceCompatibilityGroups
+  DRAListTypeAttributes DRANodeAllocatableResources DRAOptionalNodeOperations
+  DRAPartitionableDevicesType DRAResourcePoolStatus DefaultPodSysctls EmptyDirVolumeMode
+  EventedPLEG EvictionRequestAPI GRPCContainerProbeTLS H2CContainerProbe ImageVolumeWithDigest
+  InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+  InPlacePodVerticalScalingMemoryBackedVolumes InPlacePodVerticalScalingSchedulerPreemption
+  InterPodAffinityHostnameFastPath KubeProxyNFTablesLocalhostNodePorts
+  KubeletAllocatedPodsEndpoint LoggingAlphaOptions MutablePVNodeAffinity NodeLifecycleConditions
+  PodGroupPreemptionPolicy PodLogsQuerySplitStreams QOSReserved
+  ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi SchedulerPreQueueingHints
+  ShardedListAndWatch StatefulSetRecreateStrategy StorageVersionAPI
   TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
-  TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport VolumeLimitScaling
-  WindowsCPUAndMemoryAffinity WorkloadAwarePreemption WorkloadWithJob`;
+  TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport VolumeBindMountOptions
+  WindowsCPUAndMemoryAffinity WorkloadWithJob`;
 
 const BETA_OFF = `
-  ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
-  CoordinatedLeaderElection DRADeviceTaintRules LocalStorageCapacityIsolationFSQuotaMonitoring
-  MaxUnavailableStatefulSet PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
-  StorageVersionMigrator`;
+  CoordinatedLeaderElection DRAWorkloadResourceClaims GenericWorkload
+  LocalStorageCapacityIsolationFSQuotaMonitoring PodAndContainerStatsFromCRI
+  PodLevelResourceManagers SchedulerAsyncAPICalls`;
 
 const BETA_ON = `
-  APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
-  AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions
-  CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation
-  ClientsAllowTLSCacheGC ComponentFlagz ComponentStatusz ConstrainedImpersonation
+  APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth
+  AllowUnsafeMalformedObjectDeletion AtomicFIFO AuthorizePodWebsocketUpgradeCreatePermission
+  CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
+  ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation ClientsAllowTLSCacheGC
+  ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode ConstrainedImpersonation
   ContainerCheckpoint ContainerRestartRules ContextualLogging DRAConsumableCapacity
-  DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource DRAPartitionableDevices
-  DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization
-  DRASchedulerFilterTimeout DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas
-  DetectCacheInconsistency EnvFiles ExtendWebSocketsToKubelet GracefulNodeShutdown
-  GracefulNodeShutdownBasedOnPodPriority HPAConfigurableTolerance HostnameOverride
-  InOrderInformersBatchProcess InPlacePodLevelResourcesVerticalScaling
-  InPlacePodVerticalScalingInitContainers KubeletCrashLoopBackOffMax
-  KubeletEnsureSecretPulledImages KubeletSeparateDiskGC
+  DRADeviceBindingConditions DRAFractionalCapacityRange DRAPartitionableDevices
+  DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout
+  DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency
+  EnvFiles EtcdRangeStream ExcludeAdmissionWebhookVirtualResources ExtendWebSocketsToKubelet
+  GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAGeneration
+  HPAOptimizedSelectorStore HPAScaleToZero HugepageAwareEviction InOrderInformersBatchProcess
+  InPlacePodLevelResourcesVerticalScaling KubeletCrashLoopBackOffMax
+  KubeletEnsureSecretPulledImages KubeletInUserNamespace KubeletSeparateDiskGC
   KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
-  MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
+  ManifestBasedAdmissionControlConfig MatchLabelKeysInPodTopologySpread
+  MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MemoryQoS
   MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
-  NodeDeclaredFeatures NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
-  PLEGOnDemandRelist PodDeletionCost PodLevelResources PodReadyToStartContainersCondition
-  PodTopologyLabelsAdmission PortForwardWebsockets PreventStaticPodAPIReferences
-  RelaxedServiceNameValidation ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+  NFTablesNetlink NativeHistograms NodeControllerLeaseCircuitBreaker
+  NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
+  PersistentVolumeClaimUnusedSinceTime PodDeletionCost PodLevelResources
+  PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass PodTopologyLabelsAdmission
+  PodsAPI PortForwardWebsockets ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
   RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage
   RestartAllContainersOnContainerExits RotateKubeletServerCertificate SchedulerAsyncPreemption
   SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate
-  StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-  StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
-  StatefulSetSemanticRevisionComparison StorageVersionHash StrictIPCIDRValidation
+  StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA
+  StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet
+  StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison
+  StorageCapacityScoring StorageVersionHash StrictIPCIDRValidation
   StructuredAuthenticationConfigurationEgressSelector
   StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
   TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
-  UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
-  WatchCacheInitializationPostStartHook WatchList WatchListClient WindowsGracefulNodeShutdown`;
+  UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy
+  UnlockWhileProcessingFIFO VolumeLimitScaling WatchList WatchListClient WatchListCompression
+  WebhookRoundTripLoadBalancing WindowsGracefulNodeShutdown`;
 
 const GA_LOCKED = `
-  APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
-  AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
-  CRDValidationRatcheting CSIMigrationPortworx CSIServiceAccountTokenSecrets ComponentSLIs
-  ConsistentListFromCache CustomResourceFieldSelectors DRAAdminAccess   DeclarativeValidation DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
-  ExternalServiceAccountTokenSigner HonorPVReclaimPolicy ImageMaximumGCAge ImageVolume
-  InPlacePodVerticalScaling JobBackoffLimitPerIndex JobManagedBy
-  JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz
-  KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
-  LogarithmicScaleDown MatchLabelKeysInPodAffinity MemoryManager MultiCIDRServiceAllocator
-  MutableCSINodeAllocatableCount NFTablesProxyMode
-  NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion
-  PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PodObservedGenerationTracking
-  PodSchedulingReadiness PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure
-  RecursiveReadOnlyMounts RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation
-  ResilientWatchCacheInitialization RetryGenerateName SELinuxChangePolicy
-  SELinuxMountReadWriteOncePod SchedulerQueueingHints SeparateTaintEvictionController
+  CPUManagerPolicyOptions CRDValidationRatcheting CSIMigrationPortworx
+  CSIServiceAccountTokenSecrets ComponentSLIs CustomResourceFieldSelectors DRAAdminAccess
+  DRAExtendedResource DRAPrioritizedList DRAResourceClaimDeviceStatus DeclarativeValidation
+  DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+  ExternalServiceAccountTokenSigner HPAConfigurableTolerance HonorPVReclaimPolicy
+  HostnameOverride ImageMaximumGCAge ImageVolume InOrderInformers InPlacePodVerticalScaling
+  InPlacePodVerticalScalingInitContainers JobManagedBy KubeletCgroupDriverFromCRI
+  KubeletFineGrainedAuthz KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet
+  KubeletTracing MatchLabelKeysInPodAffinity MemoryManager MultiCIDRServiceAllocator
+  MutableCSINodeAllocatableCount NFTablesProxyMode NodeDeclaredFeatures
+  NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap PLEGOnDemandRelist
+  PodObservedGenerationTracking PodReadyToStartContainersCondition PodSchedulingReadiness
+  PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure
+  RecursiveReadOnlyMounts RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation
+  SELinuxChangePolicy SELinuxMountReadWriteOncePod SeparateTaintEvictionController
   ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
-  ServiceAccountTokenPodNodeInfo ServiceTrafficDistribution SidecarContainers
-  StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
-  StructuredAuthenticationConfiguration StructuredAuthorizationConfiguration
-  SupplementalGroupsPolicy SystemdWatchdog TopologyAwareHints TopologyManagerPolicyOptions InOrderInformers
-  UserNamespacesSupport
-  VolumeAttributesClass WinDSR WinOverlay`;
+  ServiceAccountTokenPodNodeInfo ServiceTrafficDistribution StructuredAuthorizationConfiguration
+  SupplementalGroupsPolicy SystemdWatchdog TopologyAwareHints TopologyManagerPolicyOptions
+  UserNamespacesSupport VolumeAttributesClass WatchCacheInitializationPostStartHook WinDSR
+  WinOverlay`;
 
 const GA_FREE = `
-  AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
-  MutatingAdmissionPolicy`;
+  AllowServiceExternalIPs ClusterTrustBundle ClusterTrustBundleProjection
+  CustomCPUCFSQuotaPeriod DRADeviceTaintRules DRADeviceTaints InformerResourceVersion
+  MutatingAdmissionPolicy PodCertificateRequest SELinuxMount StorageVersionMigrator`;
 
 const DEPRECATED_OFF = `
   AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-  ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover
-  InPlacePodVerticalScalingAllocatedStatus KMSv1 KubeletRegistrationGetOnExistsOnly
-  WindowsHostNetwork`;
-
-const DEPRECATED_OFF_LOCKED = `
-  AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC
-  WatchFromStorageWithoutResourceVersion`;
+  ChangeContainerStatusOnKubeletRestart InPlacePodVerticalScalingAllocatedStatus KMSv1
+  KubeletRegistrationGetOnExistsOnly WindowsHostNetwork`;
 
 const DEPRECATED_ON = `
-  DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
+  KubeProxyIPVS KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
   StorageNamespaceIndex`;
 
-const DEPRECATED_ON_LOCKED = "AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion";
+const DEPRECATED_OFF_LOCKED = `
+  AllowOverwriteTerminationGracePeriodSeconds DeclarativeValidationTakeover GitRepoVolumeDriver
+  SeparateCacheWatchRPC WatchFromStorageWithoutResourceVersion`;
+
+const DEPRECATED_ON_LOCKED = `
+  AggregatedDiscoveryRemoveBetaType DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion`;
 
 /**
- * All feature gates that a binary of Kubernetes 1.36 knows, sorted by name. The kubelet accepts the gates
+ * All feature gates that a binary of Kubernetes 1.37 knows, sorted by name. The kubelet accepts the gates
  * of every component, since one list serves all. Source: the Go kubelet's feature-gate list,
  * https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
  */
 export const FEATURE_GATES: readonly FeatureGate[] = [
-  ...rows("alpha", false, false, ALPHA),
-  ...rows("beta", false, false, BETA_OFF),
-  ...rows("beta", true, false, BETA_ON),
-  ...rows("GA", true, true, GA_LOCKED),
-  ...rows("GA", true, false, GA_FREE),
-  ...rows("deprecated", false, false, DEPRECATED_OFF),
-  ...rows("deprecated", true, false, DEPRECATED_ON),
-  ...rows("deprecated", false, true, DEPRECATED_OFF_LOCKED),
-  ...rows("deprecated", true, true, DEPRECATED_ON_LOCKED),
+  ...gateRows("alpha", false, false, ALPHA),
+  ...gateRows("beta", false, false, BETA_OFF),
+  ...gateRows("beta", true, false, BETA_ON),
+  ...gateRows("GA", true, true, GA_LOCKED),
+  ...gateRows("GA", true, false, GA_FREE),
+  ...gateRows("deprecated", false, false, DEPRECATED_OFF),
+  ...gateRows("deprecated", true, false, DEPRECATED_ON),
+  ...gateRows("deprecated", false, true, DEPRECATED_OFF_LOCKED),
+  ...gateRows("deprecated", true, true, DEPRECATED_ON_LOCKED),
 ].sort((a, b) => (a.name < b.name ? -1 : 1));
-
-/** Gates that a gate depends on; only those that concern a node. */
-export const GATE_NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
-  ["ClusterTrustBundleProjection", ["ClusterTrustBundle"]],
-  ["DRADeviceTaintRules", ["DRADeviceTaints"]],
-  ["GangScheduling", ["GenericWorkload"]],
-  ["GracefulNodeShutdownBasedOnPodPriority", ["GracefulNodeShutdown"]],
-  ["ImageVolumeWithDigest", ["ImageVolume"]],
-  [
-    "InPlacePodLevelResourcesVerticalScaling",
-    ["InPlacePodVerticalScaling", "PodLevelResources", "NodeDeclaredFeatures"],
-  ],
-  ["InPlacePodVerticalScalingExclusiveCPUs", ["InPlacePodVerticalScaling"]],
-  ["InPlacePodVerticalScalingExclusiveMemory", ["InPlacePodVerticalScaling", "MemoryManager"]],
-  ["MatchLabelKeysInPodTopologySpreadSelectorMerge", ["MatchLabelKeysInPodTopologySpread"]],
-  ["RestartAllContainersOnContainerExits", ["ContainerRestartRules", "NodeDeclaredFeatures"]],
-  ["UserNamespacesHostNetworkSupport", ["UserNamespacesSupport"]],
-  ["WindowsCPUAndMemoryAffinity", ["MemoryManager"]],
-  ["WindowsGracefulNodeShutdown", ["GracefulNodeShutdown"]],
-]);
 
 /** Gates that change something in nodelet; add a name when its behaviour is built. */
 export const ACTIVE_GATES: ReadonlySet<string> = new Set([

@@ -3,9 +3,13 @@
 import { didYouMean } from "../../api/text/nearest.ts";
 import { invariant } from "../../kit/errors.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
+import type { KubeletConfig } from "../kubelet-config.ts";
 import type { ConfigProblem } from "../problem.ts";
 import { forbiddenField, invalidValue, plain } from "../problem.ts";
-import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate, GATE_NEEDS } from "./feature-gate-table.ts";
+import { LATEST_RELEASE, RELEASES, type Release, releaseOf } from "../release.ts";
+import { ACTIVE_GATES, type FeatureGate } from "./feature-gate-table.ts";
+import { gateNeeds } from "./gate-needs.ts";
+import { gatesOfRelease } from "./release-gates.ts";
 
 /** Switches every alpha gate that is not set by name. */
 const ALL_ALPHA = "AllAlpha";
@@ -30,23 +34,24 @@ interface ResolvedGates {
   readonly warnings: readonly string[];
 }
 
-const BY_NAME: ReadonlyMap<string, FeatureGate> = new Map(
-  FEATURE_GATES.map((gate) => [gate.name, gate]),
-);
-
-/** Every name that may be set: the gates, `AllAlpha` and `AllBeta`. */
-const GATE_NAMES: readonly string[] = [...BY_NAME.keys(), ALL_ALPHA, ALL_BETA].sort();
-
-/** Applies `settings` (of files and flags together) to the gates of Kubernetes 1.36. Never throws. */
-export function resolveGates(settings: GateSettings): ResolvedGates {
+/**
+ * Applies `settings` (of files and flags together) to the gates of a release. Never throws. Of a configuration that is
+ * complete, `gatesInForce` gives the gates.
+ */
+export function resolveGates(
+  settings: GateSettings,
+  release: Release = LATEST_RELEASE,
+): ResolvedGates {
+  const table = gatesOfRelease(release);
+  const byName = new Map(table.map((gate) => [gate.name, gate]));
   const problems: ConfigProblem[] = [];
   const warnings: string[] = [];
   const chosen = new Map<string, boolean>();
   for (const [name, value] of Object.entries(settings)) {
     if (name === ALL_ALPHA || name === ALL_BETA) continue;
-    const gate = BY_NAME.get(name);
+    const gate = byName.get(name);
     if (gate === undefined) {
-      problems.push(unknownGate(name));
+      problems.push(unknownGate(name, release));
     } else if (gate.locked && value !== gate.default) {
       problems.push(lockedGate(gate, value));
     } else {
@@ -54,11 +59,14 @@ export function resolveGates(settings: GateSettings): ResolvedGates {
       appendAll(warnings, warningsOf(gate, value));
     }
   }
-  const enabled = new Map(
-    FEATURE_GATES.map((gate) => [gate.name, stateOf(gate, chosen, settings)]),
-  );
-  appendAll(problems, missingNeeds(enabled));
-  return { gates: gatesOf(enabled), problems, warnings };
+  const enabled = new Map(table.map((gate) => [gate.name, stateOf(gate, chosen, settings)]));
+  appendAll(problems, missingNeeds(enabled, release));
+  return { gates: gatesOf(table, enabled), problems, warnings };
+}
+
+/** The gates of a complete configuration: those of the release that it follows, with what it sets. */
+export function gatesInForce(config: Pick<KubeletConfig, "compat" | "featureGates">): FeatureGates {
+  return resolveGates(config.featureGates, releaseOf(config.compat)).gates;
 }
 
 /** The gates with nothing set. */
@@ -75,24 +83,43 @@ function stateOf(
   return chosen.get(gate.name) ?? byStage ?? gate.default;
 }
 
-function gatesOf(enabled: ReadonlyMap<string, boolean>): FeatureGates {
+function gatesOf(
+  table: readonly FeatureGate[],
+  enabled: ReadonlyMap<string, boolean>,
+): FeatureGates {
   return {
     isEnabled(name) {
       const state = enabled.get(name);
       invariant(state !== undefined, `unknown feature gate ${name}`);
       return state;
     },
-    all: FEATURE_GATES.map((gate) => ({ gate, enabled: enabled.get(gate.name) ?? gate.default })),
+    all: table.map((gate) => ({ gate, enabled: enabled.get(gate.name) ?? gate.default })),
   };
 }
 
-function unknownGate(name: string): ConfigProblem {
-  const near = didYouMean(name, GATE_NAMES);
+function unknownGate(name: string, release: Release): ConfigProblem {
   return plain(
     `featureGates[${name}]`,
     `unrecognized feature gate: ${name}`,
-    near === "" ? "remove it: Kubernetes 1.36 has no such gate" : near,
+    removedGateFix(name, release) ?? misspelledGateFix(name, release),
   );
+}
+
+/** What to do about a gate that an older release still has. */
+function removedGateFix(name: string, release: Release): string | undefined {
+  for (const older of RELEASES.slice(0, RELEASES.indexOf(release))) {
+    const gate = gatesOfRelease(older).find((each) => each.name === name);
+    if (gate === undefined) continue;
+    const now = gate.default ? "its feature is always on" : "there is no such feature";
+    return `remove it: since Kubernetes ${release} ${now}; --compat=${older} still takes it`;
+  }
+  return undefined;
+}
+
+function misspelledGateFix(name: string, release: Release): string {
+  const names = gatesOfRelease(release).map((gate) => gate.name);
+  const near = didYouMean(name, [...names, ALL_ALPHA, ALL_BETA].sort());
+  return near === "" ? `remove it: Kubernetes ${release} has no such gate` : near;
 }
 
 function lockedGate(gate: FeatureGate, value: boolean): ConfigProblem {
@@ -122,9 +149,12 @@ function warningsOf(gate: FeatureGate, value: boolean): readonly string[] {
   return warnings;
 }
 
-function missingNeeds(enabled: ReadonlyMap<string, boolean>): readonly ConfigProblem[] {
+function missingNeeds(
+  enabled: ReadonlyMap<string, boolean>,
+  release: Release,
+): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  for (const [name, needs] of GATE_NEEDS) {
+  for (const [name, needs] of gateNeeds(release)) {
     const missing = needs.filter((need) => enabled.get(need) !== true);
     if (enabled.get(name) !== true || missing.length === 0) continue;
     problems.push(

@@ -5,6 +5,7 @@ import { formatDuration } from "../../api/text/duration.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
 import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
+import { appendAll } from "../../kit/limits/lists.ts";
 import { parseDecimal } from "../flags/go-numbers.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
@@ -15,6 +16,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../problem.ts";
+import { releaseOf } from "../release.ts";
 import { parseCpuList } from "./cpu-list.ts";
 
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
@@ -178,6 +180,26 @@ function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
   return problems;
 }
 
+/** The default of 1.36, which files may still hold while the gate is off. */
+const FORMER_THROTTLING_FACTOR = 0.9;
+
+function validateThrottling(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  const { memoryThrottlingFactor: factor } = config;
+  if (factor === undefined) return [];
+  const path = "memoryThrottlingFactor";
+  const problems: ConfigProblem[] = [];
+  const isNeedless = !gates.isEnabled("MemoryQoS") && factor !== FORMER_THROTTLING_FACTOR;
+  if (isNeedless && releaseOf(config.compat) !== "1.36") {
+    const why = `${path} must not be set when MemoryQoS feature gate is disabled`;
+    problems.push(forbiddenField(path, why, "enable the gate, or remove it"));
+  }
+  if (factor <= 0 || factor > 1) {
+    const rule = "must be greater than 0 and less than or equal to 1.0";
+    problems.push(invalidValue(path, factor, rule));
+  }
+  return problems;
+}
+
 function validateMemory(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const { swapBehavior } = config.memorySwap;
@@ -185,11 +207,7 @@ function validateMemory(config: KubeletConfig, gates: FeatureGates): ConfigProbl
     const supported = ["", "LimitedSwap", "NoSwap"];
     problems.push(unsupportedValue("memorySwap.swapBehavior", swapBehavior, supported));
   }
-  const factor = config.memoryThrottlingFactor;
-  if (factor <= 0 || factor > 1) {
-    const rule = "must be greater than 0 and less than or equal to 1.0";
-    problems.push(invalidValue("memoryThrottlingFactor", factor, rule));
-  }
+  appendAll(problems, validateThrottling(config, gates));
   const policy = config.memoryReservationPolicy;
   if (!MEMORY_RESERVATION_POLICIES.includes(policy)) {
     problems.push(unsupportedValue("memoryReservationPolicy", policy, MEMORY_RESERVATION_POLICIES));

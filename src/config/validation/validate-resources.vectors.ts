@@ -282,7 +282,7 @@ export const VALID: readonly string[] = [
   "userNamespaces: {idsPerPod: 131072}",
   'tracing: {endpoint: "localhost:4317", samplingRatePerMillion: 100}',
   "systemCgroups: /system\ncgroupRoot: /",
-  'showHiddenMetricsForVersion: "1.35"',
+  'showHiddenMetricsForVersion: "1.36"',
   "enableSystemLogQuery: true",
   'containerLogMaxSize: "-1"',
 ];

@@ -16,12 +16,11 @@ import {
   requiredValue,
   unsupportedValue,
 } from "../problem.ts";
+import { releaseBefore, releaseOf } from "../release.ts";
 import { isKnownCipherSuite, KEY_EXCHANGES, TLS_VERSIONS } from "./tls-names.ts";
 import { readTraceEndpoint } from "./trace-endpoint.ts";
 
 const LOG_FORMATS = ["text", "json"] as const;
-/** The only value allowed for `showHiddenMetricsForVersion`. */
-const PREVIOUS_VERSION = "1.35";
 const MILLION = 1_000_000;
 
 /** Rules about ports, credentials, logging and tracing. */
@@ -197,8 +196,9 @@ function validateStream(
 function validateObservation(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const shownSince = config.showHiddenMetricsForVersion;
-  if (shownSince !== "" && shownSince !== PREVIOUS_VERSION) {
-    const rule = `must be omitted or have the value ${quoted(PREVIOUS_VERSION)}. Only the previous minor version is allowed`;
+  const previous = releaseBefore(releaseOf(config.compat));
+  if (shownSince !== "" && shownSince !== previous) {
+    const rule = `must be omitted or have the value ${quoted(previous)}. Only the previous minor version is allowed`;
     problems.push(invalidValue("showHiddenMetricsForVersion", shownSince, rule));
   }
   const { samplingRatePerMillion: rate, endpoint } = config.tracing;

@@ -223,12 +223,17 @@ export const CHOICES: readonly (readonly [body: string, problem: string])[] = [
     "memorySwap: {swapBehavior: UnlimitedSwap}",
     'memorySwap.swapBehavior: Unsupported value: "UnlimitedSwap": supported values: "", "LimitedSwap", "NoSwap"',
   ],
+  ['compat: "1.35"', 'compat: Unsupported value: "1.35": supported values: "1.36", "1.37"'],
+  [
+    "memoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: false}",
+    "memoryThrottlingFactor: Forbidden: memoryThrottlingFactor must not be set when MemoryQoS feature gate is disabled (enable the gate, or remove it)",
+  ],
   [
     "memoryReservationPolicy: All",
     'memoryReservationPolicy: Unsupported value: "All": supported values: "None", "TieredReservation"',
   ],
   [
-    "memoryReservationPolicy: TieredReservation",
+    "memoryReservationPolicy: TieredReservation\nfeatureGates: {MemoryQoS: false}",
     'memoryReservationPolicy: Forbidden: memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled (enable the gate, or set None)',
   ],
   [
@@ -257,7 +262,7 @@ export const CHOICES: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     'showHiddenMetricsForVersion: "1.30"',
-    'showHiddenMetricsForVersion: Invalid value: "1.30": must be omitted or have the value "1.35". Only the previous minor version is allowed',
+    'showHiddenMetricsForVersion: Invalid value: "1.30": must be omitted or have the value "1.36". Only the previous minor version is allowed',
   ],
   [
     "tlsMinVersion: TLS1.2",

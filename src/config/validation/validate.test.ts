@@ -10,6 +10,7 @@ import { DEFAULT_FLAGS } from "../flags/kubelet-flags.ts";
 import { validateFlags } from "../flags/validate-flags.ts";
 import { resolveGates } from "../gates/feature-gates.ts";
 import { formatConfigProblem } from "../problem.ts";
+import { releaseOf } from "../release.ts";
 import { REFUSED, REFUSED_HERE } from "./refused.vectors.ts";
 import { STARTS } from "./starts.vectors.ts";
 import { validateConfig, validateOnHost } from "./validate.ts";
@@ -22,9 +23,11 @@ function configOf(body: string) {
   const decoded = decodeConfigText({ path: "/c", text: `${HEAD}${body}\n` }, false);
   assert.deepEqual(decoded.problems, [], body);
   const settings = decoded.fields["featureGates"];
-  const { gates, problems } = resolveGates(isTree(settings) ? (settings as never) : {});
+  const release = releaseOf(decoded.fields["compat"]);
+  const { gates, problems } = resolveGates(isTree(settings) ? (settings as never) : {}, release);
   assert.deepEqual(problems, [], body);
-  return { config: toKubeletConfig(withGateDefaults(withDefaults(decoded.fields), gates)), gates };
+  const fields = withGateDefaults(withDefaults(decoded.fields), gates, release);
+  return { config: toKubeletConfig(fields), gates };
 }
 
 function problemsOf(body: string): readonly string[] {

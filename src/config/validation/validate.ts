@@ -1,7 +1,8 @@
 // pure
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
-import { type ConfigProblem, forbiddenField } from "../problem.ts";
+import { type ConfigProblem, forbiddenField, unsupportedValue } from "../problem.ts";
+import { RELEASES, type Release } from "../release.ts";
 import { validateAllocatable, validateShutdown } from "./validate-allocatable.ts";
 import { validateEviction } from "./validate-eviction.ts";
 import { validateManagers } from "./validate-managers.ts";
@@ -19,6 +20,7 @@ export function validateConfig(
   gates: FeatureGates,
 ): readonly ConfigProblem[] {
   return [
+    ...validateCompat(config),
     ...validateRanges(config),
     ...validateServing(config, gates),
     ...validatePods(config, gates),
@@ -28,6 +30,12 @@ export function validateConfig(
     ...validateEviction(config),
     ...validateShutdown(config, gates),
   ];
+}
+
+function validateCompat({ compat }: KubeletConfig): readonly ConfigProblem[] {
+  return compat === undefined || RELEASES.includes(compat as Release)
+    ? []
+    : [unsupportedValue("compat", compat, RELEASES)];
 }
 
 /** Facts about the machine for validation. */

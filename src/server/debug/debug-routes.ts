@@ -1,4 +1,4 @@
-import { resolveGates } from "../../config/gates/feature-gates.ts";
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { Cell } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -50,7 +50,7 @@ function logRoutes(
   if (!config.enableSystemLogHandler)
     return patterns.map((pattern) => disabled(pattern, LOGS, "Logs endpoint is disabled.\n"));
   const { openFolder, streamProgram } = serving;
-  const { gates } = resolveGates(config.featureGates);
+  const gates = gatesInForce(config);
   const queries = config.enableSystemLogQuery && gates.isEnabled("NodeLogQuery");
   const logs = { openFolder, streamProgram, queries, folder: nodeLogFolder };
   return patterns.map((pattern) => ({
@@ -127,7 +127,7 @@ export function pageRoutes(
   deps: Omit<DebugRoutesDeps, "log">,
   served: () => readonly ServedRoute[],
 ): readonly ServedRoute[] {
-  const { gates } = resolveGates(node.config.featureGates);
+  const gates = gatesInForce(node.config);
   const get = (pattern: string, subresource: string, handler: Handler): ServedRoute => ({
     pattern,
     methods: ["GET"],

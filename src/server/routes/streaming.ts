@@ -1,6 +1,6 @@
 import type { Container } from "../../api/generated/types.ts";
 import { findContainer, podFullName } from "../../api/pod/pod.ts";
-import { resolveGates } from "../../config/gates/feature-gates.ts";
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -42,7 +42,7 @@ export function createStreaming(
   node: ServedNode,
   deps: Pick<Streaming, "log" | "countTranslated">,
 ): Streaming {
-  const { gates } = resolveGates(node.config.featureGates);
+  const gates = gatesInForce(node.config);
   const { log, countTranslated } = deps;
   return { node, log, countTranslated, translates: gates.isEnabled("ExtendWebSocketsToKubelet") };
 }

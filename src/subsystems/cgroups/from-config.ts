@@ -1,6 +1,6 @@
 // pure
 
-import { resolveGates } from "../../config/gates/feature-gates.ts";
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import { readPercentage } from "../../config/validation/validate-node.ts";
@@ -23,7 +23,7 @@ export function cgroupOptionsOf(
   config: KubeletConfig,
   { runtimeDriver, pageBytes }: ConfigSurroundings,
 ): CgroupOptions {
-  const { gates } = resolveGates(config.featureGates);
+  const gates = gatesInForce(config);
   const percent = gates.isEnabled("QOSReserved")
     ? readPercentage(config.qosReserved["memory"] ?? "")
     : undefined;
@@ -64,7 +64,7 @@ function memoryQosOf(config: KubeletConfig, pageBytes: number): MemoryQos {
   const { memoryReservationPolicy, memoryThrottlingFactor } = config;
   return {
     reservation: memoryReservationPolicy === "TieredReservation" ? "TieredReservation" : "None",
-    throttlingFactor: memoryThrottlingFactor,
+    ...(memoryThrottlingFactor === undefined ? {} : { throttlingFactor: memoryThrottlingFactor }),
     pageBytes,
   };
 }

@@ -14,8 +14,8 @@ export interface NodeAmounts {
 /** How memory requests are protected on v2 (gate MemoryQoS). */
 export interface MemoryQos {
   readonly reservation: "None" | "TieredReservation";
-  /** Share of the way from request to limit at which a container is throttled. */
-  readonly throttlingFactor: number;
+  /** Share of the way from request to limit at which a container is throttled; absent: none is. */
+  readonly throttlingFactor?: number;
   readonly pageBytes: number;
 }
 

@@ -137,7 +137,7 @@ function memoryQosFiles(
 /**
  * Bytes from which a container is slowed down: the throttling factor's share of the way from request to
  * limit (or the node's allocatable memory), on a page boundary. `undefined` when that is not above the
- * request, or when request and limit are equal, as where there is neither (kuberuntime generateLinuxContainerResources).
+ * request, when request and limit are equal, as where there is neither, or without a factor (kuberuntime generateLinuxContainerResources).
  */
 export function memoryHigh(
   settings: CgroupSettings,
@@ -147,6 +147,7 @@ export function memoryHigh(
   const { memoryQos } = settings;
   if (memoryQos === undefined || requestBytes === limitBytes) return undefined;
   const { throttlingFactor, pageBytes } = memoryQos;
+  if (throttlingFactor === undefined) return undefined;
   const upper = limitBytes > 0 ? limitBytes : allocatableMemoryBytes(settings);
   const exact = Math.floor(requestBytes + throttlingFactor * (upper - requestBytes));
   const high = Math.floor(exact / pageBytes) * pageBytes;
