@@ -15,8 +15,22 @@ import { judgeSkips } from "./testing/accepted-skips.mjs";
 import { batches, simulationBatches } from "./testing/batches.mjs";
 import { keepDurations } from "./testing/durations.mjs";
 import { ALONE, KINDS, ROOT, testFiles } from "./testing/files.mjs";
-import { FEWER_SEEDS, leftLine, splitFiles } from "./testing/left-out.mjs";
-import { missingProvisions, provisionPlan, startProvisions } from "./testing/provisions.mjs";
+import {
+  FEWER_SEEDS,
+  leftLine,
+  splitFiles,
+  splitUnavailable,
+  unavailableLine,
+} from "./testing/left-out.mjs";
+import {
+  BOX_CONTAINERD,
+  chooseContainerd,
+  missingProvisions,
+  provisionObstacle,
+  provisionPlan,
+  startProvisions,
+  TODAYS_CONTAINERD,
+} from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
 import { runFile, runTogether } from "./testing/run-file.mjs";
 
@@ -60,6 +74,7 @@ async function main() {
     ? splitFiles(chosen)
     : { run: chosen };
   if (left) process.env.SIM_SEEDS ??= FEWER_SEEDS;
+  if (values.all) chooseContainerd();
   const leave = leaveOnSignal();
   const report = createReport(files, { quiet: values.quiet === true });
   leave.signal.addEventListener("abort", () => report.note("ending what this run has started"));
@@ -82,10 +97,16 @@ async function main() {
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
   const boxed = { ...common, jobs: jobs(Math.min(MAX_INTEGRATION_JOBS, cores + 1)) };
   // Real pods have deadlines, which a machine that compiles Kubernetes meanwhile does not meet.
-  const failures = (await provisions).map((error) => ({ name: "provisions", error }));
-  if (failures.length > 0)
+  const { failed, unavailable } = await provisions;
+  if (failed.length > 0) {
+    const failures = failed.map((error) => ({ name: "provisions", error }));
     report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
-  const real = obstacle ? [] : integration;
+  }
+  const { run: real, left: impossible } = splitUnavailable(
+    obstacle ? [] : integration,
+    unavailable,
+  );
+  const otherwise = useOwnContainerd(unavailable);
   const isAlone = ({ path }) => ALONE.includes(path);
   await runAll(eachAlone(real.filter((file) => !isAlone(file))), boxed);
   await runAll(eachAlone(real.filter(isAlone)), { ...common, jobs: 1 });
@@ -93,7 +114,8 @@ async function main() {
   await repeatFailed(report, common);
   if (leave.signal.aborted) await leave.endLeft();
   keepDurations(report.durations());
-  report.close(leave.signal.aborted, left && leftLine(left));
+  const lines = [unavailableLine(impossible, otherwise), left && leftLine(left)];
+  report.close(leave.signal.aborted, lines.filter((line) => line !== undefined).join("\n"));
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
 }
 
@@ -106,12 +128,36 @@ const eachAlone = (files) => files.map((file) => [file]);
 /** A result without any test. */
 const NOTHING = { kind: "integration", passed: 0, failures: [], skips: [], output: "", seconds: 0 };
 
-/** Begins to get what the machine does not have yet of what the files need; resolves with what could not be had. */
+/**
+ * Begins to get what the machine does not have yet of what the files need; resolves with what could not be had: a
+ * defect, or what this machine cannot have. Continuous integration has to have everything.
+ */
 async function provide(files, report, signal) {
-  const names = await missingProvisions(files.map(({ path }) => path));
-  if (names.length === 0) return [];
-  report.note(`getting in the background, before the integration tests: ${provisionPlan(names)}`);
-  return await startProvisions(names, report.note, signal);
+  const unavailable = new Map();
+  const names = [];
+  for (const name of await missingProvisions(files.map(({ path }) => path))) {
+    const reason = await provisionObstacle(name);
+    if (reason === undefined) names.push(name);
+    else unavailable.set(name, reason);
+  }
+  const failed = [];
+  if (names.length > 0) {
+    report.note(`getting in the background, before the integration tests: ${provisionPlan(names)}`);
+    const ended = await startProvisions(names, report.note, signal);
+    failed.push(...ended.failed);
+    for (const [name, reason] of ended.unavailable) unavailable.set(name, reason);
+  }
+  if (process.env.CI)
+    failed.push(...[...unavailable].map(([name, reason]) => `${name}: ${reason}`));
+  return { failed, unavailable };
+}
+
+/** Where today's containerd cannot be built, boxes have the machine's own; gives the words for that. */
+function useOwnContainerd(unavailable) {
+  const reason = unavailable.get("containerd 2");
+  if (reason === undefined) return [];
+  process.env[BOX_CONTAINERD] = "machine";
+  return [`the machine's containerd instead of ${TODAYS_CONTAINERD}, ${reason}`];
 }
 
 /** Runs groups of files, `jobs` at a time. */

@@ -1,15 +1,15 @@
 /** The Go kubelet as a node of the control plane in a box, for tests of what passes between it and nodelet. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { builtProgram } from "../../tools/bench/build-go-kubelet.mjs";
 import { benchConfig, kubeletArgv, readVersion } from "../../tools/bench/kubelet.ts";
+import { builtProgram } from "../../tools/go/build-programs.mjs";
 import type { Box, BoxProcess } from "../box/box.ts";
 import { NODE } from "../kube/cluster-node.ts";
 
 const MANIFESTS = "/etc/nodelet/manifests";
 const CONFIG = "/run/tmp/go-kubelet.json";
 
-/** Path of a Go kubelet: what `GO_KUBELET` names, or what was built from Debian's sources. */
+/** Path of a Go kubelet: what `GO_KUBELET` names, or what was built from its module. */
 export function goKubelet(): string | undefined {
   const named = process.env["GO_KUBELET"];
   if (named && !existsSync(named))
@@ -20,7 +20,7 @@ export function goKubelet(): string | undefined {
 /** Why there is none, in words for a skipped test. */
 export function goKubeletObstacle(): string | undefined {
   if (goKubelet() !== undefined) return undefined;
-  return "needs a Go kubelet: node tools/bench/build-go-kubelet.mjs kubelet, or GO_KUBELET";
+  return "needs a Go kubelet: node tools/go/build-programs.mjs kubelet, or GO_KUBELET";
 }
 
 /** A Go kubelet in a box. */

@@ -7,7 +7,6 @@ import { test } from "node:test";
 import { type Box, withBox } from "../box/box.ts";
 import { cniConfig } from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { cniPlugins } from "../box/prerequisites.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
 import { slowRunc } from "../support/slow-runc.ts";
 
@@ -30,7 +29,7 @@ setTimeout(() => {
 
 /** The bridge is the last to be taken away, so that the slow one is cut off before it. */
 async function slowNetwork(box: Box): Promise<void> {
-  const own = cniPlugins() ?? "";
+  const own = box.cniPlugins;
   await box.run(["mkdir", "-p", PLUGINS]);
   await box.run(["sh", "-c", 'cp "$0"/* "$1"', own, PLUGINS]);
   box.write(`${PLUGINS}/slow`, SLOW);

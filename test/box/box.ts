@@ -26,10 +26,12 @@ import {
 } from "./box-process.ts";
 import {
   accepts,
+  besideContainerd,
   type ContainerdVersion,
   cniConfig,
   containerdConfig,
   containerdPrograms,
+  usualContainerd,
 } from "./containerd.ts";
 import { archiveFile, type ImageSpec, standardImages } from "./images.ts";
 import { boxObstacle, cgroupRoots } from "./prerequisites.ts";
@@ -42,9 +44,9 @@ export type { ContainerdVersion } from "./containerd.ts";
 export interface BoxOptions {
   /** Host name; default `nodelet-` and the box's id. */
   readonly hostname?: string;
-  /** Default `machine`; `none` starts no containerd and imports nothing. */
+  /** Default what `usualContainerd` says; `none` starts no containerd and imports nothing. */
   readonly containerd?: ContainerdVersion | "none";
-  /** Default `machine`. */
+  /** Default: what belongs to the containerd. */
   readonly runc?: RuncVersion;
   /** Lines to append to containerd's configuration (TOML). */
   readonly containerdConfig?: string;
@@ -141,15 +143,28 @@ export class Box implements AsyncDisposable {
 
   /** Configuration, containerd, images. */
   async prepare(): Promise<void> {
-    const { network = true, ipv6 = false, containerd = "machine" } = this.options;
+    const { network = true, ipv6 = false } = this.options;
+    const containerd = this.containerd;
+    const beside = besideContainerd(containerd);
+    const runc = runcProgram(this.options.runc ?? beside.runc);
     this.write(
       "/etc/containerd/config.toml",
-      containerdConfig(this.options.containerdConfig, runcProgram(this.options.runc ?? "machine")),
+      containerdConfig({ ...beside, runc }, this.options.containerdConfig),
     );
     if (network) this.write("/etc/cni/net.d/10-box.conflist", cniConfig({ ipv6 }));
     if (containerd === "none") return;
     await this.startContainerd();
     await this.importImages([...standardImages(), ...(this.options.images ?? [])]);
+  }
+
+  /** Which containerd it has. */
+  get containerd(): ContainerdVersion | "none" {
+    return this.options.containerd ?? usualContainerd();
+  }
+
+  /** The folder of its CNI plugins. */
+  get cniPlugins(): string {
+    return besideContainerd(this.containerd).cniPlugins;
   }
 
   /** Where a file of the box is found from outside. Absolute symlinks inside would lead astray. */
@@ -210,7 +225,7 @@ export class Box implements AsyncDisposable {
 
   /** Starts containerd and waits until it serves. */
   async startContainerd(): Promise<void> {
-    const { containerd = "machine" } = this.options;
+    const { containerd } = this;
     if (containerd === "none") throw new Error("this box has no containerd");
     const programs = containerdPrograms(containerd);
     const running = this.spawnLogged("containerd", [programs.daemon], {
@@ -241,7 +256,7 @@ export class Box implements AsyncDisposable {
 
   /** Output of `ctr` in the namespace of the CRI. */
   ctr(...args: readonly string[]): Promise<string> {
-    const { containerd = "machine" } = this.options;
+    const { containerd } = this;
     const { ctr } = containerdPrograms(containerd === "none" ? "machine" : containerd);
     return this.run([ctr, "--namespace", "k8s.io", ...args]);
   }

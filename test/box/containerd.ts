@@ -2,12 +2,37 @@
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { fetchPackages } from "../../tools/debian-suite.mjs";
+import { builtProgram } from "../../tools/go/build-programs.mjs";
 import { PAUSE_IMAGE } from "./images.ts";
 import { cniPlugins, findProgram, hasCapability } from "./prerequisites.ts";
-import { runcProgram } from "./runc.ts";
+import type { RuncVersion } from "./runc.ts";
 
-/** The machine's own, or a newer one fetched from another Debian suite into the cache. */
-export type ContainerdVersion = "machine" | "1.7" | "2.1";
+/**
+ * The machine's own, a newer one fetched from another Debian suite into the cache, or today's, which is built from its
+ * module and has today's runc and CNI plugins beside it.
+ */
+export const CONTAINERD_VERSIONS = ["machine", "1.7", "2.1", "2.4"] as const;
+export type ContainerdVersion = (typeof CONTAINERD_VERSIONS)[number];
+
+export function isContainerdVersion(text: string): text is ContainerdVersion {
+  return CONTAINERD_VERSIONS.some((version) => version === text);
+}
+
+/** The containerd of a box that asks for none; a whole run of the tests sets the variable where there is Go. */
+export function usualContainerd(): ContainerdVersion {
+  const named = process.env["NODELET_BOX_CONTAINERD"] || "machine";
+  if (isContainerdVersion(named)) return named;
+  throw new Error(`NODELET_BOX_CONTAINERD is ${named}, not ${CONTAINERD_VERSIONS.join(", ")}`);
+}
+
+/** What a box with that containerd has beside it when it asks for nothing else. */
+export function besideContainerd(version: ContainerdVersion | "none"): {
+  readonly runc: RuncVersion;
+  readonly cniPlugins: string;
+} {
+  if (version !== "2.4") return { runc: "machine", cniPlugins: cniPlugins() ?? "" };
+  return { runc: "1.5", cniPlugins: dirname(built("bridge")) };
+}
 
 /** The Debian suites that carry the newer versions. */
 const SUITE = { "1.7": "trixie", "2.1": "sid" } as const;
@@ -20,12 +45,35 @@ export interface ContainerdPrograms {
   readonly folder: string;
 }
 
-/** Finds the programs; fetches them when another version than the machine's is requested. */
+/** Finds the programs; fetches them when another Debian suite has them. */
 export function containerdPrograms(version: ContainerdVersion): ContainerdPrograms {
-  const daemon = version === "machine" ? findProgram("containerd") : fetched(SUITE[version]);
-  if (!daemon) throw new Error("containerd is not installed");
+  const daemon = daemonOf(version);
   const folder = dirname(daemon);
   return { daemon, ctr: join(folder, "ctr"), folder };
+}
+
+function daemonOf(version: ContainerdVersion): string {
+  switch (version) {
+    case "machine": {
+      const own = findProgram("containerd");
+      if (own === undefined) throw new Error("containerd is not installed");
+      return own;
+    }
+    case "2.4":
+      return built("containerd");
+    case "1.7":
+    case "2.1":
+      return fetched(SUITE[version]);
+    default:
+      return version satisfies never;
+  }
+}
+
+function built(name: string): string {
+  const path = builtProgram(name);
+  if (path === undefined)
+    throw new Error(`there is no ${name} yet: node tools/testing/provisions.mjs "containerd 2"`);
+  return path;
 }
 
 function fetched(suite: string): string {
@@ -34,8 +82,12 @@ function fetched(suite: string): string {
   return join(folder ?? "", "usr/bin/containerd");
 }
 
-/** containerd's configuration file; `extra` is appended as it is (TOML), `runc` is the path of that. */
-export function containerdConfig(extra = "", runc = runcProgram("machine")): string {
+/** containerd's configuration file; `extra` is appended as it is (TOML). */
+export function containerdConfig(
+  /** Path of runc, and the folder of the CNI plugins. */
+  paths: { readonly runc: string; readonly cniPlugins: string },
+  extra = "",
+): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   return `version = 2
 root = "/var/lib/containerd"
@@ -60,11 +112,11 @@ default_runtime_name = "runc"
 runtime_type = "io.containerd.runc.v2"
 
 [${cri}.containerd.runtimes.runc.options]
-BinaryName = "${runc}"
+BinaryName = "${paths.runc}"
 SystemdCgroup = false
 
 [${cri}.cni]
-bin_dir = "${cniPlugins()}"
+bin_dir = "${paths.cniPlugins}"
 conf_dir = "/etc/cni/net.d"
 
 [${cri}.registry]

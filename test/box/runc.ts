@@ -1,15 +1,16 @@
 /**
- * runc of a box: the machine's own, or a newer one of another Debian suite. That one needs a newer C library
- * than the machine has, so its copy in the cache is pointed at the one of its own suite.
+ * runc of a box: the machine's own, today's, built from its module, or one of another Debian suite. That one needs a
+ * newer C library than the machine has, so its copy in the cache is pointed at the one of its own suite.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, realpathSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
+import { builtProgram } from "../../tools/go/build-programs.mjs";
 import { findProgram } from "./prerequisites.ts";
 
-/** Which runc; 1.3 knows id-mapped mounts and what it can do for user namespaces. */
-export type RuncVersion = "machine" | "1.3";
+/** Which runc; from 1.3 on it knows id-mapped mounts and what it can do for user namespaces. */
+export type RuncVersion = "machine" | "1.3" | "1.5";
 
 const SUITE = "sid";
 const LIBRARIES = "usr/lib/x86_64-linux-gnu";
@@ -17,6 +18,12 @@ const LIBRARIES = "usr/lib/x86_64-linux-gnu";
 /** Path of the program; throws when it cannot be had here. */
 export function runcProgram(version: RuncVersion): string {
   if (version === "machine") return findProgram("runc") ?? "runc";
+  if (version === "1.5") {
+    const built = builtProgram("runc");
+    if (built === undefined)
+      throw new Error("there is no runc 1.5 yet: node tools/go/build-programs.mjs runc");
+    return built;
+  }
   const program = join(CACHE_DIR, "patched", `runc-${version}`);
   if (existsSync(program)) return program;
   const say = (text: string) => process.stderr.write(`test box: ${text}\n`);

@@ -4,12 +4,17 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { type Box, startBox } from "../box/box.ts";
+import { type ContainerdVersion, usualContainerd } from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { Bench, type RuntimeUnderTest, runtimeContract } from "./runtime-contract.ts";
 
 const SIGNAL = new AbortController().signal;
 
-for (const containerd of ["machine", "1.7", "2.1"] as const) {
+const VERSIONS: readonly ContainerdVersion[] = ["machine", "1.7", "2.1"];
+/** It is built for a whole run only. */
+const TODAYS = usualContainerd() === "2.4" ? (["2.4"] as const) : [];
+
+for (const containerd of [...VERSIONS, ...TODAYS]) {
   runtimeContract(`containerd ${containerd}`, async () =>
     underTest(await startBox({ containerd })),
   );

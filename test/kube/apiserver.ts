@@ -6,7 +6,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { apiServerObstacle, controlPlanePrograms } from "../../tools/kube/build-apiserver.mjs";
+import { apiServerObstacle, controlPlanePrograms } from "../../tools/go/control-plane.mjs";
 import type { Box } from "../box/box.ts";
 import { type AdminReply, type AdminRequest, type AdminTarget, adminRequest } from "./admin.ts";
 import { Authority, type Identity, type User } from "./pki.ts";
@@ -103,8 +103,7 @@ export class ApiServer implements AsyncDisposable {
 
   /** Makes keys and certificates; `startApiServer` is what tests call. */
   static async prepare(place: Place, options: ApiServerOptions): Promise<ApiServer> {
-    const say = (text: string) => process.stderr.write(`control plane: ${text}\n`);
-    const programs = controlPlanePrograms({ say });
+    const programs = controlPlanePrograms();
     const authority = await Authority.create();
     const { folder, host } = place;
     writeFileSync(join(folder, "ca.crt"), authority.certificatePem);

@@ -4,19 +4,36 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
+import { builtProgram, pinnedVersion } from "../../tools/go/build-programs.mjs";
 import type { NodeBox } from "../cli/node-box.ts";
 
 /** What `nodelet up` writes for administrators. */
 export const KUBECONFIG = "/etc/nodelet/kubeconfig";
 
-/** Programs to try, by version, oldest first. Debian's are fetched once and cached. */
-export const PROGRAMS: readonly {
+interface KubectlProgram {
   readonly name: string;
   readonly isThere: () => boolean;
   readonly path: () => string;
-}[] = [fromDebian("1.20", "bookworm", "kubernetes-client"), fromDebian("1.36", "sid", "kubectl")];
+}
 
-function fromDebian(name: string, suite: string, packageName: string) {
+/**
+ * Programs to try, by version, oldest first. Debian's are fetched once and cached; today's is there when it was built for
+ * a control plane, which a whole run does before.
+ */
+export const PROGRAMS: readonly KubectlProgram[] = [
+  fromDebian("1.20", "bookworm", "kubernetes-client"),
+  fromDebian("1.36", "sid", "kubectl"),
+  ...builtFromModules(),
+];
+
+function builtFromModules(): readonly KubectlProgram[] {
+  const path = builtProgram("kubectl");
+  if (path === undefined) return [];
+  const [, name = ""] = /^v(\d+\.\d+)\./.exec(pinnedVersion("kubectl")) ?? [];
+  return [{ name, isThere: () => true, path: () => path }];
+}
+
+function fromDebian(name: string, suite: string, packageName: string): KubectlProgram {
   return {
     name,
     isThere: () => existsSync(join(CACHE_DIR, "packages", suite, packageName)),
@@ -25,7 +42,7 @@ function fromDebian(name: string, suite: string, packageName: string) {
 }
 
 /** Where that version is; `undefined` when it is not to be had. */
-export function programOf({ path }: (typeof PROGRAMS)[number]): string | undefined {
+export function programOf({ path }: KubectlProgram): string | undefined {
   try {
     const found = path();
     return existsSync(found) ? found : undefined;

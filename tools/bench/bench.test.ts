@@ -81,17 +81,26 @@ test("parseBenchOptions: defaults, quick, and what is reported beside it", () =>
 
 test("parseBenchOptions: kubelets by word, path and label", () => {
   const { subjects } = parseBenchOptions(
-    ["nodelet", "debian", "go=/opt/kubelet", "./kubelet", "a=b=c", "mine=nodelet"].flatMap(
-      (each) => ["--kubelet", each],
-    ),
+    [
+      "nodelet",
+      "go",
+      "go-1.36",
+      "old=/opt/kubelet",
+      "./kubelet",
+      "a=b=c",
+      "mine=nodelet",
+      "peer=go",
+    ].flatMap((each) => ["--kubelet", each]),
   );
   assert.deepEqual(subjects, [
     { kind: "checkout", label: "nodelet" },
-    { kind: "debian", label: "go-debian" },
-    { kind: "binary", label: "go", path: "/opt/kubelet" },
+    { kind: "go", label: "go", program: "kubelet" },
+    { kind: "go", label: "go-1.36", program: "kubelet-1.36" },
+    { kind: "binary", label: "old", path: "/opt/kubelet" },
     { kind: "binary", label: "kubelet", path: resolve("kubelet") },
     { kind: "binary", label: "a", path: resolve("b=c") },
     { kind: "checkout", label: "mine" },
+    { kind: "go", label: "peer", program: "kubelet" },
   ]);
 });
 
@@ -102,7 +111,7 @@ test("parseBenchOptions refuses what it does not understand", () => {
     [["--pods", "251"], /from 1 to 250/],
     [["--kubelet", "a=/x", "--kubelet", "a=/y"], /two kubelets are called a/],
     [["--kubelet", ""], /expects a path/],
-    [["--containerd", "3"], /--containerd 3/],
+    [["--containerd", "3"], /--containerd 3: machine, 1.7, 2.1, 2.4 are known/],
     [["--unknown"], /--unknown[\s\S]*usage:/],
     [["word"], /word[\s\S]*usage:/],
   ];

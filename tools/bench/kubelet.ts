@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Pod } from "../../src/api/generated/types.ts";
 import type { Box, BoxProcess } from "../../test/box/box.ts";
-import { buildProgram } from "./build-go-kubelet.mjs";
+import { buildPrograms } from "../go/build-programs.mjs";
 import type { Subject } from "./options.ts";
 import { monotonicMs } from "./pod-observer.ts";
 
@@ -11,19 +11,21 @@ import { monotonicMs } from "./pod-observer.ts";
 export interface Kubelet {
   readonly label: string;
   readonly path: string;
-  /** Like `v1.20.2`. */
+  /** Like `v1.37.2`. */
   readonly version: string;
   readonly minor: number;
   readonly isNodelet: boolean;
 }
 
-/** Path of the program to measure; builds the one from Debian's sources when it is not there yet. */
+/** Path of the program to measure; builds a Go kubelet of ours when it is not there yet. */
 export async function programOf(subject: Subject, say: (text: string) => void): Promise<string> {
   switch (subject.kind) {
     case "checkout":
       return fileURLToPath(new URL("../../bin/nodelet", import.meta.url));
-    case "debian":
-      return await buildProgram("kubelet", { say });
+    case "go": {
+      const [path = ""] = await buildPrograms([subject.program], { say });
+      return path;
+    }
     case "binary":
       return subject.path;
     default:

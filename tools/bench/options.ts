@@ -1,11 +1,20 @@
 import { basename, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { ContainerdVersion } from "../../test/box/box.ts";
+import { CONTAINERD_VERSIONS, isContainerdVersion } from "../../test/box/containerd.ts";
 
-/** A kubelet to measure: the one of this checkout, the one built from Debian's sources, or any binary. */
+/** Go kubelets that are built here when they are needed, by what the command line calls them. */
+const GO_KUBELETS = { go: "kubelet", "go-1.36": "kubelet-1.36" } as const;
+type GoKubeletName = keyof typeof GO_KUBELETS;
+
+/** A kubelet to measure: the one of this checkout, a Go kubelet built from its modules, or any binary. */
 export type Subject =
   | { readonly kind: "checkout"; readonly label: string }
-  | { readonly kind: "debian"; readonly label: string }
+  | {
+      readonly kind: "go";
+      readonly label: string;
+      readonly program: (typeof GO_KUBELETS)[GoKubeletName];
+    }
   | { readonly kind: "binary"; readonly label: string; readonly path: string };
 
 /** What a run of the benchmark is to do. */
@@ -36,14 +45,14 @@ export interface BenchOptions {
 
 export const USAGE = `usage: npm run bench -- [flags]
   --kubelet WHAT     what to measure, may be given several times: nodelet (this checkout, the default),
-                     debian (the Go kubelet of Debian's sources, built when needed), PATH or LABEL=PATH
+                     go or go-1.36 (Go kubelets 1.37 and 1.36, built when needed), PATH or LABEL=PATH
   --rounds N         rounds, in each of them every kubelet gets a fresh node (3)
   --pods N           pods created at once (50)
   --singles N        pods created one at a time (9)
   --idle-seconds N   how long the agent is watched without pods (30)
   --cluster          as nodes of a real API server, pods created through it
   --probes           also watch the agent while it probes every pod twice a second
-  --containerd V     machine (default), 1.7 or 2.1
+  --containerd V     machine (default), 1.7, 2.1 or 2.4
   --json FILE        write all that was measured
   --cpu-profile DIR  write CPU profiles of nodelet, each with a flame graph (SVG)
   --strict           end with 1 when nodelet misses a target
@@ -61,8 +70,10 @@ export function parseBenchOptions(argv: readonly string[]): BenchOptions {
   const flags = read(argv);
   const base = flags.quick ? QUICK : FULL;
   const containerd = flags.containerd ?? "machine";
-  if (containerd !== "machine" && containerd !== "1.7" && containerd !== "2.1")
-    throw new UsageProblem(`--containerd ${containerd}: machine, 1.7 or 2.1 is needed`);
+  if (!isContainerdVersion(containerd))
+    throw new UsageProblem(
+      `--containerd ${containerd}: ${CONTAINERD_VERSIONS.join(", ")} are known`,
+    );
   return {
     subjects: subjectsOf(flags.kubelet ?? ["nodelet"]),
     rounds: count("rounds", flags.rounds, base.rounds),
@@ -120,12 +131,13 @@ function subjectsOf(specs: readonly string[]): Subject[] {
 }
 
 function subjectOf(spec: string): Subject {
-  if (spec === "nodelet") return { kind: "checkout", label: spec };
-  if (spec === "debian") return { kind: "debian", label: "go-debian" };
   const [, label, path] = /^([\w.-]+)=(.+)$/.exec(spec) ?? [undefined, undefined, spec];
   if (path === "nodelet") return { kind: "checkout", label: label ?? path };
-  if (path === "debian") return { kind: "debian", label: label ?? path };
+  if (path !== undefined && isGoKubelet(path))
+    return { kind: "go", label: label ?? path, program: GO_KUBELETS[path] };
   if (path === undefined || path === "")
-    throw new UsageProblem("--kubelet expects a path, nodelet or debian");
+    throw new UsageProblem("--kubelet expects a path, nodelet, go or go-1.36");
   return { kind: "binary", label: label ?? basename(path), path: resolve(path) };
 }
+
+const isGoKubelet = (name: string): name is GoKubeletName => Object.hasOwn(GO_KUBELETS, name);

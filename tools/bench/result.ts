@@ -35,7 +35,7 @@ export interface Machine {
 /** One kubelet in all rounds. */
 export interface SubjectResult<R = Round> {
   readonly label: string;
-  /** What it says of itself, like `v1.20.2`. */
+  /** What it says of itself, like `v1.37.2`. */
   readonly version: string;
   readonly isNodelet: boolean;
   readonly rounds: readonly R[];

@@ -58,14 +58,16 @@ const NEEDS = [
   { debian: "e2fsprogs", profiles: ["test"], met: program("mkfs.ext4") },
   { debian: "openssl", profiles: ["test"], met: program("openssl") },
   { debian: "perl-base", profiles: ["test"], met: program("perl") },
-  // What the programs of a control plane are built with; see tools/testing/provisions.mjs.
+  // What runc is built with, beside Go; see tools/testing/provisions.mjs.
+  { debian: "gcc", profiles: ["test"], met: program("gcc"), wholeOnly: true },
+  { debian: "libc6-dev", profiles: ["test"], met: file("/usr/include/stdio.h"), wholeOnly: true },
   {
-    debian: "dpkg-dev",
+    debian: "libseccomp-dev",
     profiles: ["test"],
-    met: () => program("dpkg-source")() && program("patch")(),
+    met: file("/usr/include/seccomp.h"),
     wholeOnly: true,
   },
-  { debian: "make", profiles: ["test"], met: program("make"), wholeOnly: true },
+  { debian: "pkg-config", profiles: ["test"], met: program("pkg-config"), wholeOnly: true },
   { debian: "chromium", profiles: ["test"], met: program("chromium"), wholeOnly: true },
   {
     debian: "debian-archive-keyring",

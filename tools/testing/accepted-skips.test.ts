@@ -22,8 +22,8 @@ test("skipProblem: accepted is what is listed and really in the way", () => {
 
 test("skipProblem: what can be built or installed is no reason to leave a test out", () => {
   const reasons = [
-    "needs a kube-apiserver: node tools/kube/build-apiserver.mjs",
-    "needs a Go kubelet: node tools/bench/build-go-kubelet.mjs kubelet, or GO_KUBELET",
+    "needs a kube-apiserver: node tools/go/control-plane.mjs",
+    "needs a Go kubelet: node tools/go/build-programs.mjs kubelet, or GO_KUBELET",
     "needs kubectl from Debian",
     "no device plugin in Go can be built: Command failed",
     "needs containerd, runc on the PATH",

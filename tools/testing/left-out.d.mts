@@ -7,3 +7,11 @@ export function splitFiles<File extends { readonly path: string; readonly kind: 
   files: readonly File[],
 ): { readonly run: File[]; readonly left: Map<string, number> };
 export function leftLine(left: ReadonlyMap<string, number>): string;
+export function splitUnavailable<File extends { readonly path: string }>(
+  files: readonly File[],
+  unavailable: ReadonlyMap<string, string>,
+): { readonly run: File[]; readonly left: Map<string, number> };
+export function unavailableLine(
+  left: ReadonlyMap<string, number>,
+  otherwise: readonly string[],
+): string | undefined;

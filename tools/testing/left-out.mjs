@@ -74,20 +74,49 @@ export function splitFiles(files) {
 
 function whyLeft({ path, kind }) {
   for (const [why, paths] of Object.entries(BY_PATH)) if (paths.includes(path)) return why;
-  if (kind !== "integration") return undefined;
-  const names = neededProvisions(path);
-  return Object.keys(BY_PROVISION).flatMap((name) =>
-    names.includes(name) ? BY_PROVISION[name] : [],
-  )[0];
+  return kind === "integration" ? firstNeeded(path, Object.keys(BY_PROVISION)) : undefined;
+}
+
+/** How a run calls the first of the provisions that the file needs; undefined when it needs none of them. */
+function firstNeeded(path, names) {
+  const needed = neededProvisions(path);
+  return names.flatMap((name) => (needed.includes(name) ? BY_PROVISION[name] : []))[0];
+}
+
+/**
+ * `{ run, left }` of integration files on a machine that cannot have some provisions, `unavailable` being the reasons by
+ * their names: how many files are left, by the words for what they need with the reason.
+ */
+export function splitUnavailable(files, unavailable) {
+  const run = [];
+  const left = new Map();
+  for (const file of files) {
+    const name = [...unavailable.keys()].find((each) => firstNeeded(file.path, [each]));
+    if (name === undefined) run.push(file);
+    else {
+      const why = `${BY_PROVISION[name]}, ${unavailable.get(name)}`;
+      left.set(why, (left.get(why) ?? 0) + 1);
+    }
+  }
+  return { run, left };
 }
 
 /** The line about what was left. */
 export function leftLine(left) {
-  const files = [...left].map(
-    ([why, count]) => `${why} (${count} ${count === 1 ? "file" : "files"})`,
-  );
   const seeds = `${Number(ALL_SEEDS) - Number(FEWER_SEEDS)} more seeds`;
-  return `left for \`npm test -- --all\`: ${[...files, seeds].join(", ")}`;
+  return `left for \`npm test -- --all\`: ${[...counted(left), seeds].join(", ")}`;
+}
+
+/** The line about what this machine cannot run, and what it ran in another way; undefined when it runs everything. */
+export function unavailableLine(left, otherwise) {
+  const parts = [...counted(left), ...otherwise];
+  return parts.length === 0
+    ? undefined
+    : `left, since this machine does not have what it takes: ${parts.join("; ")}`;
+}
+
+function counted(left) {
+  return [...left].map(([why, count]) => `${why} (${count} ${count === 1 ? "file" : "files"})`);
 }
 
 /** All paths that are named here, for the test that checks that they exist. */

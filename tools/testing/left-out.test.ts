@@ -11,8 +11,10 @@ import {
   NAMED_PATHS,
   NAMED_PROVISIONS,
   splitFiles,
+  splitUnavailable,
+  unavailableLine,
 } from "./left-out.mjs";
-import { PROVISION_NAMES } from "./provisions.mjs";
+import { NEEDED_PROVISIONS } from "./provisions.mjs";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -39,12 +41,12 @@ test("all files are run or left, and what needs no more than this machine is run
     assert.equal(isRun.get(path), expected, path);
 });
 
-test("what is named is there, and every provision has a name for the line", () => {
+test("what is named is there, and every provision that files need has a name for the line", () => {
   assert.deepEqual(
     NAMED_PATHS.filter((path) => !existsSync(join(ROOT, path))),
     [],
   );
-  assert.deepEqual([...NAMED_PROVISIONS].sort(), [...PROVISION_NAMES].sort());
+  assert.deepEqual([...NAMED_PROVISIONS].sort(), [...NEEDED_PROVISIONS].sort());
 });
 
 test("the line names what was left, and the seeds", () => {
@@ -56,5 +58,23 @@ test("the line names what was left, and the seeds", () => {
       ]),
     ),
     `left for \`npm test -- --all\`: API servers (20 files), guests (1 file), ${Number(ALL_SEEDS) - Number(FEWER_SEEDS)} more seeds`,
+  );
+});
+
+test("on a machine that cannot have a provision, the files that need it are left with the reason", () => {
+  const files = testFiles().filter(({ kind }) => kind === "integration");
+  const all = splitUnavailable(files, new Map());
+  assert.deepEqual([all.run.length, all.left.size], [files.length, 0]);
+  assert.equal(unavailableLine(all.left, []), undefined);
+  const { run, left } = splitUnavailable(files, new Map([["control plane", "there is no Go"]]));
+  const paths = run.map(({ path }) => path);
+  assert.ok(paths.includes("test/agent/lifecycle.it.ts"));
+  assert.ok(
+    !paths.includes("test/kube/node.it.ts") && !paths.includes("test/agent/adoption.it.ts"),
+  );
+  assert.deepEqual([...left], [["API servers, there is no Go", files.length - run.length]]);
+  assert.equal(
+    unavailableLine(new Map([["API servers, there is no Go", 2]]), ["x instead of y"]),
+    "left, since this machine does not have what it takes: API servers, there is no Go (2 files); x instead of y",
   );
 });

@@ -1,2 +1,2 @@
 /** Types of provisions.mjs, which is plain JavaScript as the runner is. */
-export const PROVISION_NAMES: readonly string[];
+export const NEEDED_PROVISIONS: readonly string[];

@@ -72,8 +72,8 @@ export function createReport(files, { quiet = false, known } = {}) {
       results.flatMap((result) =>
         hasFailed(result) || result.passed === 0 ? [] : [[result.path, result.seconds]],
       ),
-    /** `leftLine` names what was not to be run. */
-    close(interrupted, leftLine) {
+    /** `left` are lines that name what was not to be run, or empty. */
+    close(interrupted, left = "") {
       clearInterval(ticker);
       running.clear();
       clear();
@@ -86,7 +86,7 @@ export function createReport(files, { quiet = false, known } = {}) {
       const passed = sum((result) => result.passed);
       const failed = sum((result) => result.failures.length);
       const skipped = sum((result) => result.skips.length);
-      if (leftLine !== undefined) console.log(`\n${leftLine}`);
+      if (left !== "") console.log(`\n${left}`);
       console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
     },
   };

@@ -1,0 +1,88 @@
+// Programs written in Go on which tests stand. Each family has a module file of its own beside this one, which pins
+// them and all they are built from: what one family requires, another cannot have.
+
+const KUBERNETES = {
+  module: "k8s.io/kubernetes",
+  /** Without these the programs call themselves v0.0.0-master. */
+  variables(version) {
+    const [, major, minor] = /^v(\d+)\.(\d+)\./.exec(version);
+    return ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].flatMap((name) => [
+      [`${name}.gitVersion`, version],
+      [`${name}.gitMajor`, major],
+      [`${name}.gitMinor`, minor],
+      [`${name}.gitTreeState`, "archive"],
+    ]);
+  },
+};
+
+const CONTAINERD = "github.com/containerd/containerd/v2";
+const CNI = "github.com/containernetworking/plugins";
+
+/**
+ * By folder of the module file: the module that gives the family its version, the packages of its programs by name, and
+ * the variables that the linker sets. `file` is the name of the only program where the compiler would call it otherwise,
+ * `tags` are build tags, `cgo` is what the compiler of C code needs.
+ */
+export const FAMILIES = {
+  kubernetes: {
+    ...KUBERNETES,
+    programs: Object.fromEntries(
+      ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet"].map(
+        (name) => [name, `k8s.io/kubernetes/cmd/${name}`],
+      ),
+    ),
+  },
+  "kubernetes-1.36": {
+    ...KUBERNETES,
+    programs: { "kubelet-1.36": "k8s.io/kubernetes/cmd/kubelet" },
+  },
+  etcd: {
+    module: "go.etcd.io/etcd/server/v3",
+    programs: { etcd: "go.etcd.io/etcd/server/v3" },
+    file: "etcd",
+  },
+  containerd: {
+    module: CONTAINERD,
+    programs: Object.fromEntries(
+      ["containerd", "containerd-shim-runc-v2", "ctr"].map((name) => [
+        name,
+        `${CONTAINERD}/cmd/${name}`,
+      ]),
+    ),
+    variables: (version) => [[`${CONTAINERD}/version.Version`, version]],
+  },
+  runc: {
+    module: "github.com/opencontainers/runc",
+    programs: { runc: "github.com/opencontainers/runc" },
+    // Without the tag a container's seccomp profile would be refused.
+    tags: ["seccomp"],
+    cgo: ["gcc", "pkg-config", "libseccomp-dev"],
+  },
+  "cni-plugins": {
+    module: CNI,
+    programs: {
+      bridge: `${CNI}/plugins/main/bridge`,
+      loopback: `${CNI}/plugins/main/loopback`,
+      "host-local": `${CNI}/plugins/ipam/host-local`,
+      bandwidth: `${CNI}/plugins/meta/bandwidth`,
+      portmap: `${CNI}/plugins/meta/portmap`,
+    },
+    variables: (version) => [[`${CNI}/pkg/utils/buildversion.BuildVersion`, version]],
+  },
+};
+
+/** What `go build` calls a package's program: the last part of its path that is no major version. */
+export function builtName(packagePath) {
+  return packagePath
+    .split("/")
+    .filter((part) => !/^v\d+$/.test(part))
+    .at(-1);
+}
+
+/** The folder of the family that has the program; throws for an unknown one. */
+export function familyOf(program) {
+  for (const [family, { programs }] of Object.entries(FAMILIES))
+    if (program in programs) return family;
+  const known = Object.values(FAMILIES).flatMap(({ programs }) => Object.keys(programs));
+  throw new Error(`${program} is none of ${known.join(", ")}`);
+}
