@@ -9,6 +9,7 @@ import { assembleNode } from "./assembly/node.ts";
 import { assemblePipeline } from "./assembly/pipeline.ts";
 import { assemblePluginRegistry } from "./assembly/plugin-registry.ts";
 import { assemblePodResources } from "./assembly/pod-resources.ts";
+import { assemblePodsApi } from "./assembly/pods-api.ts";
 import { assembleServer } from "./assembly/server.ts";
 import { assembleService } from "./assembly/service.ts";
 import { assembleShutdown } from "./assembly/shutdown.ts";
@@ -92,6 +93,7 @@ async function assembleAgent(start: AgentStart): Promise<RunningAgent> {
   const health = assembleHealth(base, subsystems);
   const cluster = assembleCluster(base, api, { subsystems, health });
   const pipeline = await assemblePipeline(base, { subsystems, health, cluster });
+  assemblePodsApi(base, pipeline);
   assembleShutdown(base, { subsystems, pipeline, health, cluster });
   const eviction = assembleEviction(base, { subsystems, pipeline });
   const served = await assembleServer(base, { subsystems, health, cluster, pipeline, eviction });

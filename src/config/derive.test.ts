@@ -49,6 +49,7 @@ test("the layout below the root is the kubelet's", () => {
   assert.equal(layout.pods, "/var/lib/kubelet/pods");
   assert.equal(layout.pluginsRegistry, "/var/lib/kubelet/plugins_registry");
   assert.equal(layout.podResources.socket, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  assert.equal(layout.podsApi.socket, "/var/lib/kubelet/pods-api/pods-api.sock");
   assert.equal(layout.checkpoints, "/var/lib/kubelet/checkpoints");
   assert.equal(layout.imageManager.pulled, "/var/lib/kubelet/image_manager/pulled");
   assert.equal(layout.state.allocatedPods, "/var/lib/kubelet/allocated_pods_state");

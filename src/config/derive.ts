@@ -58,6 +58,7 @@ interface RootLayout {
   /** Folder of the sockets with which plugins register. 0750. */
   readonly pluginsRegistry: string;
   readonly podResources: { readonly directory: string; readonly socket: string };
+  readonly podsApi: { readonly directory: string; readonly socket: string };
   /** Container checkpoints. 0700. */
   readonly checkpoints: string;
   readonly imageManager: { readonly pulling: string; readonly pulled: string };
@@ -95,6 +96,10 @@ export function deriveRootLayout(rootDir: string, podLogsDir: string): RootLayou
     podResources: {
       directory: below("pod-resources"),
       socket: below("pod-resources/kubelet.sock"),
+    },
+    podsApi: {
+      directory: below("pods-api"),
+      socket: below("pods-api/pods-api.sock"),
     },
     checkpoints: below("checkpoints"),
     imageManager: {

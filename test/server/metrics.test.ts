@@ -1,17 +1,14 @@
 // What a live agent serves as metrics, compared with what Kubernetes documents for a kubelet.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { METRICS, UNSERVED_METRICS } from "../../src/api/metrics/metrics.ts";
-import { parseDocumented } from "../support/documented-metrics.ts";
+import { documentedMetrics } from "../support/documented-metrics.ts";
 import { type PageMetric, parseMetrics, parseSamples } from "../support/metric-page.ts";
 import { missingSeries } from "./mixin.ts";
 import { MIXIN, MIXIN_CLAIMS } from "./mixin.vectors.ts";
 import { type ServedWorld, startWorld } from "./world.ts";
 
-const DOCUMENTED = parseDocumented(
-  readFileSync(new URL("../../src/api/metrics/testdata/metrics-1.36.tsv", import.meta.url), "utf8"),
-);
+const DOCUMENTED = documentedMetrics();
 const PATHS = ["/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis"] as const;
 
 /** As many as dashboards are tried with. */

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Stability } from "../../src/kit/metric-text.ts";
 
 /** A metric as Kubernetes documents it. */
@@ -12,8 +13,17 @@ export interface DocumentedMetric {
   readonly buckets: readonly number[];
 }
 
+/** The metrics that 1.37 documents: those of 1.36, with what 1.37 adds or describes otherwise. */
+export function documentedMetrics(): readonly DocumentedMetric[] {
+  const rows = ["1.36", "1.37"].flatMap((release) => {
+    const path = `../../src/api/metrics/testdata/metrics-${release}.tsv`;
+    return parseDocumented(readFileSync(new URL(path, import.meta.url), "utf8"));
+  });
+  return [...new Map(rows.map((row) => [row.name, row])).values()];
+}
+
 /** The rows of the documented list: name, type, stability, labels, constant labels, endpoints, buckets, tab-separated. */
-export function parseDocumented(text: string): readonly DocumentedMetric[] {
+function parseDocumented(text: string): readonly DocumentedMetric[] {
   const [, ...rows] = text.trimEnd().split("\n");
   return rows.map((row) => {
     const [name = "", type = "", stability = "", labels = "", , endpoint = "", buckets = ""] =

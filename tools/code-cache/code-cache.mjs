@@ -21,6 +21,8 @@ export const FOLDERS = {
       "src/localapi/",
       "src/node/plugin-registry/",
       "src/node/pod-resources/",
+      "src/node/pods-api/",
+      "src/node/sockets/",
       "src/node/service/",
       "src/node/shutdown/",
       "src/outside/database/",

@@ -55,6 +55,7 @@ const QUANTITY_MAPS = new Set([
   "overhead",
   "allocatedResources",
   "podFixed",
+  "resources",
   "hard",
   "used",
 ]);

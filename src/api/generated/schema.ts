@@ -117,7 +117,7 @@ export const API_SCHEMA: Readonly<Record<string, Readonly<Record<string, string>
   Node: { apiVersion: "string", kind: "string", metadata: "ObjectMeta", spec: "NodeSpec", status: "NodeStatus", },
   NodeAddress: { address: "string!", type: "string!", },
   NodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: "[]PreferredSchedulingTerm", requiredDuringSchedulingIgnoredDuringExecution: "NodeSelector", },
-  NodeAllocatableResourceClaimStatus: { containers: "[]string", resourceClaimName: "string!", resources: "{}string!", },
+  NodeAllocatableResourceClaimStatus: { containers: "[]string", resourceClaimName: "string!", resources: "{}quantity!", },
   NodeCondition: { lastHeartbeatTime: "time", lastTransitionTime: "time", message: "string", reason: "string", status: "string!", type: "string!", },
   NodeConfigSource: { configMap: "ConfigMapNodeConfigSource", },
   NodeConfigStatus: { active: "NodeConfigSource", assigned: "NodeConfigSource", error: "string", lastKnownGood: "NodeConfigSource", },

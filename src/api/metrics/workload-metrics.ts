@@ -9,6 +9,7 @@ const START_SECONDS = [
 const RESIZE_MS = [
   10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
 ] as const;
+const CALL = ["server_api_version", "status_code"] as const;
 const OPERATION = ["operation_type"] as const;
 const HANDLER = ["runtime_handler"] as const;
 
@@ -106,6 +107,26 @@ export const WORKLOAD_METRICS = named({
   kubelet_pod_watch_events_dropped_total: counterOf(
     "ALPHA",
     "Changes of pods that were dropped since a client of the pods API did not take them.",
+  ),
+  kubelet_pod_requests_total: counterOf(
+    "ALPHA",
+    "Calls of the pods API, by version of the API and status of the answer.",
+    CALL,
+  ),
+  kubelet_pod_requests_list_total: counterOf(
+    "ALPHA",
+    "Calls of the pods API that list pods, by version of the API and status of the answer.",
+    CALL,
+  ),
+  kubelet_pod_requests_get_total: counterOf(
+    "ALPHA",
+    "Calls of the pods API that get a pod, by version of the API and status of the answer.",
+    CALL,
+  ),
+  kubelet_pod_requests_watch_total: counterOf(
+    "ALPHA",
+    "Watches of the pods API that have ended, by version of the API and status of the answer.",
+    CALL,
   ),
   kubelet_pod_status_sync_duration_seconds: histogramOf(
     "ALPHA",

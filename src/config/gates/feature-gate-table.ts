@@ -170,6 +170,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "NodeDeclaredFeatures",
   "NodeLogQuery",
   "PodLogsQuerySplitStreams",
+  "PodsAPI",
   "QOSReserved",
   "ReduceDefaultCrashLoopBackOffDecay",
   "ResourceHealthStatus",

@@ -184,6 +184,7 @@ test("a gate that changes nothing, is GA or deprecated gives a warning", () => {
   assert.deepEqual(warningsOf({ EventedPLEG: true }), [
     "feature gate EventedPLEG has no effect in nodelet",
   ]);
+  assert.deepEqual(warningsOf({ PodsAPI: true }), []);
   assert.deepEqual(warningsOf({ KubeletCrashLoopBackOffMax: true }), []);
   assert.deepEqual(warningsOf({ NodeSwap: true }), [
     "Setting GA feature gate NodeSwap=true. It will be removed in a future release.",

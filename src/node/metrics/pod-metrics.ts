@@ -153,8 +153,6 @@ export function exposePods(
 ): void {
   countRefusals(metrics, pods);
   countContainers(metrics, pods);
-  // The pods API has no clients here (the gate PodsAPI has no effect), so that none of them loses anything.
-  metrics.counter(METRICS.kubelet_pod_watch_events_dropped_total);
   metrics.collected(METRICS.kubelet_mirror_pods, () => [{ value: mirrors() }]);
   countResizes(metrics, pods);
   countByLife(metrics, pods);

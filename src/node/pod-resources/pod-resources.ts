@@ -5,21 +5,11 @@
  */
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { Clock } from "../../kit/clock.ts";
 import { TokenBucket } from "../../kit/limits/token-bucket.ts";
-import type { Log } from "../../kit/log.ts";
-import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
-import type { TaskScope } from "../../kit/scope.ts";
-import {
-  type Grpc,
-  GrpcError,
-  type GrpcListener,
-  type ServedCall,
-  unaryCall,
-} from "../../outside/grpc/grpc.ts";
-import type { Files } from "../../outside/host/host.ts";
+import { GrpcError, type ServedCall, unaryCall } from "../../outside/grpc/grpc.ts";
 import { POD_RESOURCES, POD_RESOURCES_V1ALPHA1 } from "../../outside/plugins/plugins.ts";
+import { type ServeSocketDeps, serveSocket } from "../sockets/serve-socket.ts";
 import {
   allocatableResources,
   listedPod,
@@ -27,51 +17,23 @@ import {
   type PodResourcesProviders,
 } from "./list-pods.ts";
 
-interface PodResourcesDeps {
-  /** Without it nothing is served. */
-  readonly grpc: Grpc | undefined;
-  readonly files: Files;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly scope: TaskScope;
+interface PodResourcesDeps extends ServeSocketDeps {
   readonly metrics: MetricsRegistry;
   readonly providers: Partial<PodResourcesProviders>;
   /** Pods that run or are about to, or are being ended. */
   readonly pods: () => readonly IdentifiedPod[];
 }
 
-const FOLDER_MODE = 0o750;
 const SOCKET_NAME = "kubelet.sock";
-/** Pause before the socket is made again when it could not be. */
-const RETRY_MS = 5_000;
 /** Calls per second, and at once (DefaultPodResourcesMaxQPS and its burst). */
 const RATE = { qps: 100, burst: 10 };
 const NOT_FOUND = 5;
 const RESOURCE_EXHAUSTED = 8;
 
-/** Listens in the folder as long as the scope is open; a socket that breaks is recreated. */
+/** Listens in the folder as long as the scope is open. */
 export function startPodResources(folder: string, deps: PodResourcesDeps): void {
-  const { grpc, files, clock, log, scope } = deps;
-  const path = `${folder}/${SOCKET_NAME}`;
   const calls = podResourcesCalls(deps, podResourcesCounters(deps.metrics));
-  if (!grpc) return;
-  scope.spawn("pod resources", "restart", async (signal) => {
-    const wakeup = new Wakeup();
-    let listener: GrpcListener | undefined;
-    scope.defer("pod resources socket", () => listener?.close());
-    for (;;) {
-      try {
-        await files.makeDirectory(folder, FOLDER_MODE);
-        listener = await grpc.listen({ path, calls, onBroken: () => wakeup.wake() });
-        await wakeup.wait(undefined, signal);
-      } catch (error) {
-        log.error("pod resources API is not available", { path, error });
-      }
-      if (signal.aborted) return;
-      await clock.sleep(RETRY_MS, signal).catch(() => {});
-      if (signal.aborted) return;
-    }
-  });
+  serveSocket({ name: "pod resources API", folder, file: SOCKET_NAME, calls }, deps);
 }
 
 type Method = "list" | "get" | "get_allocatable";

@@ -16,7 +16,7 @@ export type {
   UnaryAnswer,
 } from "./server.ts";
 export { streamCall, unaryCall } from "./server.ts";
-export { GrpcError, isUnimplemented } from "./status.ts";
+export { GRPC_STATUS, GrpcError, grpcStatusName, isUnimplemented } from "./status.ts";
 
 /** The port; the simulation brings one without sockets. */
 export interface Grpc {

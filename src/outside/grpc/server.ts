@@ -8,6 +8,7 @@ import type {
   StatusObject,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import { startTimer } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { RepairedSocket } from "./repaired-socket.ts";
 import { GrpcError } from "./status.ts";
@@ -78,9 +79,13 @@ export interface GrpcListenOptions {
   readonly onBroken: (error: OutsideError) => void;
 }
 
-/** A gRPC server on a unix socket for root. Closing it removes the socket and cuts what is open. */
+/** A gRPC server on a unix socket for root. */
 export interface GrpcListener {
-  close(): Promise<void>;
+  /**
+   * Removes the socket and cuts what is open; with `finishMs`, calls that are being answered have that long to end by
+   * themselves, and no new ones are taken.
+   */
+  close(finishMs?: number): Promise<void>;
 }
 
 const SOCKET_MODE = 0o600;
@@ -127,8 +132,9 @@ export async function listenGrpc(options: GrpcListenOptions): Promise<GrpcListen
   }
   net.on("error", (error) => options.onBroken(broken(path, error)));
   return {
-    close: async () => {
+    close: async (finishMs = 0) => {
       const closed = new Promise<void>((resolve) => net.close(() => resolve()));
+      if (finishMs > 0) await finish(protocol, finishMs, closed);
       for (const socket of sockets) socket.destroy();
       await protocol?.then(
         ({ end }) => end(),
@@ -142,7 +148,25 @@ export async function listenGrpc(options: GrpcListenOptions): Promise<GrpcListen
 /** What speaks gRPC on connections that were accepted. */
 interface Protocol {
   take(socket: Socket): void;
+  /** Takes no more calls; connections without any end. */
+  drain(ms: number): void;
   end(): void;
+}
+
+/** Resolves when every connection has ended, or after `ms`. */
+async function finish(
+  protocol: Promise<Protocol> | undefined,
+  ms: number,
+  closed: Promise<void>,
+): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const cancel = startTimer(ms, resolve);
+  protocol?.then(
+    ({ drain }) => drain(ms),
+    () => {},
+  );
+  await Promise.race([closed, late]);
+  cancel();
 }
 
 /** Loads the library with the first connection: most nodes have nobody who asks, and it takes 3.6 MiB and 25 ms. */
@@ -163,6 +187,7 @@ async function loadProtocol(options: GrpcListenOptions): Promise<Protocol> {
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   return {
     take: (socket) => injector.injectConnection(new RepairedSocket(socket)),
+    drain: (ms) => injector.drain(ms),
     end: () => {
       injector.destroy();
       grpc.forceShutdown();

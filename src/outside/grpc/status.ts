@@ -85,6 +85,13 @@ export class GrpcError extends OutsideError {
   }
 }
 
+/** Go's name of a status (`NotFound`), as metrics have it; `OK` of no error, `Unknown` of one without a status. */
+export function grpcStatusName(error?: unknown): string {
+  if (error === undefined) return "OK";
+  const status = error instanceof GrpcError ? error.status : UNKNOWN;
+  return NAMES[status] ?? `Code(${status})`;
+}
+
 const UNKNOWN = 2;
 
 /**

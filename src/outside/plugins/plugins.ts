@@ -9,6 +9,7 @@ import {
 import { RegistrationDefinition } from "./generated/pluginregistration-v1/api.ts";
 import { PodResourcesListerDefinition } from "./generated/podresources-v1/api.ts";
 import { PodResourcesListerDefinition as PodResourcesListerV1alpha1 } from "./generated/podresources-v1alpha1/api.ts";
+import { EventType, PodsDefinition } from "./generated/pods-v1alpha1/api.ts";
 
 export type {
   Device,
@@ -28,6 +29,12 @@ export type {
   ContainerResources as ContainerResourcesV1alpha1,
   PodResources as PodResourcesV1alpha1,
 } from "./generated/podresources-v1alpha1/api.ts";
+export type {
+  GetPodRequest,
+  GetPodResponse,
+  ListPodsResponse,
+  WatchPodsEvent,
+} from "./generated/pods-v1alpha1/api.ts";
 
 /** Service that device plugins call at the agent (`v1beta1.Registration`). */
 export const DEVICE_REGISTRATION = DeviceRegistrationDefinition;
@@ -39,3 +46,7 @@ export const PLUGIN_REGISTRATION = RegistrationDefinition;
 export const POD_RESOURCES = PodResourcesListerDefinition;
 /** The same as it was first (`v1alpha1.PodResourcesLister`). */
 export const POD_RESOURCES_V1ALPHA1 = PodResourcesListerV1alpha1;
+/** Service that programs of the node call at the agent (`v1alpha1.Pods`). */
+export const PODS_API = PodsDefinition;
+/** Types of its events. */
+export const POD_EVENT_TYPE = EventType;
