@@ -175,16 +175,19 @@ const probed = aPod({
   initContainers: [{ ...SIDE, startupProbe: {} }],
 });
 
+const notReadyToStart = (why: string) =>
+  `PodReadyToStartContainers=False PodSandboxNotReady ${why}`;
+
 const CONDITIONS: readonly (readonly [string, Given, readonly string[], RecordChanges?])[] = [
   [
     "nothing is there",
     { sandboxes: [] },
-    ["PodReadyToStartContainers=False", "Initialized=True", ...unready("a")],
+    [notReadyToStart("no pod sandbox exists"), "Initialized=True", ...unready("a")],
   ],
   [
     "a sandbox without an address",
     { sandboxes: [aSandbox({ ips: [] })] },
-    ["PodReadyToStartContainers=False", "Initialized=True", ...unready("a")],
+    [notReadyToStart("pod sandbox has no IP address"), "Initialized=True", ...unready("a")],
   ],
   [
     "running",
@@ -222,7 +225,7 @@ const CONDITIONS: readonly (readonly [string, Given, readonly string[], RecordCh
       sandboxes: [aSandbox({ ready: false })],
     },
     [
-      "PodReadyToStartContainers=False",
+      notReadyToStart("pod sandbox is not ready"),
       "Initialized=True PodCompleted",
       "Ready=False PodCompleted",
       "ContainersReady=False PodCompleted",
@@ -241,6 +244,66 @@ const CONDITIONS: readonly (readonly [string, Given, readonly string[], RecordCh
     { life: { kind: "terminated", cause: { kind: "completed" } } },
   ],
 ];
+
+const SANDBOXES: readonly (readonly [string, Given, why: string | undefined])[] = [
+  ["none", { sandboxes: [] }, "no pod sandbox exists"],
+  [
+    "two that are ready",
+    { sandboxes: [aSandbox({ id: "new" }), aSandbox({ id: "old" })] },
+    "multiple pod sandboxes are ready and need to be reconciled",
+  ],
+  [
+    "two that are ready, the newest of which is not",
+    {
+      sandboxes: [
+        aSandbox({ id: "new", ready: false }),
+        aSandbox({ id: "old" }),
+        aSandbox({ id: "oldest" }),
+      ],
+    },
+    "multiple pod sandboxes are ready and need to be reconciled",
+  ],
+  [
+    "one that died, with an older one that runs",
+    { sandboxes: [aSandbox({ id: "new", ready: false }), aSandbox({ id: "old" })] },
+    "pod sandbox is not ready",
+  ],
+  [
+    "one on the node's network, for a pod that is not",
+    { sandboxes: [aSandbox({ hostNetwork: true })] },
+    "network namespace mode changed and sandbox needs to be recreated",
+  ],
+  [
+    "one with a network, for a pod on the node's",
+    { pod: aPod({ hostNetwork: true }) },
+    "network namespace mode changed and sandbox needs to be recreated",
+  ],
+  [
+    "one without an address",
+    { sandboxes: [aSandbox({ ips: [] })] },
+    "pod sandbox has no IP address",
+  ],
+  [
+    "one on the node's network, which needs no address",
+    {
+      pod: aPod({ hostNetwork: true }),
+      sandboxes: [aSandbox({ hostNetwork: true, ips: [] })],
+    },
+    undefined,
+  ],
+  [
+    "one that is good, and an older dead one",
+    { sandboxes: [aSandbox({}), aSandbox({ id: "old", ready: false })] },
+    undefined,
+  ],
+];
+
+for (const [name, given, why] of SANDBOXES)
+  test(`deriveStatus: why containers cannot start: sandboxes: ${name}`, () => {
+    const [condition] = conditionsOf(given);
+    const expected = why === undefined ? "PodReadyToStartContainers=True" : notReadyToStart(why);
+    assert.equal(condition, expected);
+  });
 
 for (const [name, given, expected, record] of CONDITIONS)
   test(`deriveStatus: conditions: ${name}`, () => {

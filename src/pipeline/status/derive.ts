@@ -11,6 +11,7 @@ import { newestSandbox } from "../pods/record/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/record/phase.ts";
 import type { PodRecord } from "../pods/record/record.ts";
 import { isBetweenRounds } from "../pods/record/rounds.ts";
+import { sandboxNotReady } from "../pods/record/sandbox.ts";
 import { standingsOf } from "../pods/record/standing.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import {
@@ -56,7 +57,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     init: standings.init,
     initStatuses: init,
     statuses: regular,
-    sandboxReady: sandbox?.ready === true && (hostNetwork || sandbox.ips.length > 0),
+    sandboxProblem: sandboxNotReady(record),
     restartingAll: mayRestartAll(record.pod)
       ? isBetweenRounds(record.pod, record.observed)
       : undefined,

@@ -48,8 +48,8 @@ interface ConditionInputs {
   readonly init: readonly SpecContainer[];
   readonly initStatuses: readonly ContainerStatus[];
   readonly statuses: readonly ContainerStatus[];
-  /** A sandbox that is ready and, unless on the host network, has an address. */
-  readonly sandboxReady: boolean;
+  /** Why its sandbox cannot be used; `undefined` when it can. */
+  readonly sandboxProblem: string | undefined;
   /** All containers are being restarted; `undefined` for pods that no rule asks it of. */
   readonly restartingAll: boolean | undefined;
   /** All conditions last published: readiness gates are set by others. */
@@ -60,13 +60,20 @@ interface ConditionInputs {
 export function podConditions(inputs: ConditionInputs): readonly ConditionVerdict[] {
   const containersReady = containersReadyCondition(inputs);
   return [
-    { type: "PodReadyToStartContainers", status: inputs.sandboxReady ? "True" : "False" },
+    readyToStartCondition(inputs),
     initializedCondition(inputs),
     readyCondition(inputs, containersReady),
     containersReady,
     { type: "PodScheduled", status: "True" },
     ...restartingCondition(inputs),
   ];
+}
+
+function readyToStartCondition({ sandboxProblem: message }: ConditionInputs): ConditionVerdict {
+  const type = "PodReadyToStartContainers";
+  return message === undefined
+    ? { type, status: "True" }
+    : { type, status: "False", reason: "PodSandboxNotReady", message };
 }
 
 function restartingCondition({

@@ -4,18 +4,51 @@ import { livingContainers, newestSandbox } from "./observed.ts";
 import type { PodRecord } from "./record.ts";
 import { hasRegularAttempt, type PodStandings } from "./standing.ts";
 
+/** Why no container can be started in what a pod has of sandboxes, in the words of decisions. */
+type SandboxFault =
+  | "no sandbox"
+  | "several ready sandboxes"
+  | "sandbox not ready"
+  | "network mode changed"
+  | "sandbox has no address";
+
 /** Problems with the pod's sandboxes; `undefined` when the newest can be used. */
-export function sandboxFault(record: PodRecord): string | undefined {
-  const { observed, pod, prerequisites } = record;
+export function sandboxFault(
+  record: PodRecord,
+): SandboxFault | "pod cgroup was missing" | undefined {
+  const { observed, prerequisites } = record;
+  const isOutsideCgroup =
+    prerequisites.cgroup === "absent" && livingContainers(observed).length > 0;
+  if (newestSandbox(observed) && isOutsideCgroup) return "pod cgroup was missing";
+  return observedFault(record);
+}
+
+/** What is wrong with the sandboxes at the runtime, in the Go kubelet's order (kuberuntime util PodSandboxChanged). */
+function observedFault({
+  observed,
+  pod,
+}: Pick<PodRecord, "observed" | "pod">): SandboxFault | undefined {
   const newest = newestSandbox(observed);
   if (!newest) return "no sandbox";
-  if (prerequisites.cgroup === "absent" && livingContainers(observed).length > 0)
-    return "pod cgroup was missing";
   if (observed.sandboxes.filter(({ ready }) => ready).length > 1) return "several ready sandboxes";
   if (!newest.ready) return "sandbox not ready";
   if (newest.hostNetwork !== isHostNetworkPod(pod)) return "network mode changed";
   if (!newest.hostNetwork && newest.ips.length === 0) return "sandbox has no address";
   return undefined;
+}
+
+const NOT_READY: Readonly<Record<SandboxFault, string>> = {
+  "no sandbox": "no pod sandbox exists",
+  "several ready sandboxes": "multiple pod sandboxes are ready and need to be reconciled",
+  "sandbox not ready": "pod sandbox is not ready",
+  "network mode changed": "network namespace mode changed and sandbox needs to be recreated",
+  "sandbox has no address": "pod sandbox has no IP address",
+};
+
+/** Why the pod's containers cannot be started yet, in the Go kubelet's words; `undefined` when they can. */
+export function sandboxNotReady(record: Pick<PodRecord, "observed" | "pod">): string | undefined {
+  const fault = observedFault(record);
+  return fault && NOT_READY[fault];
 }
 
 /**
