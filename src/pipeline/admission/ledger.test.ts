@@ -8,6 +8,7 @@ import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
+import { parseAllocations } from "./allocation-checkpoint.ts";
 import { AllocationLedger } from "./ledger.ts";
 
 const PATHS = { allocated: "/a", actuated: "/b" };
@@ -134,4 +135,23 @@ test("admit, actuate, forget: what may be lost is written together, and at the l
   assert.ok(again.allocated("p49"));
   await clock.advance(1_000);
   assert.equal(writes.length, 4, "what was written is not written again");
+});
+
+test("actuateFirst: the whole allocation of a pod of which nothing is known, and of no other", async () => {
+  const files = filesOf();
+  const ledger = await open(files);
+  const kept = async () => {
+    await ledger.flush();
+    const found = parseAllocations(
+      (await files.readText(PATHS.actuated, { maxBytes: 65_536 })) ?? "",
+    );
+    return found.kind === "read" ? found.allocations.get("p") : found;
+  };
+  ledger.admit(OLD);
+  ledger.actuateFirst(OLD);
+  assert.deepEqual(await kept(), allocationOf(OLD));
+  await ledger.allocate(OLD, allocationOf(NEW));
+  await ledger.actuate(NEW, "c", { requests: { cpu: "2" } });
+  ledger.actuateFirst(NEW);
+  assert.deepEqual(has(ledger), ["2", "4", "1", "4"], "what is behind stays so");
 });

@@ -16,6 +16,7 @@ import {
   type PodAllocation,
   unsure,
   withAllocation,
+  withPodLimits,
 } from "../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -172,6 +173,17 @@ export class AllocationLedger {
     this.#allocated.writeLater();
   }
 
+  /**
+   * The pod is about to run: it has what it was given, where nothing else is known of it. Before its first container, as
+   * the Go kubelet of 1.37 writes it.
+   */
+  actuateFirst(pod: IdentifiedPod): void {
+    const uid = pod.metadata.uid;
+    if (this.#actuated.all.has(uid)) return;
+    this.#actuated.all.set(uid, this.allocated(uid) ?? allocationOf(pod));
+    this.#actuated.writeLater();
+  }
+
   /** A container has, or is about to get, these resources. Resolves once that is on disk where it matters. */
   async actuate(
     pod: IdentifiedPod,
@@ -183,9 +195,12 @@ export class AllocationLedger {
     const before = known?.containers[container];
     if (before && isSameResources(before, resources)) return;
     const containers = { ...known?.containers, [container]: resources };
-    this.#actuated.all.set(uid, { ...this.#ownOf(pod, known), containers });
+    const own = this.#ownOf(pod, known);
+    this.#actuated.all.set(uid, { ...own, containers });
     // Without a record a container has what its pod was given: nothing is lost by a crash then.
-    if (before) await this.#actuated.writeSoon();
+    const isChange =
+      before && !isSameResources(withPodLimits(before, own.pod), withPodLimits(resources, own.pod));
+    if (isChange) await this.#actuated.writeSoon();
     else this.#actuated.writeLater();
   }
 

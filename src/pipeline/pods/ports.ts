@@ -147,6 +147,8 @@ export interface PodResizePort {
   order(waiting: readonly PodRecord[]): readonly PodRecord[];
   /** Gives the pod these resources, for good once it resolves. Throws `OutsideError`. */
   allocate(pod: IdentifiedPod, allocation: PodAllocation): Promise<void>;
+  /** All that the pod needs is there, and its containers come next: of a new one it is noted what it has. */
+  prepared(pod: IdentifiedPod): void;
   /** An attempt of the container is about to be made with what the pod was given. Never throws. */
   starting(pod: IdentifiedPod, container: string): Promise<void>;
   /** Brings group and containers to what the pod was given; a failure is safe to be tried again. */

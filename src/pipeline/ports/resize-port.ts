@@ -67,6 +67,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
         })),
       ).map(({ record }) => record),
     allocate: (pod, allocation) => ledger.allocate(pod, allocation),
+    prepared: (pod) => ledger.actuateFirst(pod),
     starting: async (pod, name) => {
       const container = resizableContainers(pod).find((each) => each.name === name);
       if (container) await ledger.actuate(pod, name, limited(pod, container));

@@ -66,10 +66,15 @@ const EXECUTORS: Executors = {
       throw new StepFailed({ ...result, prerequisite: { part: "cgroup", now: "absent" } });
     return result;
   },
-  mountVolumes: (_, run) =>
-    changePrerequisite(run, "volumes", "present", () =>
-      run.deps.ports.prerequisites.mountVolumes(run.record.pod, run.signal),
-    ),
+  mountVolumes: async (_, run) => {
+    const { pod } = run.record;
+    const { prerequisites, resizes } = run.deps.ports;
+    const result = await changePrerequisite(run, "volumes", "present", () =>
+      prerequisites.mountVolumes(pod, run.signal),
+    );
+    resizes.prepared(pod);
+    return result;
+  },
   unmountVolumes: (_, run) =>
     changePrerequisite(run, "volumes", "absent", () =>
       run.deps.ports.prerequisites.unmountVolumes(run.record.pod, run.signal),
