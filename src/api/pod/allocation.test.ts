@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod, ResourceRequirements } from "../generated/types.ts";
+import type { ContainerStatus, Pod, ResourceRequirements } from "../generated/types.ts";
 import {
   allocationOf,
   asScheduled,
   isSameAllocation,
-  largerRequests,
   type PodAllocation,
   withAllocation,
+  withFootprint,
 } from "./allocation.ts";
+import { podResources } from "./pod-resources.ts";
+import { qosClassOf } from "./qos.ts";
 
 const cpu = (requests: string, limits?: string): ResourceRequirements => ({
   requests: { cpu: requests },
@@ -68,47 +70,119 @@ test("isSameAllocation compares amounts", () => {
     assert.equal(isSameAllocation(one, other), same, JSON.stringify(other));
 });
 
-test("largerRequests holds the larger of both until a change is carried out", () => {
-  const held = largerRequests(
-    { pod: cpu("4"), containers: { a: cpu("1", "2"), b: {} } },
-    { pod: cpu("3"), containers: { a: { requests: { cpu: "500m", memory: "1Gi" } }, b: cpu("1") } },
-  );
-  assert.deepEqual(held, {
-    pod: cpu("4"),
-    containers: {
-      a: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2" } },
-      b: cpu("1"),
-    },
-  });
+/** A pod of two containers. */
+const two = (a: ResourceRequirements, b: ResourceRequirements, more: object = {}): Pod => ({
+  metadata: { name: "p" },
+  spec: {
+    containers: [
+      { name: "a", resources: a },
+      { name: "b", resources: b },
+    ],
+    ...more,
+  },
 });
 
+const cpuOf = (pod: Pod): number => podResources(pod).requests.cpuMilli;
+
+interface Row {
+  readonly what: string;
+  readonly pod: Pod;
+  readonly had: PodAllocation;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+const overhead = { overhead: { cpu: "250m" } };
+const own = (amount: string) => ({ resources: cpu(amount) });
+
+const ROWS: readonly Row[] = [
+  {
+    what: "nothing differs",
+    pod: two(cpu("1"), cpu("1")),
+    had: allocationOf(two(cpu("1"), cpu("1"))),
+    counts: { cpuMilli: 2000 },
+  },
+  {
+    what: "one container grows by what another gives back",
+    pod: two(cpu("1500m"), cpu("500m")),
+    had: allocationOf(two(cpu("500m"), cpu("1500m"))),
+    counts: { cpuMilli: 2000 },
+  },
+  {
+    what: "what shrinks counts until it has",
+    pod: two(cpu("1"), cpu("500m")),
+    had: allocationOf(two(cpu("1"), cpu("2"))),
+    counts: { cpuMilli: 3000 },
+  },
+  {
+    what: "each resource by itself",
+    pod: two({ requests: { cpu: "2", memory: "1Gi" } }, {}),
+    had: allocationOf(two({ requests: { cpu: "1", memory: "2Gi" } }, {})),
+    counts: { cpuMilli: 2000, memoryBytes: 2 ** 31 },
+  },
+  {
+    what: "an overhead counts once",
+    pod: two(cpu("1"), cpu("500m"), overhead),
+    had: allocationOf(two(cpu("1"), cpu("2"), overhead)),
+    counts: { cpuMilli: 3250 },
+  },
+  {
+    what: "requests of the pod as a whole",
+    pod: two(cpu("1"), {}, own("2")),
+    had: allocationOf(two(cpu("1"), {}, own("3"))),
+    counts: { cpuMilli: 3000 },
+  },
+  {
+    what: "requests of the pod as a whole that were not there before",
+    pod: two(cpu("1"), cpu("1"), own("3")),
+    had: allocationOf(two(cpu("1"), cpu("1"))),
+    counts: { cpuMilli: 3000 },
+  },
+];
+
+for (const { what, pod, had, counts } of ROWS)
+  test(`withFootprint: ${what}`, () => {
+    const held = withFootprint(pod, allocationOf(pod), [had]);
+    const { requests } = podResources(held);
+    const found = Object.fromEntries(
+      Object.keys(counts).map((name) => [name, requests[name as "cpuMilli" | "memoryBytes"]]),
+    );
+    assert.deepEqual(found, counts);
+    assert.equal(qosClassOf(held), qosClassOf(pod));
+  });
+
 test("asScheduled: what is asked for, given or had, but for what can never be given", () => {
-  const at = (request: string, given: string, has: string, reason?: string): Pod => ({
+  const status = (name: string, given: string | undefined, has: string): ContainerStatus => ({
+    name,
+    image: "i",
+    imageID: "",
+    ready: true,
+    restartCount: 0,
+    ...(given === undefined ? {} : { allocatedResources: { cpu: given } }),
+    resources: cpu(has),
+  });
+  const at = (request: string, given: string | undefined, has: string, reason?: string): Pod => ({
     metadata: { name: "p" },
     spec: { containers: [{ name: "a", resources: cpu(request) }] },
     status: {
-      containerStatuses: [
-        {
-          name: "a",
-          image: "i",
-          imageID: "",
-          ready: true,
-          restartCount: 0,
-          allocatedResources: { cpu: given },
-          resources: cpu(has),
-        },
-      ],
+      containerStatuses: [status("a", given, has)],
       ...(reason ? { conditions: [{ type: "PodResizePending", status: "True", reason }] } : {}),
     },
   });
   for (const [pod, counts] of [
-    [at("1", "1", "1"), "1"],
-    [at("3", "2", "1"), "3"],
-    [at("3", "2", "1", "Deferred"), "3"],
-    [at("3", "2", "1", "Infeasible"), "2"],
-    [at("1", "1", "2"), "2"],
-    [at("9", "1", "2", "Infeasible"), "2"],
+    [at("1", "1", "1"), 1000],
+    [at("3", "2", "1"), 3000],
+    [at("3", "2", "1", "Deferred"), 3000],
+    [at("3", "2", "1", "Infeasible"), 2000],
+    [at("1", "1", "2"), 2000],
+    [at("9", "1", "2", "Infeasible"), 2000],
+    [at("9", undefined, "2", "Infeasible"), 2000],
   ] as const)
-    assert.equal(asScheduled(pod).spec?.containers[0]?.resources?.requests?.["cpu"], counts);
-  assert.deepEqual(asScheduled(podOf(cpu("3"))), podOf(cpu("3")));
+    assert.equal(cpuOf(asScheduled(pod)), counts);
+  const untouched = two(cpu("3"), cpu("1"));
+  assert.equal(asScheduled(untouched), untouched);
+  const swapped = {
+    ...two(cpu("500m"), cpu("1500m")),
+    status: { containerStatuses: [status("a", "500m", "1500m"), status("b", "1500m", "500m")] },
+  };
+  assert.equal(cpuOf(asScheduled(swapped)), 2000, "sums are compared, not containers");
 });

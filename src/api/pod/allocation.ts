@@ -4,9 +4,16 @@
  * is pending (KEP-1287); everything that runs a pod uses the allocation.
  */
 import { derivedOnce } from "../../kit/derived-once.ts";
-import type { Container, Pod, PodSpec, ResourceRequirements } from "../generated/types.ts";
+import type {
+  Container,
+  ContainerStatus,
+  Pod,
+  PodSpec,
+  ResourceRequirements,
+} from "../generated/types.ts";
 import { compareQuantities, parseQuantity } from "../text/quantity.ts";
-import { NO_SPEC } from "./pod-resources.ts";
+import { amountsByName, isPodLevelResource, NO_SPEC, podResources } from "./pod-resources.ts";
+import { qosClassOf } from "./qos.ts";
 
 /** Requests and limits of a pod. */
 export interface PodAllocation {
@@ -147,48 +154,79 @@ export function isSameAmount(a: string | undefined, b: string | undefined): bool
   return a === b || compareQuantities(parseQuantity(a ?? "0"), parseQuantity(b ?? "0")) === 0;
 }
 
-/** The larger request of every resource: what is held until a change in place has been carried out. */
-export function largerRequests(a: PodAllocation, b: PodAllocation): PodAllocation {
-  const containers: Record<string, ResourceRequirements> = {};
-  for (const name of Object.keys(a.containers))
-    containers[name] = larger(a.containers[name], b.containers[name]);
-  const own = a.pod ? larger(a.pod, b.pod) : undefined;
-  return own ? { pod: own, containers } : { containers };
+/**
+ * What a pod counts for while its resources change in place: for every resource the largest of its sums by these
+ * allocations. A container that grows by what another one gives back takes nothing from other pods (component-helpers
+ * resource PodRequests since 1.37). The pod has the first of them, and as a whole requests the largest; its class stays.
+ */
+export function withFootprint<P extends Pod>(
+  pod: P,
+  first: PodAllocation,
+  others: readonly PodAllocation[],
+): P {
+  const held = withAllocation(pod, first);
+  const sums = requestsOf(held);
+  const larger: Record<string, string> = {};
+  for (const other of others)
+    for (const [name, amount] of requestsOf(withAllocation(pod, other))) {
+      if (!isPodLevelResource(name) || amount <= (sums.get(name) ?? 0)) continue;
+      sums.set(name, amount);
+      larger[name] = name === "cpu" ? `${amount}m` : `${amount}`;
+    }
+  if (Object.keys(larger).length === 0) return held;
+  const { spec = NO_SPEC } = held;
+  const requests = { ...spec.resources?.requests, ...larger };
+  const whole: PodSpec = { ...spec, resources: { ...spec.resources, requests } };
+  return { ...held, spec: whole, status: { ...held.status, qosClass: qosClassOf(pod) } };
 }
 
-function larger(
-  a: ResourceRequirements = NOTHING,
-  b: ResourceRequirements = NOTHING,
-): ResourceRequirements {
-  const requests: Record<string, string> = { ...a.requests };
-  for (const [name, text] of Object.entries(b.requests ?? {})) {
-    const known = requests[name];
-    if (known === undefined || compareQuantities(parseQuantity(text), parseQuantity(known)) > 0)
-      requests[name] = text;
-  }
-  return { ...a, requests };
+/** Sums of requests by name, milli for `cpu`, without the overhead: it is the same in all of them. */
+function requestsOf({ spec = NO_SPEC }: Pod): Map<string, number> {
+  const { overhead: _, ...bare } = spec;
+  return new Map(amountsByName(podResources({ spec: bare }).requests));
 }
 
 /**
- * The pod with what a scheduler must take for granted: the larger of what it asks for and of what its status
- * says it was given and has; what can never be given does not count (component-helpers resource PodRequests).
+ * The pod with what a scheduler must take for granted, by what its status says it was given and has; what can never be
+ * given does not count.
  */
 export function asScheduled<P extends Pod>(pod: P): P {
   const { status } = pod;
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
-  const requested = allocationOf(pod);
-  const containers: Record<string, ResourceRequirements> = {};
-  for (const [name, request] of Object.entries(requested.containers)) {
-    const found = statuses.find((each) => each.name === name);
-    const given = found?.allocatedResources;
-    containers[name] = given ? larger({ requests: given }, found?.resources) : request;
-  }
-  const own = requested.pod && (status?.resources ?? requested.pod);
-  const held: PodAllocation = own ? { pod: own, containers } : { containers };
+  const desired = allocationOf(pod);
   const isNever = status?.conditions?.some(
     ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
   );
-  return withAllocation(pod, isNever ? held : largerRequests(requested, held));
+  const by = (
+    pick: (
+      request: ResourceRequirements,
+      found: ContainerStatus | undefined,
+    ) => ResourceRequirements,
+    own: Readonly<Record<string, string>> | undefined,
+  ): PodAllocation => {
+    const containers = Object.fromEntries(
+      Object.entries(desired.containers).map(([name, request]) => {
+        const found = statuses.find((each) => each.name === name);
+        return [name, pick(request, found)];
+      }),
+    );
+    if (!desired.pod) return { containers };
+    return { pod: own ? { ...desired.pod, requests: own } : desired.pod, containers };
+  };
+  const given = (requests: Readonly<Record<string, string>> | undefined) =>
+    requests && { requests };
+  const allocated = by(
+    (request, found) => given(found?.allocatedResources) ?? (isNever ? {} : request),
+    status?.allocatedResources,
+  );
+  const actuated = by(
+    (request, found) =>
+      given(found?.resources?.requests) ?? given(found?.allocatedResources) ?? request,
+    status?.resources?.requests,
+  );
+  return isNever
+    ? withFootprint(pod, allocated, [actuated])
+    : withFootprint(pod, desired, [allocated, actuated]);
 }
 
 /** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */

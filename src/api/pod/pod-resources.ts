@@ -78,6 +78,20 @@ function freeze(amounts: Amounts): ResourceAmounts {
 export const resourceAmounts = (list: ResourceList | undefined): ResourceAmounts =>
   freeze(amountsOf(list));
 
+/** Amounts by the names that resource lists use, made once for each object. */
+export const amountsByName = derivedOnce(
+  (amounts: ResourceAmounts): ReadonlyMap<string, number> => {
+    const named = new Map([
+      ["cpu", amounts.cpuMilli],
+      ["memory", amounts.memoryBytes],
+      ["ephemeral-storage", amounts.ephemeralStorageBytes],
+    ]);
+    for (const [name, amount] of amounts.hugepagesBytes) named.set(name, amount);
+    for (const [name, amount] of amounts.extended) named.set(name, amount);
+    return named;
+  },
+);
+
 /** Amounts by name (milli for `cpu`), the containers' requests aggregated over the pod, nothing else added. */
 export const aggregateContainerRequests = (pod: Pod): ReadonlyMap<string, number> =>
   aggregateContainers(pod, ({ resources }) => resources?.requests, NUMBERS);

@@ -1,14 +1,9 @@
-import {
-  allocationOf,
-  isSameAllocation,
-  largerRequests,
-  withAllocation,
-} from "../../api/pod/allocation.ts";
+import { allocationOf, isSameAllocation, withFootprint } from "../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodRecord } from "../pods/record/record.ts";
 import type { AllocationLedger } from "./ledger.ts";
 
-/** The pod with what it holds of the node: until a change was carried out, the larger of both. */
+/** The pod with what it holds of the node: until a change was carried out, the larger of the sums before and after it. */
 export function heldBy(
   { pod, resize }: Pick<PodRecord, "pod" | "resize">,
   ledger: AllocationLedger,
@@ -18,6 +13,5 @@ export function heldBy(
   const allocation = allocationOf(given);
   // The record may be without resources that were allocated a moment ago.
   const isChanging = resize.inProgress || !isSameAllocation(allocation, allocationOf(pod));
-  if (!isChanging) return pod;
-  return withAllocation(given, largerRequests(allocation, ledger.actuated(given)));
+  return isChanging ? withFootprint(given, allocation, [ledger.actuated(given)]) : pod;
 }

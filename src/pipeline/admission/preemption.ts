@@ -1,9 +1,9 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import { isCriticalPod } from "../../api/pod/pod.ts";
-import { podResources } from "../../api/pod/pod-resources.ts";
+import { amountsByName, podResources } from "../../api/pod/pod-resources.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
-import { amountsByName, type Shortage } from "./shortages.ts";
+import type { Shortage } from "./shortages.ts";
 
 /** The pods to preempt, or why preemption would not suffice. */
 export type Preemption =

@@ -1,7 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { podResources, type ResourceAmounts } from "../../api/pod/pod-resources.ts";
-import { derivedOnce } from "../../kit/derived-once.ts";
+import { amountsByName, podResources, type ResourceAmounts } from "../../api/pod/pod-resources.ts";
 
 /** Resources of the node for pods. */
 export interface NodeResources {
@@ -52,17 +51,3 @@ export function shortages(
   }
   return found;
 }
-
-/** Amounts by the names that resource lists use, made once for each object. */
-export const amountsByName = derivedOnce(
-  (amounts: ResourceAmounts): ReadonlyMap<string, number> => {
-    const named = new Map([
-      ["cpu", amounts.cpuMilli],
-      ["memory", amounts.memoryBytes],
-      ["ephemeral-storage", amounts.ephemeralStorageBytes],
-    ]);
-    for (const [name, amount] of amounts.hugepagesBytes) named.set(name, amount);
-    for (const [name, amount] of amounts.extended) named.set(name, amount);
-    return named;
-  },
-);
