@@ -16,6 +16,8 @@ export interface ReasonRules {
   readonly lane: Lane;
   /** Whether it may be sent seconds later, so that pods that start do not compete with it for the API server. */
   readonly deferrable?: true;
+  /** About the node without its UID: the Go kubelet's modules that give these have a reference of their own. */
+  readonly withoutNodeUid?: true;
 }
 
 const NORMAL = { types: ["Normal"], lane: "ordinary" } as const;
@@ -24,6 +26,8 @@ const EITHER = { types: ["Normal", "Warning"], lane: "ordinary" } as const;
 const NORMAL_STEP = { types: ["Normal"], lane: "lifecycle" } as const;
 const START_STEP = { ...NORMAL_STEP, deferrable: true } as const;
 const WARNING_STEP = { types: ["Warning"], lane: "lifecycle" } as const;
+/** Enforcement of allocatable, images, eviction, the resolver, the graceful shutdown and the OOM watcher. */
+const BARE = { withoutNodeUid: true } as const;
 
 /**
  * Every reason this agent gives in events, with the types it may come with and its lane. Users filter and alert on
@@ -80,7 +84,7 @@ export const EVENT_REASONS = {
   ResizeInfeasible: WARNING,
   ResizeError: WARNING,
   DNSConfigForming: WARNING,
-  MissingClusterDNS: WARNING,
+  MissingClusterDNS: { ...WARNING, ...BARE },
   HostIPsIPFamilyMismatch: WARNING,
   FailedNodeDeclaredFeaturesCheck: WARNING,
   CertificateExpired: WARNING,
@@ -99,20 +103,20 @@ export const EVENT_REASONS = {
   NodeHasSufficientPID: NORMAL_STEP,
   NodeHasInsufficientPID: NORMAL_STEP,
   Rebooted: WARNING_STEP,
-  Shutdown: NORMAL_STEP,
-  NodeAllocatableEnforced: NORMAL,
-  FailedNodeAllocatableEnforcement: WARNING,
+  Shutdown: { ...NORMAL_STEP, ...BARE },
+  NodeAllocatableEnforced: { ...NORMAL, ...BARE },
+  FailedNodeAllocatableEnforcement: { ...WARNING, ...BARE },
   ContainerGCFailed: WARNING,
   ImageGCFailed: WARNING,
-  FreeDiskSpaceFailed: WARNING,
-  InvalidDiskCapacity: WARNING,
-  InvalidImageID: WARNING,
-  EvictionThresholdMet: WARNING,
+  FreeDiskSpaceFailed: { ...WARNING, ...BARE },
+  InvalidDiskCapacity: { ...WARNING, ...BARE },
+  InvalidImageID: { ...WARNING, ...BARE },
+  EvictionThresholdMet: { ...WARNING, ...BARE },
   KubeletSetupFailed: WARNING,
-  CheckLimitsForResolvConf: WARNING,
+  CheckLimitsForResolvConf: { ...WARNING, ...BARE },
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
-  SystemOOM: WARNING_STEP,
+  SystemOOM: { ...WARNING_STEP, ...BARE },
   // Our own: the Go kubelet says nothing about events that it loses, about device plugins, nor whose memory ran out;
   // of fields it does not know it says nothing either.
   UnknownField: WARNING,

@@ -41,12 +41,33 @@ test("ofPod: ids of containers give way to the container's name", async () => {
   await world.stop();
 });
 
-test("ofNode: the node's reference has no UID, and the event is in the default namespace", async () => {
+test("ofNode: the UID is the one of the first object that was known, in the default namespace", async () => {
   const world = await EventWorld.start();
-  world.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+  const { events, node } = world;
+  const record = (message: string) =>
+    events.ofNode({ type: "Normal", reason: "Starting", message });
+  record("before the object is known");
+  node.set({ metadata: { name: "n1", uid: "first" } });
+  record("after");
+  node.set(undefined);
+  record("after its deletion");
+  node.set({ metadata: { name: "n1", uid: "second" } });
+  record("after it was created again");
+  events.ofNode({ type: "Warning", reason: "SystemOOM", message: "a reason without it" });
   await world.clock.advance(SECOND);
-  const [event] = world.api.stored.values();
-  assert.deepEqual(event?.involvedObject, { kind: "Node", apiVersion: "v1", name: "n1" });
+  const stored = [...world.api.stored.values()];
+  assert.deepEqual(
+    stored.map(({ message, involvedObject: { uid } }) => `${message}: ${uid}`).sort(),
+    [
+      "a reason without it: undefined",
+      "after it was created again: first",
+      "after its deletion: first",
+      "after: first",
+      "before the object is known: undefined",
+    ],
+  );
+  const [event] = stored;
+  assert.equal(event?.involvedObject.name, "n1");
   assert.equal(event?.metadata.namespace, "default");
   assert.equal(event?.source?.component, "kubelet");
   await world.stop();

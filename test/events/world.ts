@@ -1,5 +1,6 @@
 // The events module on virtual time, with files in memory and an API server that the test scripts.
-import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
+import type { CoreEvent, Node, Pod } from "../../src/api/generated/types.ts";
+import { Cell } from "../../src/kit/cell.ts";
 import type { OutsideError } from "../../src/kit/errors.ts";
 import type { RateLimit } from "../../src/kit/limits/token-bucket.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
@@ -27,6 +28,8 @@ export class EventWorld {
   readonly api = new FakeEventApi();
   readonly files: FakeFiles;
   readonly log: string[] = [];
+  /** The node's own object. */
+  readonly node = new Cell<Node | undefined>(undefined);
   /** What the disk answers to an operation; nothing: it works. */
   fault: (operation: string, path: string) => OutsideError | undefined = () => undefined;
   readonly #options: WorldOptions;
@@ -71,6 +74,7 @@ export class EventWorld {
         clock,
         log,
         scope,
+        node: this.node,
         state: new StateFiles({ files, clock, log }),
         metrics: this.#metrics,
         random: createSeededRandom(7),

@@ -1,7 +1,7 @@
 // The agent as a node of a cluster, on virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../../src/api/generated/types.ts";
+import type { ObjectReference, Pod } from "../../src/api/generated/types.ts";
 import type { ApiRequest } from "../../src/outside/kube/kube.ts";
 import { playClusterScenario } from "./cluster-scenario.ts";
 import { conditionOf, inCluster, podOf } from "./cluster-world.ts";
@@ -33,6 +33,26 @@ test("a node registers, is Ready, and renews its lease", () =>
     assert.equal(reported(), before, "nothing changed, so nothing is sent");
     await world.advance(450_000);
     assert.notEqual(reported(), before, "but the report comes");
+  }));
+
+test("events about the node carry the UID of its object", () =>
+  inCluster(async ({ world, api, node }) => {
+    await world.advance(10_000);
+    const uid = node()?.metadata?.uid;
+    const place = { collection: "nodes", namespace: undefined, name: "sim" };
+    const body = { spec: { unschedulable: true } };
+    api.objects.patch(place, false, { body, strategic: true });
+    await world.advance(60_000);
+    const uids = new Map(
+      api.objects.list("events").flatMap(({ involvedObject, reason }) => {
+        const object = involvedObject as ObjectReference;
+        return object.kind === "Node" ? [[String(reason), object.uid] as const] : [];
+      }),
+    );
+    assert.ok(uid !== undefined);
+    assert.equal(uids.get("NodeNotSchedulable"), uid);
+    assert.equal(uids.get("NodeAllocatableEnforced"), undefined);
+    assert.ok(uids.has("NodeAllocatableEnforced"), [...uids.keys()].join());
   }));
 
 test("a node that was deleted is registered again", () =>

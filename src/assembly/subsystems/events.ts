@@ -4,7 +4,7 @@ import type { Foundation } from "../foundation.ts";
 
 /** Events, written to the API server or its replacement; without either they stay on the node. */
 export function assembleEvents(
-  { options, outside, scope, state, metrics }: Foundation,
+  { options, outside, scope, state, metrics, node }: Foundation,
   { eventApi }: Pick<ApiClients, "eventApi">,
 ): Promise<Events> {
   const { config, nodeName, rootFolder, events: policy } = options;
@@ -22,6 +22,7 @@ export function assembleEvents(
       metrics,
       scope,
       state,
+      node,
       log: outside.log.child("events"),
       ...(eventApi ? { api: eventApi } : {}),
     },

@@ -11,9 +11,10 @@
 
 import { withMarks } from "../../api/event-marks.ts";
 import type { AnnotatedEventText, EventText, PodEventText } from "../../api/event-text.ts";
-import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
+import type { CoreEvent, Node, ObjectReference, Pod } from "../../api/generated/types.ts";
 import type { NodeEvents, ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { EventReason } from "../../api/reasons.ts";
+import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { RateLimit } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
@@ -63,6 +64,8 @@ interface EventsDeps {
   readonly scope: TaskScope;
   /** The API server; without one events go to the log and to the history only. */
   readonly api?: EventApi;
+  /** The node's own object; undefined as long as the API has none. */
+  readonly node?: Reading<Node | undefined>;
 }
 
 const COMPONENT = "kubelet";
@@ -95,6 +98,8 @@ export class Events implements PodEvents, NodeEvents, ObjectEvents {
   readonly #sink: Sink | undefined;
   readonly #referenceSink: ReferenceSink | undefined;
   readonly #viewers = new Set<(event: CoreEvent) => void>();
+  /** UID of the node's first object that was seen. */
+  #nodeUid: string | undefined;
 
   constructor(options: EventsOptions, deps: EventsDeps) {
     this.#options = options;
@@ -144,9 +149,13 @@ export class Events implements PodEvents, NodeEvents, ObjectEvents {
     if (object) this.ofObject(object, tidied(text, container));
   }
 
-  /** Records an event about the node. */
+  /**
+   * Records an event about the node, with the UID of its object once that is known. The UID is kept until the agent
+   * ends, even if the object is replaced, so that events go on being counted together.
+   */
   ofNode(text: EventText): void {
-    this.ofObject(nodeReference(this.#options.nodeName), text);
+    this.#nodeUid ??= this.#deps.node?.get()?.metadata?.uid;
+    this.ofObject(nodeReference(this.#options.nodeName, text.reason, this.#nodeUid), text);
   }
 
   /** Records an event about any object. */

@@ -39,8 +39,31 @@ test("referenceTo: an object says what it is, a reference stays what it is", () 
   const other = { kind: "Job", name: "j", fieldPath: "spec.x" };
   assert.equal(referenceTo(other), other);
   assert.equal(referenceTo({ metadata: { name: "x" } }), undefined);
-  assert.deepEqual(nodeReference("n1"), { kind: "Node", apiVersion: "v1", name: "n1" });
 });
+
+/** Reason, UID of the node's object, UID in the event. */
+const NODE_REFERENCES: readonly (readonly [string, string | undefined, string | undefined])[] = [
+  ["NodeReady", undefined, undefined],
+  ...[
+    ...["NodeReady", "NodeNotReady", "NodeHasSufficientMemory", "Rebooted", "Starting"],
+    ...["ContainerGCFailed", "ImageGCFailed", "KubeletSetupFailed", "CgroupV1"],
+    ...["NodeNotSchedulable", "PossibleMemoryBackedVolumesOnDisk", "EventsDropped", "Noted"],
+  ].map((reason) => [reason, "u1", "u1"] as const),
+  ...[
+    ...["SystemOOM", "EvictionThresholdMet", "InvalidDiskCapacity", "FreeDiskSpaceFailed"],
+    ...["InvalidImageID", "Shutdown", "NodeAllocatableEnforced"],
+    ...["FailedNodeAllocatableEnforcement", "CheckLimitsForResolvConf", "MissingClusterDNS"],
+  ].map((reason) => [reason, "u1", undefined] as const),
+];
+for (const [reason, known, uid] of NODE_REFERENCES)
+  test(`nodeReference: ${reason} of ${known ?? "an unknown node"} has ${uid ?? "no UID"}`, () => {
+    assert.deepEqual(nodeReference("n1", reason, known), {
+      kind: "Node",
+      apiVersion: "v1",
+      name: "n1",
+      ...(uid === undefined ? {} : { uid }),
+    });
+  });
 
 test("containerReference: the field path names list and container", () => {
   const path = (name: string) => containerReference(POD, name)?.fieldPath;
@@ -70,13 +93,14 @@ test("makeEvent: all fields as the Go kubelet fills them", () => {
 });
 
 test("makeEvent: namespace, name and annotations", () => {
-  const named = (name: string) => makeEvent(nodeReference(name), SAID, SOURCE, STAMP).metadata;
+  const reference = (name: string) => nodeReference(name, SAID.reason, undefined);
+  const named = (name: string) => makeEvent(reference(name), SAID, SOURCE, STAMP).metadata;
   assert.equal(named("n1").namespace, "default");
   assert.equal(named("n1").name, "n1.18f0a");
   assert.equal(named("Not_a_name").name, "a-uuid");
   assert.equal(named("x".repeat(250)).name, "a-uuid");
   const annotated = { ...SAID, annotations: { a: "b" } };
-  const { metadata } = makeEvent(nodeReference("n1"), annotated, SOURCE, STAMP);
+  const { metadata } = makeEvent(reference("n1"), annotated, SOURCE, STAMP);
   assert.deepEqual(metadata.annotations, { a: "b" });
 });
 

@@ -2,7 +2,12 @@
 import type { AnnotatedEventText } from "../../api/event-text.ts";
 import type { CoreEvent, ObjectMeta, ObjectReference, Pod } from "../../api/generated/types.ts";
 import { containerFieldPath, findContainer } from "../../api/pod/pod.ts";
-import type { EventType } from "../../api/reasons.ts";
+import {
+  EVENT_REASONS,
+  type EventType,
+  isEventReason,
+  type ReasonRules,
+} from "../../api/reasons.ts";
 import { dns1123SubdomainFaults } from "../../api/text/names.ts";
 
 /** The object of an event: a Kubernetes object with apiVersion and kind, or a reference to one. */
@@ -51,9 +56,19 @@ export function containerReference(pod: Pod, container: string): ObjectReference
   return placed && { ...podReference(pod), fieldPath: containerFieldPath(placed) };
 }
 
-/** The reference to a node; without a UID, as in the Go kubelet. */
-export function nodeReference(name: string): ObjectReference {
-  return { kind: "Node", apiVersion: "v1", name };
+/** The reference to a node in an event with this reason; `uid`: of its object, once that is known. */
+export function nodeReference(
+  name: string,
+  reason: string,
+  uid: string | undefined,
+): ObjectReference {
+  const isBare = uid === undefined || hasBareNode(reason);
+  return { kind: "Node", apiVersion: "v1", name, ...(isBare ? {} : { uid }) };
+}
+
+function hasBareNode(reason: string): boolean {
+  const rules: ReasonRules | undefined = isEventReason(reason) ? EVENT_REASONS[reason] : undefined;
+  return rules?.withoutNodeUid === true;
 }
 
 function namesOf({ name, namespace, uid, resourceVersion }: ObjectMeta): ObjectReference {
