@@ -87,7 +87,7 @@ test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
   assert.deepEqual(status.capacity, {
     cpu: "2",
     memory: "8145684Ki",
-    "ephemeral-storage": "61255492Ki",
+    "ephemeral-storage": "62725623808",
     "hugepages-2Mi": "0",
     pods: "110",
   });
@@ -112,6 +112,27 @@ test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
     Ready: "True KubeletReady: kubelet is posting ready status",
   });
 });
+
+/** Bytes of the node's file system, and how capacity and allocatable (a tenth less) show them. */
+const STORAGE: readonly (readonly [number, string, string])[] = [
+  [62_725_623_808, "62725623808", "56453061428"],
+  [64_000_000_000, "64G", "57600M"],
+  [64_000_512_000, "64000512k", "57600460800"],
+  [2 ** 40, "1099511627776", "989560464999"],
+];
+for (const [bytes, capacity, allocatable] of STORAGE)
+  test(`deriveNodeStatus: ephemeral storage of ${bytes} bytes is ${capacity}, in decimal form`, () => {
+    const amounts = nodeCapacity(FACTS, bytes, {
+      maxPods: 110,
+      podsPerCore: 0,
+      systemReserved: {},
+      kubeReserved: {},
+      evictionHard: { "nodefs.available": "10%" },
+    });
+    const status = deriveNodeStatus(undefined, IDENTITY, later({ amounts }));
+    assert.equal(status.capacity?.["ephemeral-storage"], capacity);
+    assert.equal(status.allocatable?.["ephemeral-storage"], allocatable);
+  });
 
 test("deriveNodeStatus says what is wrong with the agent while the node is ready, and not beside why it is not", () => {
   const ready = (change: Partial<NodeSnapshot>) =>

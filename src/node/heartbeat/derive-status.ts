@@ -134,17 +134,18 @@ function amounts(
 ): Pick<NodeStatus, "capacity" | "allocatable"> {
   const texts = (given: NodeCapacity["capacity"]) => {
     const bytes = (value: number) => canonicalQuantity(quantityFromBytes(value));
+    const counted = (value: number) => canonicalQuantity(quantityFromCount(value));
     const named = (map: ReadonlyMap<string, number>, text: (value: number) => string) =>
       Object.fromEntries([...map].map(([name, value]) => [name, text(value)]));
     return {
       cpu: canonicalQuantity(quantityFromMilli(given.cpuMilli)),
       memory: bytes(given.memoryBytes),
       ...(capacity.ephemeralStorageBytes > 0
-        ? { "ephemeral-storage": bytes(given.ephemeralStorageBytes) }
+        ? { "ephemeral-storage": counted(given.ephemeralStorageBytes) }
         : {}),
       ...named(given.hugepagesBytes, bytes),
       pods: String(pods),
-      ...named(given.extended, (value) => canonicalQuantity(quantityFromCount(value))),
+      ...named(given.extended, counted),
     };
   };
   const kept = Object.fromEntries(
