@@ -89,6 +89,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     runtimeClasses: cluster !== undefined,
     waitsForUnserved: cluster !== undefined && hooks.ownApi === undefined,
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
+    kernelVersion: base.facts.kernelVersion,
   };
   return {
     ...subsystems,

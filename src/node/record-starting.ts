@@ -1,4 +1,5 @@
 import type { NodeEvents } from "../api/ports/events.ts";
+import { isKernelAtLeast } from "../kit/proc/kernel-version.ts";
 import type { Host, HostFacts } from "../outside/host/host.ts";
 
 /** From this kernel on, file systems in memory can be kept from being swapped to disk. */
@@ -11,9 +12,7 @@ export function recordStarting(
   { swapBytes, kernelVersion }: HostFacts,
 ): void {
   events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
-  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
-  const old = major < NOSWAP_KERNEL[0] || (major === NOSWAP_KERNEL[0] && minor < NOSWAP_KERNEL[1]);
-  if (old && swapBytes > 0) {
+  if (swapBytes > 0 && !isKernelAtLeast(kernelVersion, NOSWAP_KERNEL)) {
     const message =
       "The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) might be swapped to disk and should no longer be considered secure.";
     events.ofNode({ type: "Warning", reason: "PossibleMemoryBackedVolumesOnDisk", message });

@@ -110,14 +110,16 @@ test("kernel settings: safe ones, allowed ones, and others refused with the Go k
     async (node) => {
       const sysctls = [
         { name: "net.ipv4.ip_local_port_range", value: "20000 30000" },
+        { name: "net.ipv4.tcp_slow_start_after_idle", value: "0" },
+        { name: "net.ipv4.tcp_notsent_lowat", value: "131072" },
         { name: "net.core.somaxconn", value: "77" },
       ];
       await node.run({ securityContext: { sysctls } });
       assert.match(
         await node.inside(
-          "cat /proc/sys/net/ipv4/ip_local_port_range /proc/sys/net/core/somaxconn",
+          "cd /proc/sys/net && cat ipv4/ip_local_port_range core/somaxconn ipv4/tcp_slow_start_after_idle ipv4/tcp_notsent_lowat",
         ),
-        /20000\s30000\n77\n/,
+        /20000\s30000\n77\n0\n131072\n/,
       );
       const kernel = [{ name: "kernel.msgmax", value: "65536" }];
       assert.equal(

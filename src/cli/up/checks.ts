@@ -1,6 +1,7 @@
 // pure
 /** Whether this machine can be a node: facts in, verdicts with what to do about them out. */
 
+import { isKernelAtLeast } from "../../kit/proc/kernel-version.ts";
 import { humanBytes } from "../../present/amounts.ts";
 import { counted } from "../../present/text.ts";
 import {
@@ -152,10 +153,8 @@ function judgeCapabilities({ capabilities }: MachineReport): Check {
 }
 
 function judgeKernel({ kernelVersion, overlayProblem }: MachineReport): Check {
-  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
-  const [oldestMajor, oldestMinor] = OLDEST_KERNEL;
-  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
-    const fix = `Kubernetes 1.36 needs ${oldestMajor}.${oldestMinor} or newer`;
+  if (!isKernelAtLeast(kernelVersion, OLDEST_KERNEL)) {
+    const fix = `Kubernetes needs ${OLDEST_KERNEL.join(".")} or newer`;
     return warn("kernel", kernelVersion, fix);
   }
   if (overlayProblem === undefined) return ok("kernel", `${kernelVersion}, overlay mounts work`);

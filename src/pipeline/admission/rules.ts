@@ -33,6 +33,8 @@ export interface NodeInfo extends NodeResources {
   readonly shuttingDown?: boolean;
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
+  /** Version of the kernel; absent where it is not known. */
+  readonly kernelVersion?: string;
 }
 
 /** A refusal with the Go kubelet's text. */
@@ -174,7 +176,7 @@ function refuseUndeclared({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal
 }
 
 function refuseSysctls({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
-  const message = forbiddenSysctl(candidate, nodeInfo.allowedUnsafeSysctls);
+  const message = forbiddenSysctl(candidate, nodeInfo);
   return message === undefined ? undefined : { reason: "SysctlForbidden", message };
 }
 

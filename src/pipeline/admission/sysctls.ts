@@ -1,29 +1,47 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import { dottedSysctl, sysctlNamespace } from "../../api/validation/security.ts";
+import { isKernelAtLeast, type KernelRelease } from "../../kit/proc/kernel-version.ts";
 
-/** Kernel settings any pod may set in its own namespaces (kubelet sysctl/safe_sysctls.go). */
-const SAFE: ReadonlySet<string> = new Set([
-  "kernel.shm_rmid_forced",
-  "net.ipv4.ip_local_port_range",
-  "net.ipv4.ip_local_reserved_ports",
-  "net.ipv4.ip_unprivileged_port_start",
-  "net.ipv4.ping_group_range",
-  "net.ipv4.tcp_fin_timeout",
-  "net.ipv4.tcp_keepalive_intvl",
-  "net.ipv4.tcp_keepalive_probes",
-  "net.ipv4.tcp_keepalive_time",
-  "net.ipv4.tcp_rmem",
-  "net.ipv4.tcp_syncookies",
-  "net.ipv4.tcp_wmem",
+/**
+ * Kernel settings any pod may set in its own namespaces, with the kernel from which on they belong to a network
+ * namespace (kubelet sysctl/safe_sysctls.go, pkg/util/kernel).
+ */
+const SAFE: ReadonlyMap<string, KernelRelease> = new Map([
+  ["kernel.shm_rmid_forced", [0, 0]],
+  ["net.ipv4.ip_local_port_range", [0, 0]],
+  ["net.ipv4.ip_local_reserved_ports", [3, 16]],
+  ["net.ipv4.ip_unprivileged_port_start", [0, 0]],
+  ["net.ipv4.ping_group_range", [0, 0]],
+  ["net.ipv4.tcp_fin_timeout", [4, 6]],
+  ["net.ipv4.tcp_keepalive_intvl", [4, 5]],
+  ["net.ipv4.tcp_keepalive_probes", [4, 5]],
+  ["net.ipv4.tcp_keepalive_time", [4, 5]],
+  ["net.ipv4.tcp_notsent_lowat", [4, 6]],
+  ["net.ipv4.tcp_rmem", [4, 15]],
+  ["net.ipv4.tcp_slow_start_after_idle", [4, 15]],
+  ["net.ipv4.tcp_syncookies", [0, 0]],
+  ["net.ipv4.tcp_wmem", [4, 15]],
 ]);
 
-/** Why the pod may not set what it asks for; `undefined` when it may. `allowed` may end in `*`. */
-export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | undefined {
+/** The node, as far as it decides on kernel settings. */
+interface SysctlRules {
+  /** Names of settings, or beginnings that end in `*`, that pods may set beyond the safe ones. */
+  readonly allowedUnsafeSysctls: readonly string[];
+  /** Absent: a kernel that has all of the safe settings. */
+  readonly kernelVersion?: string;
+}
+
+/** Why the pod may not set what it asks for; `undefined` when it may. */
+export function forbiddenSysctl(
+  pod: Pod,
+  { allowedUnsafeSysctls: allowed, kernelVersion }: SysctlRules,
+): string | undefined {
   for (const { name } of pod.spec?.securityContext?.sysctls ?? []) {
     const dotted = dottedSysctl(name);
     const namespace = sysctlNamespace(dotted);
-    if (!SAFE.has(dotted) && !allowed.some((pattern) => matches(dotted, pattern))) {
+    const isAllowed = allowed.some((pattern) => matches(dotted, pattern));
+    if (!isAllowed && !isSafe(dotted, kernelVersion)) {
       return `forbidden sysctl: ${JSON.stringify(dotted)} not allowlisted`;
     }
     if (namespace === "net" && pod.spec?.hostNetwork === true) {
@@ -34,6 +52,12 @@ export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | 
     }
   }
   return undefined;
+}
+
+function isSafe(name: string, kernelVersion: string | undefined): boolean {
+  const since = SAFE.get(name);
+  if (since === undefined) return false;
+  return kernelVersion === undefined || isKernelAtLeast(kernelVersion, since);
 }
 
 function matches(name: string, pattern: string): boolean {

@@ -140,6 +140,7 @@ async function makePlan(
       // Classes are looked up when a pod starts, not when it is admitted.
       runtimeClasses: true,
       allowedUnsafeSysctls: config.allowedUnsafeSysctls,
+      ...(node.facts.kernelVersion === "" ? {} : { kernelVersion: node.facts.kernelVersion }),
     },
     pods,
     weights: options.weights,
