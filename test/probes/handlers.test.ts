@@ -175,7 +175,7 @@ test("httpGet: an error of the client is a failure, a port that does not exist a
   );
   assert.deepEqual(await attempt({ httpGet: { port: "http" } }), {
     kind: "error",
-    message: 'strconv.Atoi: parsing "http": invalid syntax',
+    message: 'port "http" not found',
   });
 });
 
@@ -184,7 +184,7 @@ test("tcpSocket: a connection is success, anything else failure", async () => {
   assert.deepEqual(await attempt({ tcpSocket: { port } }), { kind: "success", output: "" });
   const closed = await closedPort();
   assert.deepEqual(
-    await attempt({ tcpSocket: { port: String(closed) } }),
+    await attempt({ tcpSocket: { port: closed } }),
     failure(`dial tcp 127.0.0.1:${closed}: connect: connection refused`),
   );
   assert.deepEqual(

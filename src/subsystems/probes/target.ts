@@ -87,20 +87,16 @@ export function probeFactsOf({ target, ended, ending }: Watched, kind: ProbeKind
   };
 }
 
-/** A port by number, by name, or by number in quotes; what cannot be a port is an error text. */
+/** A port by number or by name, which a number in quotes is too; what cannot be a port is an error text. */
 export function resolvePort(
   port: number | string,
   container: Container,
 ): { readonly port: number } | { readonly error: string } {
-  const named =
-    typeof port === "string"
-      ? container.ports?.find(({ name }) => name === port)?.containerPort
-      : undefined;
-  const text = String(port);
-  if (named === undefined && !/^[+-]?\d+$/.test(text)) {
-    return { error: `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax` };
-  }
-  const number = named ?? Number(text);
+  const number =
+    typeof port === "number"
+      ? port
+      : container.ports?.find(({ name }) => name === port)?.containerPort;
+  if (number === undefined) return { error: `port ${JSON.stringify(port)} not found` };
   return number > 0 && number < 65_536
     ? { port: number }
     : { error: `invalid port number: ${number}` };

@@ -191,11 +191,7 @@ function hookPort(pod: IdentifiedPod, container: string, port: number | string):
   const ports = containers.find(({ name }) => name === container)?.ports ?? [];
   const named = ports.find(({ name }) => name === port)?.containerPort;
   if (named !== undefined) return named;
-  const number = Number(port);
-  if (Number.isInteger(number) && number > 0 && number < 65_536) return number;
-  throw new Error(
-    `invalid port ${JSON.stringify(port)}: container ${container} has no port of that name`,
-  );
+  throw new Error(`port ${JSON.stringify(port)} not found`);
 }
 
 /**
