@@ -54,6 +54,7 @@ import {
   checkControllers,
   checkRoot,
   connectCgroups,
+  memoryQosWarning,
   readCpus,
   readSwap,
   unenforceableReservation,
@@ -117,8 +118,10 @@ export class Cgroups {
 
   /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */
   async start(): Promise<NodeEnforcement> {
-    const { tree, systemd } = this.#deps;
+    const { tree, systemd, facts, log } = this.#deps;
     checkControllers(tree);
+    const warning = memoryQosWarning(this.#settings, facts);
+    if (warning !== undefined) log.warn(warning, { kernelVersion: facts.kernelVersion });
     this.#access = await connectCgroups(this.#options, tree, systemd);
     this.#settings = { ...this.#settings, ...(await readCpus(this.#access)) };
     const enforcement = this.#options.cgroupsPerQos ? await this.#startTree() : ENFORCED;

@@ -1,5 +1,6 @@
 import { isOutside, messageOf, UsageError } from "../../kit/errors.ts";
-import type { CgroupTree } from "../../outside/host/host.ts";
+import { isKernelAtLeast } from "../../kit/proc/kernel-version.ts";
+import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
 import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
 import type { CgroupAccess } from "./apply.ts";
 import { literalPath } from "./names.ts";
@@ -79,6 +80,20 @@ export async function readCpus({
   if (!systemd || tree.version === 1 || !tree.controllers.has("cpuset")) return {};
   const cpus = (await tree.read("/", "cpuset.cpus.effective"))?.trim();
   return cpus ? { cpus } : {};
+}
+
+/** From this kernel on, processes that reach `memory.high` cannot stall in the kernel for good. */
+const THROTTLING_KERNEL = [5, 9] as const;
+
+/** Why memory QoS does not do on this machine what it is for; `undefined` where it does, or is off. */
+export function memoryQosWarning(
+  { memoryQos, version }: Pick<CgroupSettings, "memoryQos" | "version">,
+  { kernelVersion }: Pick<HostFacts, "kernelVersion">,
+): string | undefined {
+  if (memoryQos === undefined) return undefined;
+  if (version === 1) return "memory QoS has no effect with cgroup v1";
+  if (isKernelAtLeast(kernelVersion, THROTTLING_KERNEL)) return undefined;
+  return "memory QoS needs kernel 5.9 or newer: processes may stall when they reach memory.high";
 }
 
 /** Message of a reservation that cannot be enforced. */

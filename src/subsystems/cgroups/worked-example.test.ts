@@ -111,7 +111,7 @@ test("the worked example's containers", () => {
     };
   }
   function v2(weight: string, max: string, memory: string) {
-    return { "cpu.weight": weight, "cpu.max": max, "memory.max": memory };
+    return { "cpu.weight": weight, "cpu.max": max, "memory.high": "max", "memory.max": memory };
   }
 });
 

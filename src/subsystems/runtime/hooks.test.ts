@@ -83,6 +83,10 @@ test("run: failures have the Go kubelet's text", async () => {
   await assert.rejects(hooksWith({}).hooks.run(AT, get({ path: "foo:bar" }), signal), {
     message: `HTTP lifecycle hook (foo:bar) ${where} Get "http:bar": http: no Host in request URL`,
   });
+  for (const port of ["none", "8080"])
+    await assert.rejects(hooksWith({}).hooks.run(AT, get({ path: "/x", port }), signal), {
+      message: `HTTP lifecycle hook (/x) ${where} port "${port}" not found`,
+    });
   const exec = { exitCode: 7, out: "out", err: "no" };
   const command = ["sh", "-c", "x"];
   await assert.rejects(hooksWith({ exec }).hooks.run(AT, { exec: { command } }, signal), {

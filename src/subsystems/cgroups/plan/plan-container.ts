@@ -1,6 +1,6 @@
 // pure
 
-import { allocatableMemoryBytes, type CgroupSettings } from "../settings.ts";
+import type { CgroupSettings } from "../settings.ts";
 import {
   DEFAULT_PERIOD_US,
   kernelBytes,
@@ -10,6 +10,7 @@ import {
   sharesToWeight,
 } from "./convert.ts";
 import type { ContainerDemand, PodDemand } from "./demand.ts";
+import { guardedContainer } from "./memory-qos.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 import { keptQuota } from "./plan-pod.ts";
 import { type CgroupShape, type CgroupWrite, withFreeValues } from "./writes.ts";
@@ -64,7 +65,7 @@ export function planContainerGroup(
       ...(settings.version === 2 && !settings.singleProcessOomKill
         ? { "memory.oom.group": "1" }
         : {}),
-      ...memoryQosFiles(settings, pod, container),
+      ...guardedContainer(settings, pod, container),
       ...swap.unified,
     },
   };
@@ -115,43 +116,6 @@ export function swapBytes(
   const isBounded = request === 0 || request === container.limits.memoryBytes;
   if (!mayUse || isBounded || nodeBytes <= 0 || request > nodeBytes) return 0;
   return Math.floor((request / nodeBytes) * bytes);
-}
-
-function memoryQosFiles(
-  settings: CgroupSettings,
-  pod: PodDemand,
-  container: ContainerDemand,
-): Record<string, string> {
-  const { memoryQos, version } = settings;
-  if (memoryQos === undefined || version !== 2) return {};
-  const request = container.requests.memoryBytes ?? 0;
-  const files: Record<string, string> = { "memory.min": "0", "memory.low": "0" };
-  if (memoryQos.reservation === "TieredReservation" && request > 0) {
-    files[pod.qos === "Guaranteed" ? "memory.min" : "memory.low"] = String(kernelBytes(request));
-  }
-  const high = memoryHigh(settings, request, container.limits.memoryBytes ?? 0);
-  if (high !== undefined) files["memory.high"] = String(high);
-  return files;
-}
-
-/**
- * Bytes from which a container is slowed down: the throttling factor's share of the way from request to
- * limit (or the node's allocatable memory), on a page boundary. `undefined` when that is not above the
- * request, when request and limit are equal, as where there is neither, or without a factor (kuberuntime generateLinuxContainerResources).
- */
-export function memoryHigh(
-  settings: CgroupSettings,
-  requestBytes: number,
-  limitBytes: number,
-): number | undefined {
-  const { memoryQos } = settings;
-  if (memoryQos === undefined || requestBytes === limitBytes) return undefined;
-  const { throttlingFactor, pageBytes } = memoryQos;
-  if (throttlingFactor === undefined) return undefined;
-  const upper = limitBytes > 0 ? limitBytes : allocatableMemoryBytes(settings);
-  const exact = Math.floor(requestBytes + throttlingFactor * (upper - requestBytes));
-  const high = Math.floor(exact / pageBytes) * pageBytes;
-  return high > requestBytes ? high : undefined;
 }
 
 /** Which weight a runtime makes of shares: older ones a straight line, newer ones a curve. */

@@ -7,12 +7,14 @@ import { type CgroupPlan, planWrites, withFreeValues } from "./writes.ts";
 
 /**
  * The group of all pods: CPU shares, memory, pids and huge pages of what is left to pods. CPU time is
- * not limited. Source: kubelet cm enforceNodeAllocatableCgroups.
+ * not limited. With MemoryQoS off no memory in it is kept from reclaim. Source: kubelet cm enforceNodeAllocatableCgroups.
  */
 export function planNode(settings: CgroupSettings): CgroupPlan {
+  const isOff = settings.version === 2 && settings.memoryQos === undefined;
   const writes = planWrites(settings, {
     ...nodeResources(podsBudget(settings), settings.hugepageSizes),
     ...(settings.cpus === undefined ? {} : { cpus: settings.cpus }),
+    ...(isOff ? { unified: { "memory.min": "0", "memory.low": "0" } } : {}),
   });
   return {
     path: literalPath(tierName(settings.root, "Guaranteed"), settings.driver),

@@ -116,20 +116,3 @@ test("planPod allows the huge pages that are requested and no others", () => {
   assert.equal(files["hugetlb.2MB.max"], "4194304");
   assert.equal(files["hugetlb.1GB.max"], undefined, "the machine has no such pages");
 });
-
-test("planPod under MemoryQoS guards what is requested", () => {
-  const memoryQos = {
-    reservation: "TieredReservation",
-    throttlingFactor: 0.9,
-    pageBytes: 4096,
-  } as const;
-  const guaranteed = podFiles(pod([container("a", ONE, ONE)]), 2, { memoryQos });
-  assert.equal(guaranteed["memory.min"], "1073741824");
-  const burstable = podFiles(pod([container("a", ONE, TWO)]), 2, { memoryQos });
-  assert.equal(burstable["memory.low"], "1073741824");
-  const v1 = podFiles(pod([container("a", ONE, ONE)]), 1, { memoryQos });
-  assert.deepEqual(
-    Object.keys(v1).filter((file) => file.startsWith("memory.m")),
-    [],
-  );
-});

@@ -2,14 +2,9 @@
 
 import { literalPath, podName } from "../names.ts";
 import type { CgroupSettings } from "../settings.ts";
-import {
-  kernelBytes,
-  MIN_SHARES,
-  milliCpuToQuota,
-  milliCpuToShares,
-  systemdQuota,
-} from "./convert.ts";
+import { MIN_SHARES, milliCpuToQuota, milliCpuToShares, systemdQuota } from "./convert.ts";
 import { type PodDemand, pageSizeOfResource } from "./demand.ts";
+import { guardedPod } from "./memory-qos.ts";
 import { hugepageLimits } from "./plan-node.ts";
 import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
 
@@ -37,11 +32,12 @@ export function podGroupResources(settings: CgroupSettings, demand: PodDemand): 
     const size = pageSizeOfResource(name);
     if (size !== undefined) hugepages[size] = bytes;
   }
+  const unified = guardedPod(settings, demand);
   return {
     ...computeLimits(settings, demand),
     ...(settings.podPids > 0 ? { pids: settings.podPids } : {}),
     hugepages: hugepageLimits(hugepages, settings.hugepageSizes),
-    ...podGuard(settings, demand),
+    ...(Object.keys(unified).length === 0 ? {} : { unified }),
   };
 }
 
@@ -68,13 +64,4 @@ export function keptQuota(
 ): number {
   const isRounded = driver === "systemd" && quotaUs > 0;
   return isRounded ? systemdQuota(quotaUs, cpuPeriodUs).quotaUs : quotaUs;
-}
-
-function podGuard(settings: CgroupSettings, { qos, total }: PodDemand): CgroupResources {
-  const bytes = total.requests.memoryBytes;
-  const isTiered = settings.memoryQos?.reservation === "TieredReservation";
-  if (!isTiered || settings.version !== 2 || bytes === 0) return {};
-  return {
-    unified: { [qos === "Guaranteed" ? "memory.min" : "memory.low"]: String(kernelBytes(bytes)) },
-  };
 }

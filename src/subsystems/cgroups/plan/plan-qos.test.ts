@@ -7,7 +7,6 @@ import {
   demand,
   filesOf,
   GI,
-  GUARANTEED,
   pod,
   settings,
 } from "../../../../test/support/cgroup-pods.ts";
@@ -54,32 +53,12 @@ test("planQos writes a limit of nothing as a limit, lifts limits when off, skips
   assert.deepEqual(burstable, {
     "cpu.weight": "79",
     "memory.max": "max",
-    "memory.low": "0",
     "hugetlb.2MB.max": "4611686018427387904",
     "hugetlb.2MB.rsvd.max": "4611686018427387904",
   });
   assert.equal(bestEffort?.["cpu.weight"], "1");
   const [unknown] = files({ qosReservedMemoryPercent: 100, kubeReserved: { memory: "8Gi" } }, []);
   assert.equal(unknown?.["memory.max"], undefined);
-});
-
-test("planQos under MemoryQoS guards what the classes request, or nothing", () => {
-  const files = (reservation: "None" | "TieredReservation") =>
-    planQos(settings(2, { memoryQos: { reservation, throttlingFactor: 0.9, pageBytes: 4096 } }), [
-      demand(GUARANTEED),
-      demand(BURSTABLE),
-    ]).map((plan) => [plan.path, filesOf(plan)["memory.min"] ?? filesOf(plan)["memory.low"]]);
-  assert.deepEqual(files("TieredReservation"), [
-    ["/kubepods", String(3 * GI)],
-    ["/kubepods/burstable", String(2 * GI)],
-    ["/kubepods/besteffort", undefined],
-  ]);
-  assert.deepEqual(
-    files("None").map(([, value]) => value),
-    ["0", "0", undefined],
-  );
-  const off = planQos(settings(2), [demand(GUARANTEED)]).map(filesOf);
-  assert.deepEqual([off[0]?.["memory.min"], off[1]?.["memory.low"]], ["0", "0"], "lifted when off");
 });
 
 test("planQosStart leaves alone what depends on pods", () => {

@@ -2,9 +2,19 @@
 
 import { literalPath, tierName } from "../names.ts";
 import { allocatableMemoryBytes, type CgroupSettings } from "../settings.ts";
-import { MIN_SHARES, milliCpuToShares } from "./convert.ts";
+import { kernelBytes, MIN_SHARES, milliCpuToShares } from "./convert.ts";
 import type { PodDemand } from "./demand.ts";
-import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
+import { isTiered } from "./memory-qos.ts";
+import {
+  type CgroupPlan,
+  type CgroupResources,
+  type CgroupWrite,
+  planWrites,
+  withFreeValues,
+} from "./writes.ts";
+
+/** Files by which memory is kept from reclaim. */
+const PROTECTION = ["memory.min", "memory.low"];
 
 /** Total requests of the pods of each QoS class. */
 interface TierSums {
@@ -56,9 +66,9 @@ export function reservedLimits(
 }
 
 /**
- * The groups of the burstable and the best-effort pods, and what the group of all pods guards for
- * MemoryQoS, for the pods that are active now. With `qosReserved` or MemoryQoS off their values are lifted,
- * because those of an earlier configuration would stay otherwise. Source: kubelet qosContainerManager.
+ * The groups of the burstable and the best-effort pods, and what the group of all pods protects for MemoryQoS, for
+ * the pods that are active now. With `qosReserved` off its limits are lifted, because those of an earlier
+ * configuration would stay otherwise. Source: kubelet qosContainerManager.
  */
 export function planQos(
   settings: CgroupSettings,
@@ -81,7 +91,6 @@ export function planQos(
     cpuShares: milliCpuToShares(sums.burstableCpuMilli),
     ...memory(limits?.burstableBytes),
     hugepages,
-    ...guarded(settings, "memory.low", sums.burstableMemoryBytes),
   };
   const bestEffort: CgroupResources = {
     cpuShares: MIN_SHARES,
@@ -89,20 +98,30 @@ export function planQos(
     hugepages,
   };
   return [
-    ...planGuard(settings, sums),
-    planTier(settings, "Burstable", burstable),
+    ...planProtection(settings, sums),
+    planTier(
+      settings,
+      "Burstable",
+      burstable,
+      protection(settings, { "memory.low": sums.burstableMemoryBytes }),
+    ),
     planTier(settings, "BestEffort", bestEffort),
   ];
 }
 
 /**
- * The two groups as they must be before pods are known. What depends on pods stays as it is, so that
- * pods which outlived the agent keep their share.
+ * The groups as they must be before pods are known. What depends on pods stays as it is, so that pods which
+ * outlived the agent keep their share; without TieredReservation memory that an earlier configuration protected is
+ * given back.
  */
 export function planQosStart(settings: CgroupSettings): readonly CgroupPlan[] {
   const hugepages = unboundedHugepages(settings);
+  const lifted = (files: readonly string[]) =>
+    isTiered(settings) ? [] : unprotected(settings, files);
+  const ofAll = lifted(PROTECTION);
   return [
-    planTier(settings, "Burstable", { hugepages }),
+    ...(ofAll.length === 0 ? [] : [allPods(settings, ofAll)]),
+    planTier(settings, "Burstable", { hugepages }, lifted(["memory.low"])),
     planTier(settings, "BestEffort", { cpuShares: MIN_SHARES, hugepages }),
   ];
 }
@@ -115,24 +134,51 @@ function planTier(
   settings: CgroupSettings,
   qos: "Burstable" | "BestEffort",
   resources: CgroupResources,
+  more: readonly CgroupWrite[] = [],
 ): CgroupPlan {
   const path = literalPath(tierName(settings.root, qos), settings.driver);
-  const writes = withFreeValues(settings, planWrites(settings, resources), ["cpu"]);
+  const planned = [...planWrites(settings, resources), ...more];
+  const writes = withFreeValues(settings, planned, ["cpu"]);
   return { path, kind: "tier", create: true, writes };
 }
 
-/** Memory that reclaim leaves alone, nothing with the policy None or MemoryQoS off; only v2 knows it. */
-function guarded(settings: CgroupSettings, file: string, bytes: number): CgroupResources {
-  const { memoryQos, version } = settings;
-  if (version !== 2) return {};
-  const value = memoryQos?.reservation === "TieredReservation" ? bytes : 0;
-  return { unified: { [file]: String(value) } };
+/**
+ * The group of all pods, with the memory that reclaim leaves alone in it: what is requested altogether cannot be taken
+ * at all, and of that the burstable pods' part only last.
+ */
+function planProtection(settings: CgroupSettings, sums: TierSums): readonly CgroupPlan[] {
+  // With the gate off the node's own plan holds these values.
+  if (settings.memoryQos === undefined) return [];
+  const burstable = sums.burstableMemoryBytes;
+  const writes = protection(settings, {
+    "memory.min": sums.guaranteedMemoryBytes + burstable,
+    "memory.low": burstable,
+  });
+  return writes.length === 0 ? [] : [allPods(settings, writes)];
 }
 
-function planGuard(settings: CgroupSettings, sums: TierSums): readonly CgroupPlan[] {
-  const bytes = sums.guaranteedMemoryBytes + sums.burstableMemoryBytes;
-  const writes = planWrites(settings, guarded(settings, "memory.min", bytes));
-  if (writes.length === 0) return [];
+/**
+ * Writes of protected bytes by file. Where requests are not protected the kernel's 0 is expected and not written:
+ * the start has lifted what an earlier configuration left.
+ */
+function protection(
+  settings: CgroupSettings,
+  bytes: Readonly<Record<string, number>>,
+): readonly CgroupWrite[] {
+  if (isTiered(settings)) {
+    const unified = Object.entries(bytes).map(([file, value]) => [file, `${kernelBytes(value)}`]);
+    return planWrites(settings, { unified: Object.fromEntries(unified) });
+  }
+  return unprotected(settings, Object.keys(bytes)).map((write) => ({ ...write, asFound: true }));
+}
+
+/** Writes that lift the protection of memory. */
+function unprotected(settings: CgroupSettings, files: readonly string[]): readonly CgroupWrite[] {
+  if (settings.version !== 2) return [];
+  return planWrites(settings, { unified: Object.fromEntries(files.map((file) => [file, "0"])) });
+}
+
+function allPods(settings: CgroupSettings, writes: readonly CgroupWrite[]): CgroupPlan {
   const path = literalPath(tierName(settings.root, "Guaranteed"), settings.driver);
-  return [{ path, kind: "node", create: true, writes }];
+  return { path, kind: "node", create: true, writes };
 }
