@@ -164,6 +164,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "InPlacePodVerticalScalingExclusiveCPUs",
   "InPlacePodVerticalScalingExclusiveMemory",
   "InPlacePodVerticalScalingInitContainers",
+  "KubeletAllocatedPodsEndpoint",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
   "MemoryQoS",

@@ -1,8 +1,10 @@
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { type Handler, replyText, type ServedRoute } from "../call.ts";
 import { type DebugRoutesDeps, debugRoutes, pageRoutes } from "../debug/debug-routes.ts";
 import type { Endpoint } from "../routes.ts";
 import type { ServedNode } from "../served-node.ts";
+import { replyAllocatedPod, replyAllocatedPods } from "./allocated-pods.ts";
 import { replyContainerLogs } from "./container-logs.ts";
 import { replyHealth, replyHealthCheck, type ServedCheck } from "./health.ts";
 import {
@@ -72,7 +74,13 @@ function statusRoutes(
     get("/metrics/cadvisor", OPEN, ["metrics"], async (call) =>
       replyPage(call, await stats.cadvisorPage()),
     ),
-    get("/stats/summary", OPEN, ["stats"], (call) => replySummary(call, node)),
+    {
+      pattern: "/stats/summary",
+      methods: ["GET", "POST"],
+      endpoints: OPEN,
+      access: { subresources: ["stats"] },
+      handler: (call) => replySummary(call, node),
+    },
   ];
 }
 
@@ -105,6 +113,7 @@ function debuggingRoutes(
   const attach: Handler = (call) => replyAttach(call, streaming);
   const forward: Handler = (call) => replyPortForward(call, streaming);
   return [
+    ...allocatedPodsRoutes(node),
     {
       ...guarded,
       pattern: "/runningpods",
@@ -132,6 +141,23 @@ function debuggingRoutes(
     stream("/portForward/{namespace}/{pod}/{uid}", forward),
     { ...run, pattern: "/run/{namespace}/{pod}/{container}" },
     { ...run, pattern: "/run/{namespace}/{pod}/{uid}/{container}" },
+  ];
+}
+
+/** Pods as they were allocated (KEP-1287), behind a gate. */
+function allocatedPodsRoutes(node: ServedNode): readonly ServedRoute[] {
+  if (!gatesInForce(node.config).isEnabled("KubeletAllocatedPodsEndpoint")) return [];
+  const route = (pattern: string, handler: Handler): ServedRoute => ({
+    pattern,
+    methods: ["GET"],
+    endpoints: GUARDED,
+    access: { subresources: ["pods", "proxy"] },
+    handler,
+  });
+  return [
+    route("/allocatedPods", (call) => replyAllocatedPods(call, node)),
+    route("/allocatedPods/{namespace}/{name}", (call) => replyAllocatedPod(call, node)),
+    route("/allocatedPods/{namespace}/{name}/{uid}", (call) => replyAllocatedPod(call, node)),
   ];
 }
 

@@ -8,13 +8,13 @@ import { type Call, replyJson } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import type { PodView, ServedNode } from "../served-node.ts";
 
-/** `/pods`: all pods of the agent, each with its present status. */
+/** `/pods`: all pods of the agent as their sources have them, each with its present status. */
 export async function replyPods(call: Call, { pipeline }: ServedNode): Promise<void> {
   const items = pipeline.pods
     .list()
     // Pods that were only found in the runtime have no spec.
     .filter(({ desired }) => desired.source !== "runtime")
-    .map(({ uid, pod }) => {
+    .map(({ uid, desired: { pod } }) => {
       const status = pipeline.statuses.get(uid)?.status;
       return status ? { ...pod, status } : pod;
     });
@@ -62,9 +62,18 @@ export async function replyConfig(call: Call, { config }: ServedNode): Promise<v
   await replyJson(call, { kubeletconfig: encodeConfig(shown) });
 }
 
-/** `/stats/summary`; `only_cpu_and_memory=true` leaves the rest out. */
+/** Longest form of a request for the summary. */
+const MAX_FORM_BYTES = 4_096;
+const FORM = "application/x-www-form-urlencoded";
+
+/** `/stats/summary`; `only_cpu_and_memory=true`, also in the form of a POST, leaves the rest out. */
 export async function replySummary(call: Call, { subsystems }: ServedNode): Promise<void> {
-  const onlyCpuAndMemory = call.query.get("only_cpu_and_memory") === "true";
+  const { exchange, query } = call;
+  const isForm = exchange.method === "POST" && exchange.headers["content-type"]?.startsWith(FORM);
+  const form = isForm === true ? await exchange.readBody(MAX_FORM_BYTES) : new Uint8Array();
+  const values = new URLSearchParams(new TextDecoder().decode(form));
+  const name = "only_cpu_and_memory";
+  const onlyCpuAndMemory = (values.get(name) ?? query.get(name)) === "true";
   await replyJson(call, await subsystems.stats.summary({ onlyCpuAndMemory }));
 }
 
