@@ -43,7 +43,8 @@ test("pod resources: v1 and v1alpha1 list, one pod, what can be given, and a lim
     deviceIds: [id],
     topology: node === undefined ? undefined : { nodes: [{ ID: node }] },
   });
-  const rest = { cpuIds: [], memory: [], dynamicResources: [] };
+  const shared = { cpuIds: [], memory: [] };
+  const rest = { ...shared, dynamicResources: [] };
   const a = {
     name: "a",
     namespace: "default",
@@ -51,8 +52,10 @@ test("pod resources: v1 and v1alpha1 list, one pod, what can be given, and a lim
       { name: "side", devices: [device("g0", 1n)], ...rest },
       { name: "c", devices: [device("g1")], ...rest },
     ],
+    ...shared,
   };
-  const b = { name: "b", namespace: "default", containers: [{ name: "c", devices: [], ...rest }] };
+  const containers = [{ name: "c", devices: [], ...rest }];
+  const b = { name: "b", namespace: "default", containers, ...shared };
   const list = () => world.settled(channel.unary(methods.list, fullName, {}, { signal }));
   assert.deepEqual((await list()).podResources, [a, b]);
   const get = (podName: string) =>

@@ -42,7 +42,8 @@ export function listedPod(
     dynamicResources: [],
     ...mergedParts(held.map((parts) => parts.get(container.name))),
   }));
-  return { name, namespace, containers };
+  // Nothing is held by a pod as a whole without managers of CPUs and memory.
+  return { name, namespace, containers, cpuIds: [], memory: [] };
 }
 
 /** The same in the words of the first version of the interface. */

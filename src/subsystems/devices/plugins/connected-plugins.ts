@@ -1,9 +1,11 @@
 /**
- * The plugins that are connected, one per resource. A registration that fails leaves the one before it
- * alone; one that succeeds takes its place, and messages of the replaced one are ignored from then on.
+ * The plugins that are connected, by resource and socket. Of several for one resource, as there are during a rolling
+ * update, the one that registered last serves; the others stand by, and the latest of them takes over when it goes. A
+ * registration that fails leaves those before it alone.
  */
 
 import { isExtendedResource } from "../../../api/validation/resources.ts";
+import { messageOf } from "../../../kit/errors.ts";
 import type { Counter } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import type { Device } from "../inventory.ts";
@@ -20,7 +22,13 @@ export interface PluginEnd {
 interface PluginEvents {
   onArrived(plugin: PluginConnection): void;
   onListed(plugin: PluginConnection, devices: readonly Device[]): void;
-  /** The plugin that was there has gone, and no other has taken its place. */
+  /** The plugin that served has gone. `next` serves from now on; `listed` are its devices, once it has named them. */
+  onReplaced(
+    plugin: PluginConnection,
+    end: PluginEnd,
+    next: { readonly plugin: PluginConnection; readonly listed: readonly Device[] | undefined },
+  ): void;
+  /** The plugin that served has gone, and there is no other. */
   onLeft(plugin: PluginConnection, end: PluginEnd): void;
 }
 
@@ -34,8 +42,8 @@ interface ConnectedPluginsDeps extends PluginDeps {
 /** The only version of the interface there is. */
 export const API_VERSION = "v1beta1";
 
-/** More resources than any node has; a plugin gone wild must not fill our memory. */
-const MAX_RESOURCES = 512;
+/** More plugins than any node has; one gone wild must not fill our memory. */
+const MAX_PLUGINS = 512;
 /** Plugins that may be dialled at once. */
 const MAX_AT_ONCE = 64;
 
@@ -44,13 +52,20 @@ export interface Registration extends PluginTarget {
   readonly version: string;
 }
 
+/** One connected plugin of a resource. */
+interface Endpoint {
+  readonly plugin: PluginConnection;
+  /** When its registration began, among all others. */
+  readonly turn: number;
+  /** The devices that it named last. */
+  listed?: readonly Device[];
+}
+
 /** The connections; see above. */
 export class ConnectedPlugins {
   readonly #deps: ConnectedPluginsDeps;
-  readonly #plugins = new Map<
-    string,
-    { readonly plugin: PluginConnection; readonly turn: number }
-  >();
+  /** In the order of their turns: the last one serves. */
+  readonly #endpoints = new Map<string, readonly Endpoint[]>();
   #turns = 0;
   #dialling = 0;
 
@@ -58,13 +73,21 @@ export class ConnectedPlugins {
     this.#deps = deps;
   }
 
-  /** The connected plugin of a resource. */
+  /** The plugin that serves a resource. */
   find(resource: string): PluginConnection | undefined {
-    return this.#plugins.get(resource)?.plugin;
+    return this.#endpoints.get(resource)?.at(-1)?.plugin;
   }
 
+  /** The plugin of a resource at that socket, also one that stands by. */
+  findAt({ resource, socketPath }: PluginTarget): PluginConnection | undefined {
+    return this.#endpoints
+      .get(resource)
+      ?.find(({ plugin }) => plugin.target.socketPath === socketPath)?.plugin;
+  }
+
+  /** The plugins that serve. */
   list(): readonly PluginConnection[] {
-    return [...this.#plugins.values()].map(({ plugin }) => plugin);
+    return [...this.#endpoints.values()].flatMap((endpoints) => endpoints.at(-1)?.plugin ?? []);
   }
 
   /** Makes a plugin known: it is dialled and asked for its options before this resolves. Throws the error to report to it. */
@@ -72,8 +95,9 @@ export class ConnectedPlugins {
     this.#deps.registrations.add({ resource_name: resource });
     checkVersion(version);
     checkResource(resource);
-    if (!this.#plugins.has(resource) && this.#plugins.size >= MAX_RESOURCES)
-      throw new Error(`more than ${MAX_RESOURCES} resources are registered`);
+    this.#refuseTwice({ resource, socketPath });
+    if ([...this.#endpoints.values()].flat().length >= MAX_PLUGINS)
+      throw new Error(`more than ${MAX_PLUGINS} device plugins are registered`);
     if (this.#dialling >= MAX_AT_ONCE)
       throw new Error(`more than ${MAX_AT_ONCE} plugins register at once; try again`);
     this.#turns += 1;
@@ -98,37 +122,61 @@ export class ConnectedPlugins {
     }
   }
 
-  /** The latest to have begun wins, whichever is done first. */
-  #install(plugin: PluginConnection, turn: number): void {
-    const { resource } = plugin.target;
-    const before = this.#plugins.get(resource);
-    if (before && before.turn > turn) {
-      plugin.end("a later registration of the same resource came first");
-      throw new Error(`a later registration of ${resource} came first`);
-    }
-    this.#plugins.set(resource, { plugin, turn });
-    before?.plugin.end("another plugin has registered for the resource");
-    this.#deps.log.info("device plugin registered", { ...plugin.target, ...plugin.options });
-    this.#deps.events.onArrived(plugin);
-    this.#deps.scope.spawn("device plugin", "restart", () => this.#follow(plugin));
+  /** Throws the Go kubelet's text where the socket is connected for the resource already. */
+  #refuseTwice(target: PluginTarget): void {
+    if (this.findAt(target))
+      throw new Error(`device plugin already connected: ${target.socketPath}`);
   }
 
-  async #follow(plugin: PluginConnection): Promise<void> {
+  /** The latest to have begun serves, whichever is done first. */
+  #install(plugin: PluginConnection, turn: number): void {
     const { resource } = plugin.target;
-    const isCurrent = () => this.find(resource) === plugin;
+    try {
+      this.#refuseTwice(plugin.target);
+    } catch (error) {
+      plugin.end(messageOf(error));
+      throw error;
+    }
+    const endpoint: Endpoint = { plugin, turn };
+    const others = this.#endpoints.get(resource) ?? [];
+    this.#endpoints.set(
+      resource,
+      [...others, endpoint].toSorted((a, b) => a.turn - b.turn),
+    );
+    this.#deps.log.info("device plugin registered", { ...plugin.target, ...plugin.options });
+    if (this.find(resource) === plugin) this.#deps.events.onArrived(plugin);
+    this.#deps.scope.spawn("device plugin", "restart", () => this.#follow(endpoint));
+  }
+
+  async #follow(endpoint: Endpoint): Promise<void> {
+    const { plugin } = endpoint;
+    const { resource } = plugin.target;
     const { signal } = this.#deps.scope;
     const onLeaving = () => plugin.end("the agent is shutting down");
     signal.addEventListener("abort", onLeaving, { once: true });
     await plugin.follow((devices) => {
-      if (isCurrent()) this.#deps.events.onListed(plugin, devices);
+      endpoint.listed = devices;
+      if (this.find(resource) === plugin) this.#deps.events.onListed(plugin, devices);
     });
     signal.removeEventListener("abort", onLeaving);
-    if (!isCurrent() || signal.aborted) return;
-    this.#plugins.delete(resource);
+    if (!signal.aborted) this.#remove(plugin);
+  }
+
+  #remove(plugin: PluginConnection): void {
+    const { resource } = plugin.target;
+    const served = this.find(resource) === plugin;
+    const left = (this.#endpoints.get(resource) ?? []).filter((each) => each.plugin !== plugin);
+    if (left.length > 0) this.#endpoints.set(resource, left);
+    else this.#endpoints.delete(resource);
     const state = plugin.state.get();
     const end = state.kind === "ended" ? state : { why: "", isRefused: false };
     this.#deps.log.warn("device plugin disconnected", { ...plugin.target, why: end.why });
-    this.#deps.events.onLeft(plugin, end);
+    if (!served) return;
+    const next = left.at(-1);
+    if (next) {
+      this.#deps.log.info("another device plugin takes over", { ...next.plugin.target });
+      this.#deps.events.onReplaced(plugin, end, { plugin: next.plugin, listed: next.listed });
+    } else this.#deps.events.onLeft(plugin, end);
   }
 }
 

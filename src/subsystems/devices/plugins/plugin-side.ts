@@ -77,6 +77,16 @@ export class PluginSide implements PluginHandler {
           this.#noteProblem(resource, undefined);
           state.setInventory(listDevices(state.inventory.get(), resource, devices));
         },
+        onReplaced: ({ target: { resource } }, end, next) => {
+          this.#noteRefusal(resource, end);
+          this.#preStart.set(resource, next.plugin.options.preStartRequired);
+          const inventory = state.inventory.get();
+          state.setInventory(
+            next.listed
+              ? listDevices(inventory, resource, next.listed)
+              : arrive(inventory, resource, deps.clock.monotonic()),
+          );
+        },
         onLeft: (plugin, end) => this.#left(plugin, end),
       },
     });
@@ -116,10 +126,9 @@ export class PluginSide implements PluginHandler {
     await this.#connected.register({ version, resource, socketPath });
   }
 
-  /** Ends the plugin of the resource if it is the one at that socket. */
+  /** Ends the plugin of the resource at that socket. */
   deregister({ name: resource, socketPath }: RegisteredPlugin): void {
-    const plugin = this.find(resource);
-    if (plugin?.target.socketPath === socketPath) plugin.end("it was taken out of the registry");
+    this.#connected?.findAt({ resource, socketPath })?.end("it was taken out of the registry");
   }
 
   /**
@@ -168,12 +177,16 @@ export class PluginSide implements PluginHandler {
     events.ofNode({ type: "Normal", reason: "DevicePluginRegistered", message });
   }
 
-  #left({ target: { resource } }: PluginConnection, { why, isRefused }: PluginEnd): void {
-    if (isRefused) this.#noteProblem(resource, `its list of devices was refused: ${why}`);
+  #left({ target: { resource } }: PluginConnection, end: PluginEnd): void {
+    this.#noteRefusal(resource, end);
     const { state, clock, events } = this.#deps;
     state.setInventory(leave(state.inventory.get(), resource, clock.monotonic()));
-    const message = `Device plugin of ${resource} disconnected: ${why}`;
+    const message = `Device plugin of ${resource} disconnected: ${end.why}`;
     events.ofNode({ type: "Warning", reason: "DevicePluginGone", message });
+  }
+
+  #noteRefusal(resource: string, { why, isRefused }: PluginEnd): void {
+    if (isRefused) this.#noteProblem(resource, `its list of devices was refused: ${why}`);
   }
 
   #noteProblem(resource: string, message: string | undefined): void {

@@ -31,6 +31,8 @@ export interface PodResources {
   name: string;
   namespace: string;
   containers: ContainerResources[];
+  cpuIds: bigint[];
+  memory: ContainerMemory[];
 }
 
 export interface ContainerResources {
@@ -325,7 +327,7 @@ export const ListPodResourcesResponse: MessageFns<ListPodResourcesResponse> = {
 };
 
 function createBasePodResources(): PodResources {
-  return { name: "", namespace: "", containers: [] };
+  return { name: "", namespace: "", containers: [], cpuIds: [], memory: [] };
 }
 
 export const PodResources: MessageFns<PodResources> = {
@@ -338,6 +340,19 @@ export const PodResources: MessageFns<PodResources> = {
     }
     for (const v of message.containers) {
       ContainerResources.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.cpuIds.length !== 0) {
+      writer.uint32(34).fork();
+      for (const v of message.cpuIds) {
+        if (BigInt.asIntN(64, v) !== v) {
+          throw new globalThis.Error("a value provided in array field cpuIds of type int64 is too large");
+        }
+        writer.int64(v);
+      }
+      writer.join();
+    }
+    for (const v of message.memory) {
+      ContainerMemory.encode(v!, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -379,6 +394,32 @@ export const PodResources: MessageFns<PodResources> = {
             message.containers.push(ContainerResources.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag === 32) {
+              message.cpuIds.push(reader.int64() as bigint);
+
+              continue;
+            }
+
+            if (tag === 34) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.cpuIds.push(reader.int64() as bigint);
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.memory.push(ContainerMemory.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -399,6 +440,8 @@ export const PodResources: MessageFns<PodResources> = {
     message.name = object.name ?? "";
     message.namespace = object.namespace ?? "";
     message.containers = object.containers?.map((e) => ContainerResources.fromPartial(e)) || [];
+    message.cpuIds = object.cpuIds?.map((e) => BigInt(e)) || [];
+    message.memory = object.memory?.map((e) => ContainerMemory.fromPartial(e)) || [];
     return message;
   },
 };
