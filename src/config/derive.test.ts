@@ -8,6 +8,7 @@ import {
   deriveMaxPods,
   deriveNodeIps,
   deriveNodeName,
+  deriveReservations,
   deriveRootLayout,
   deriveRuntimeEndpoint,
   socketPathOf,
@@ -137,5 +138,31 @@ test("the node's addresses are its own (CVE-2022-3294)", () => {
     const [problem] = validateNodeAddresses(derived, found).map(formatConfigProblem);
     if (fault) assert.match(problem ?? "", fault);
     else assert.equal(problem, undefined, flag);
+  }
+});
+
+/** CPU of systemReserved, of kubeReserved and reserved by number; what counts for the first two. */
+const RESERVED_CPU: readonly (readonly [
+  system: string,
+  kube: string,
+  cpus: string,
+  counted: readonly [string | undefined, string | undefined],
+])[] = [
+  ["100.4m", "100.5m", "", ["100m", "101m"]],
+  ["100400u", "100500u", "", ["100m", "101m"]],
+  ["1", "0.0005", "", ["1000m", "1m"]],
+  ["0.4m", "499999n", "", ["0m", "1m"]],
+  ["100m", "100500u", "0-2", ["3", undefined]],
+];
+
+test("reserved cpu counts in whole millicores, rounded half up", () => {
+  for (const [system, kube, reservedSystemCPUs, counted] of RESERVED_CPU) {
+    const { systemReserved, kubeReserved } = deriveReservations({
+      systemReserved: { cpu: system, memory: "1Gi" },
+      kubeReserved: { cpu: kube },
+      reservedSystemCPUs,
+    });
+    assert.deepEqual([systemReserved["cpu"], kubeReserved["cpu"]], counted, `${system} ${kube}`);
+    assert.equal(systemReserved["memory"], "1Gi");
   }
 });

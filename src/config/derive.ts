@@ -2,10 +2,12 @@
 
 import { canonicalAddress } from "../api/text/ip.ts";
 import { dns1123SubdomainFaults } from "../api/text/names.ts";
+import { parseQuantity, quantityMicroValue } from "../api/text/quantity.ts";
 import { isTree } from "../kit/json.ts";
 import { fieldAt } from "./fields/fields.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
 import { type ConfigProblem, invalidValue, requiredValue } from "./problem.ts";
+import { parseCpuList } from "./validation/cpu-list.ts";
 import { DISABLED_SHARES } from "./validation/eviction-thresholds.ts";
 
 /** The node's name, or why there is none. */
@@ -153,6 +155,38 @@ export function withoutDisabledSignals(thresholds: TextMap): TextMap {
   return Object.fromEntries(
     Object.entries(thresholds).filter(([, amount]) => !DISABLED_SHARES.includes(amount)),
   );
+}
+
+/** What is kept from pods, as it counts. */
+type Reservations = Pick<KubeletConfig, "systemReserved" | "kubeReserved">;
+
+/**
+ * Both reservations: CPUs that are reserved by number replace both amounts of cpu, which are whole millicores, rounded
+ * half up. Source: kubelet app server.run, parseResourceList.
+ */
+export function deriveReservations({
+  systemReserved,
+  kubeReserved,
+  reservedSystemCPUs,
+}: Reservations & Pick<KubeletConfig, "reservedSystemCPUs">): Reservations {
+  const list = parseCpuList(reservedSystemCPUs);
+  if (reservedSystemCPUs === "" || !list.ok)
+    return {
+      systemReserved: wholeMillicores(systemReserved),
+      kubeReserved: wholeMillicores(kubeReserved),
+    };
+  const { cpu: _, ...kubeRest } = kubeReserved;
+  return {
+    systemReserved: { ...systemReserved, cpu: String(list.cpus.length) },
+    kubeReserved: kubeRest,
+  };
+}
+
+function wholeMillicores(reservation: TextMap): TextMap {
+  const { cpu } = reservation;
+  if (cpu === undefined) return reservation;
+  const micro = quantityMicroValue(parseQuantity(cpu));
+  return { ...reservation, cpu: `${(micro + 500n) / 1000n}m` };
 }
 
 /** The runtime's endpoint as a URL; kubeadm once wrote a path only. */

@@ -1,4 +1,4 @@
-import { deriveEvictionHard } from "../config/derive.ts";
+import { deriveEvictionHard, deriveReservations } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { UsageError } from "../kit/errors.ts";
 import type { Host, HostFacts } from "../outside/host/host.ts";
@@ -11,7 +11,11 @@ export async function measureCapacity(
   facts: HostFacts,
 ): Promise<NodeCapacity> {
   const storageBytes = (await host.diskUsage(rootFolder))?.capacityBytes ?? 0;
-  const reserved = { ...config, evictionHard: deriveEvictionHard(config) };
+  const reserved = {
+    ...config,
+    ...deriveReservations(config),
+    evictionHard: deriveEvictionHard(config),
+  };
   const problem = reservationProblem(facts, storageBytes, reserved);
   if (problem !== undefined) throw new UsageError(problem);
   return nodeCapacity(facts, storageBytes, reserved);

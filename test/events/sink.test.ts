@@ -231,6 +231,21 @@ test("Protected: writes keep to the rate", async () => {
   await world.stop();
 });
 
+for (const mode of ["Protected", "Reference"] as const)
+  test(`${mode}: eventRecordQPS 0 is no limit, 500 events are written at once`, async () => {
+    const world = await EventWorld.start({ policy: { mode }, rate: { qps: 0, burst: 100 } });
+    const at: number[] = [];
+    world.api.answer = () => {
+      at.push(world.clock.monotonic());
+      return OK;
+    };
+    for (let i = 0; i < 500; i += 1) world.events.ofPod(pod(`p${i}`), KILLING);
+    await world.clock.advance(1_000);
+    assert.equal(at.length, 500);
+    assert.deepEqual(new Set(at), new Set([0]));
+    await world.stop();
+  });
+
 test("Protected: steps of life overtake noise about other objects, never about their own", async () => {
   const world = await EventWorld.start({ rate: { qps: 10, burst: 1 } });
   const noise = (i: number) => ({ ...MOUNT, message: `m${i}` });

@@ -129,7 +129,7 @@ test("httpGet: sends what the spec says to the named port, with the probe's user
   assert.deepEqual(outcome, {
     kind: "success",
     output:
-      "/healthz?full=1 Host|app.example|User-Agent|kube-probe/1.36|Accept|*/*|X-Probe|1|Connection|close",
+      "/healthz?full=1 Host|app.example|User-Agent|kube-probe/1.37|Accept|*/*|X-Probe|1|Connection|close",
   });
 });
 

@@ -70,28 +70,37 @@ test("own users in the node's network: with gate and runtime the node declares i
   ));
 
 const GATES = [
-  [{ InPlacePodLevelResourcesVerticalScaling: false }, 1],
-  [{ NodeDeclaredFeatures: false, InPlacePodLevelResourcesVerticalScaling: false }, 0],
-  [{}, 0],
+  [{ InPlacePodLevelResourcesVerticalScaling: false }, {}, 1],
+  // Only 1.36 lets the gate be switched off.
+  [
+    { NodeDeclaredFeatures: false, InPlacePodLevelResourcesVerticalScaling: false },
+    { compat: "1.36" },
+    0,
+  ],
+  [{}, {}, 0],
 ] as const;
 
-for (const [gates, expected] of GATES)
+for (const [gates, config, expected] of GATES)
   test(`a resize of the pod as a whole with ${JSON.stringify(gates)} gives ${expected} warnings`, () =>
-    inCluster(async ({ world, api, pod }) => {
-      createWith(api, "web", { resources: { requests: { cpu: "100m" } } });
-      await world.advance(15_000);
-      const found = pod("web") as Pod;
-      const metadata = { ...found.metadata, generation: 2 };
-      const spec = { ...found.spec, resources: { requests: { cpu: "200m" } } };
-      const place = { ...PODS, name: "web" };
-      api.objects.update(place, false, { ...found, metadata, spec } as unknown as StoredObject);
-      await world.advance(15_000);
-      const events = api.objects
-        .list("events")
-        .filter(({ reason }) => reason === "FailedNodeDeclaredFeaturesCheck");
-      const message = `${UNSUPPORTED}InPlacePodLevelResourcesVerticalScaling`;
-      assert.deepEqual(
-        events.map(({ type, message: text }) => [type, text]),
-        Array.from({ length: expected }, () => ["Warning", message]),
-      );
-    }, gates));
+    inCluster(
+      async ({ world, api, pod }) => {
+        createWith(api, "web", { resources: { requests: { cpu: "100m" } } });
+        await world.advance(15_000);
+        const found = pod("web") as Pod;
+        const metadata = { ...found.metadata, generation: 2 };
+        const spec = { ...found.spec, resources: { requests: { cpu: "200m" } } };
+        const place = { ...PODS, name: "web" };
+        api.objects.update(place, false, { ...found, metadata, spec } as unknown as StoredObject);
+        await world.advance(15_000);
+        const events = api.objects
+          .list("events")
+          .filter(({ reason }) => reason === "FailedNodeDeclaredFeaturesCheck");
+        const message = `${UNSUPPORTED}InPlacePodLevelResourcesVerticalScaling`;
+        assert.deepEqual(
+          events.map(({ type, message: text }) => [type, text]),
+          Array.from({ length: expected }, () => ["Warning", message]),
+        );
+      },
+      gates,
+      { config },
+    ));

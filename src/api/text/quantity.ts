@@ -201,6 +201,9 @@ export const quantityValue = (q: Quantity): bigint => scaled(q, 0);
 /** Thousandths, rounded away from zero. Exact where Go's int64 would wrap around. */
 export const quantityMilliValue = (q: Quantity): bigint => scaled(q, 3);
 
+/** Millionths, rounded away from zero. */
+export const quantityMicroValue = (q: Quantity): bigint => scaled(q, 6);
+
 /** `q` rounded away from zero to a multiple of `10^exponent`; itself where it is one already. */
 export function roundUpQuantity(q: Quantity, exponent: number): Quantity {
   if (q.exponent >= exponent) return q;

@@ -10,7 +10,11 @@ test("the namespace of a sysctl, however it is written", () => {
   assert.equal(sysctlNamespace("kernel.msgmax"), "ipc");
   assert.equal(sysctlNamespace("kernel.sem"), "ipc");
   assert.equal(sysctlNamespace("fs.mqueue.queues_max"), "ipc");
-  assert.equal(sysctlNamespace("kernel.domainname"), undefined);
+  assert.equal(sysctlNamespace("kernel.domainname"), "uts");
+  assert.equal(sysctlNamespace("kernel.hostname"), undefined);
+  assert.equal(sysctlNamespace("user.max_user_namespaces"), "user");
+  assert.equal(sysctlNamespace("user/max_inotify_watches"), "user");
+  assert.equal(sysctlNamespace("username.x"), undefined);
   assert.equal(sysctlNamespace("network.x"), undefined);
   assert.equal(sysctlNamespace("vm.swappiness"), undefined);
 });

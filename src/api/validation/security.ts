@@ -140,9 +140,11 @@ export function dottedSysctl(name: string): string {
 }
 
 /** The kernel namespace a sysctl belongs to, if it has one. */
-export function sysctlNamespace(name: string): "net" | "ipc" | undefined {
+export function sysctlNamespace(name: string): "net" | "ipc" | "uts" | "user" | undefined {
   const dotted = dottedSysctl(name);
   if (dotted.startsWith("net.")) return "net";
+  if (dotted.startsWith("user.")) return "user";
+  if (dotted === "kernel.domainname") return "uts";
   const ipc = ["kernel.shm", "kernel.msg", "fs.mqueue."].some((prefix) =>
     dotted.startsWith(prefix),
   );

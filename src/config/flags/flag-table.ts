@@ -122,7 +122,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("max-housekeeping-interval", "maxHousekeepingInterval", "duration", {
     group: "Other",
-    about: "Longest pause between two measurements of the Go kubelet's cAdvisor.",
+    about: "Longest pause between two measurements of the cAdvisor in OpenShift's kubelet.",
     noEffect: "usage is measured on request",
   }),
   {

@@ -52,12 +52,12 @@ export interface KubeletFlags {
   readonly inspect: string;
   /** `address:port` of the page of the node; empty for none. Only in nodelet. */
   readonly page: string;
-  /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
+  /** `false`, `true`, `raw`, or a version to report such as `v1.37.1`. */
   readonly version: string;
   readonly help: boolean;
 }
 
-/** The flags when none is given. Source: NewKubeletFlags of Kubernetes 1.36. */
+/** The flags when none is given. Source: NewKubeletFlags of Kubernetes 1.37. */
 export const DEFAULT_FLAGS: KubeletFlags = {
   config: "",
   configDir: "",

@@ -28,7 +28,7 @@ const TESTING = "it was for tests of the kubelet";
 const GONE = "it has no effect since its removal from Kubernetes";
 
 /**
- * Flags that Kubernetes had between 1.20 and 1.36 and has no more. A unit file that still carries one
+ * Flags that Kubernetes had between 1.20 and 1.37 and has no more (docs/adr/0019-removed-flags.md). A unit file that still carries one
  * must keep working where ignoring it is harmless, and must not start where the node would then be
  * something else than asked for.
  */

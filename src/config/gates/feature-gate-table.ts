@@ -32,7 +32,7 @@ const ALPHA = `
   CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
   ClientsAllowCBOR ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation
   CloudControllerManagerWebhook CompositePodGroup ConsistentListFromCacheSkipTimeoutFallback
-  ContainerStopSignals ControllerManagerReleaseLeaderElectionLockOnExit
+  ContainerStopSignals
   CrossNamespaceVolumeDataSource DRADerivedAttributes DRADeviceCompatibilityGroups
   DRAListTypeAttributes DRANodeAllocatableResources DRAOptionalNodeOperations
   DRAPartitionableDevicesType DRAResourcePoolStatus DefaultPodSysctls EmptyDirVolumeMode
@@ -92,15 +92,15 @@ const BETA_ON = `
   WebhookRoundTripLoadBalancing WindowsGracefulNodeShutdown`;
 
 const GA_LOCKED = `
-  CPUManagerPolicyOptions CRDValidationRatcheting CSIMigrationPortworx
-  CSIServiceAccountTokenSecrets ComponentSLIs CustomResourceFieldSelectors DRAAdminAccess
+  CPUManagerPolicyOptions CRDValidationRatcheting
+  CSIServiceAccountTokenSecrets CustomResourceFieldSelectors DRAAdminAccess
   DRAExtendedResource DRAPrioritizedList DRAResourceClaimDeviceStatus DeclarativeValidation
   DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
-  ExternalServiceAccountTokenSigner HPAConfigurableTolerance HonorPVReclaimPolicy
+  ExternalServiceAccountTokenSigner HPAConfigurableTolerance
   HostnameOverride ImageMaximumGCAge ImageVolume InOrderInformers InPlacePodVerticalScaling
   InPlacePodVerticalScalingInitContainers JobManagedBy KubeletCgroupDriverFromCRI
   KubeletFineGrainedAuthz KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet
-  KubeletTracing MatchLabelKeysInPodAffinity MemoryManager MultiCIDRServiceAllocator
+  KubeletTracing MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator
   MutableCSINodeAllocatableCount NFTablesProxyMode NodeDeclaredFeatures
   NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap PLEGOnDemandRelist
   PodObservedGenerationTracking PodReadyToStartContainersCondition PodSchedulingReadiness
@@ -108,8 +108,8 @@ const GA_LOCKED = `
   RecursiveReadOnlyMounts RelaxedEnvironmentVariableValidation RelaxedServiceNameValidation
   SELinuxChangePolicy SELinuxMountReadWriteOncePod SeparateTaintEvictionController
   ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
-  ServiceAccountTokenPodNodeInfo ServiceTrafficDistribution StructuredAuthorizationConfiguration
-  SupplementalGroupsPolicy SystemdWatchdog TopologyAwareHints TopologyManagerPolicyOptions
+  ServiceAccountTokenPodNodeInfo
+  SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions
   UserNamespacesSupport VolumeAttributesClass WatchCacheInitializationPostStartHook WinDSR
   WinOverlay`;
 
@@ -120,7 +120,7 @@ const GA_FREE = `
 
 const DEPRECATED_OFF = `
   AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-  ChangeContainerStatusOnKubeletRestart InPlacePodVerticalScalingAllocatedStatus KMSv1
+  ChangeContainerStatusOnKubeletRestart KMSv1
   KubeletRegistrationGetOnExistsOnly WindowsHostNetwork`;
 
 const DEPRECATED_ON = `
@@ -129,7 +129,7 @@ const DEPRECATED_ON = `
 
 const DEPRECATED_OFF_LOCKED = `
   AllowOverwriteTerminationGracePeriodSeconds DeclarativeValidationTakeover GitRepoVolumeDriver
-  SeparateCacheWatchRPC WatchFromStorageWithoutResourceVersion`;
+  SeparateCacheWatchRPC `;
 
 const DEPRECATED_ON_LOCKED = `
   AggregatedDiscoveryRemoveBetaType DisableCPUQuotaWithExclusiveCPUs DisableNodeKubeProxyVersion`;

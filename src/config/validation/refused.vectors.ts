@@ -144,7 +144,7 @@ export const REFUSED: readonly (readonly [body: string, path: string])[] = [
       "kernel.shmm*",
       "kernel.shmfoo",
     ],
-    ...["kernel.semfoo", "net.", "net.*.x", "Net.x", "net.ipv4.tcp_", "fs.mqueue"],
+    ...["kernel.semfoo", "net.", "net.*.x", "Net.x", "net.ipv4.tcp_", "fs.mqueue", "user*"],
   ]).map((body): [string, string] => [body, "allowedUnsafeSysctls[0]"]),
   ['kubeReserved: {gpu: "1"}', "kubeReserved[gpu]"],
   ["kubeReserved: {cpu: -1m}", "kubeReserved[cpu]"],

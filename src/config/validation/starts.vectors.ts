@@ -140,6 +140,7 @@ export const STARTS: readonly string[] = [
     ...["kernel.sem", "kernel.shmall", "kernel.shm_rmid_forced", "kernel.shm*", "kernel.msg*"],
     ...["kernel.msgmax", "kernel/shmmax", "net.*", "net.ipv4.tcp_syncookies", "fs.mqueue.*"],
     ...["net/ipv4/conf/eth0.100/forwarding", "net.ipv4.conf.eth0/100.forwarding", "net.a_b-*"],
+    ...["user.*", "user.max_user_namespaces", "user/max_mnt_namespaces", "kernel.domainname"],
   ]),
   // Reservations.
   'kubeReserved: {cpu: "0", memory: "0", pid: "1"}',

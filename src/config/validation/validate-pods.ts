@@ -228,12 +228,14 @@ function validateInside(config: KubeletConfig): ConfigProblem[] {
   return problems;
 }
 
-/** Settings of a pod's own IPC namespace. Source: component-helpers/node/util/sysctl of Kubernetes 1.36. */
+/** Settings of a pod's own IPC namespace. Source: component-helpers/node/util/sysctl of Kubernetes 1.37. */
 const IPC_SYSCTLS = [
   ...["kernel.sem", "kernel.shm", "kernel.shmall", "kernel.shmmax", "kernel.shmmni"],
   ...["kernel.shm_rmid_forced", "kernel.msg", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni"],
 ];
-const SYSCTL_PREFIXES = ["net.", "fs.mqueue."];
+/** Names of any namespace that a pod has. */
+const SYSCTL_NAMES = [...IPC_SYSCTLS, "kernel.domainname"];
+const SYSCTL_PREFIXES = ["net.", "fs.mqueue.", "user."];
 const SYSCTL =
   /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|\*|[a-z0-9][-_a-z0-9]*\*)$/;
 const MAX_SYSCTL = 253;
@@ -250,9 +252,10 @@ function validateSysctls(config: KubeletConfig): ConfigProblem[] {
     }
     // What stands before the first `*` has to be a name or to begin like one; kernel.shm and kernel.msg are no names.
     const [known = ""] = pattern.replaceAll("/", ".").split("*", 1);
-    if (IPC_SYSCTLS.includes(known)) return;
+    if (SYSCTL_NAMES.includes(known)) return;
     if (SYSCTL_PREFIXES.some((prefix) => known.startsWith(prefix))) return;
-    const fix = "only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* belong to a pod";
+    const fix =
+      "only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.*, net.*, user.* and kernel.domainname belong to a pod";
     problems.push(invalidValue(path, pattern, "the sysctl is not known to be namespaced", fix));
   });
   return problems;

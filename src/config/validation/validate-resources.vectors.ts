@@ -61,7 +61,7 @@ export const PLACES: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "allowedUnsafeSysctls: [kernel.panic]",
-    'allowedUnsafeSysctls[0]: Invalid value: "kernel.panic": the sysctl is not known to be namespaced (only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.* belong to a pod)',
+    'allowedUnsafeSysctls[0]: Invalid value: "kernel.panic": the sysctl is not known to be namespaced (only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.*, net.*, user.* and kernel.domainname belong to a pod)',
   ],
   [
     'allowedUnsafeSysctls: ["net.*.x"]',

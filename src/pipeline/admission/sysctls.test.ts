@@ -25,14 +25,31 @@ const ROWS: readonly (readonly [
     "net.ipv4.tcp_syncookies",
     { hostNetwork: true },
     [],
-    `forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host net enabled`,
+    `forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled`,
   ],
   [
     "kernel.shm_rmid_forced",
     { hostIPC: true },
     [],
-    `forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host ipc enabled`,
+    `forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host IPC enabled`,
   ],
+  [
+    "user.max_user_namespaces",
+    { hostUsers: false },
+    [],
+    `forbidden sysctl: "user.max_user_namespaces" not allowlisted`,
+  ],
+  ["user.max_user_namespaces", { hostUsers: false }, ["user.*"], undefined],
+  ...[{}, { hostUsers: true }].map(
+    (spec) =>
+      [
+        "user.max_user_namespaces",
+        spec,
+        ["user.*"],
+        `forbidden sysctl: "user.max_user_namespaces" not allowed with host User enabled`,
+      ] as const,
+  ),
+  ["kernel.domainname", { hostNetwork: true }, ["kernel.domainname"], undefined],
 ];
 
 for (const [name, spec, allowed, expected] of ROWS) {

@@ -44,11 +44,9 @@ export function forbiddenSysctl(
     if (!isAllowed && !isSafe(dotted, kernelVersion)) {
       return `forbidden sysctl: ${JSON.stringify(dotted)} not allowlisted`;
     }
-    if (namespace === "net" && pod.spec?.hostNetwork === true) {
-      return `forbidden sysctl: ${JSON.stringify(dotted)} not allowed with host net enabled`;
-    }
-    if (namespace === "ipc" && pod.spec?.hostIPC === true) {
-      return `forbidden sysctl: ${JSON.stringify(dotted)} not allowed with host ipc enabled`;
+    const shared = sharedNamespace(namespace, pod);
+    if (shared !== undefined) {
+      return `forbidden sysctl: ${JSON.stringify(dotted)} not allowed with host ${shared} enabled`;
     }
   }
   return undefined;
@@ -58,6 +56,17 @@ function isSafe(name: string, kernelVersion: string | undefined): boolean {
   const since = SAFE.get(name);
   if (since === undefined) return false;
   return kernelVersion === undefined || isKernelAtLeast(kernelVersion, since);
+}
+
+/** The namespace of a setting in Kubernetes' spelling, when the pod shares it with the machine. */
+function sharedNamespace(
+  namespace: ReturnType<typeof sysctlNamespace>,
+  { spec }: Pod,
+): string | undefined {
+  if (namespace === "net") return spec?.hostNetwork === true ? "Net" : undefined;
+  if (namespace === "ipc") return spec?.hostIPC === true ? "IPC" : undefined;
+  if (namespace === "user") return spec?.hostUsers === false ? undefined : "User";
+  return undefined;
 }
 
 function matches(name: string, pattern: string): boolean {

@@ -1,8 +1,8 @@
 // pure
 
+import { deriveReservations } from "../../config/derive.ts";
 import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
-import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import { readPercentage } from "../../config/validation/validate-node.ts";
 import type { CgroupDriver } from "./names.ts";
 import type { CgroupOptions } from "./options.ts";
@@ -32,7 +32,7 @@ export function cgroupOptionsOf(
     driver: runtimeDriver ?? config.cgroupDriver,
     cgroupRoot: config.cgroupRoot,
     cgroupsPerQos: config.cgroupsPerQOS,
-    ...reservations(config),
+    ...deriveReservations(config),
     enforceNodeAllocatable: config.enforceNodeAllocatable,
     systemReservedCgroup: config.systemReservedCgroup,
     kubeReservedCgroup: config.kubeReservedCgroup,
@@ -43,20 +43,6 @@ export function cgroupOptionsOf(
     ...(memoryQos === undefined ? {} : { memoryQos }),
     singleProcessOomKill: config.singleProcessOOMKill ?? false,
     swapBehavior: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
-  };
-}
-
-/** CPUs that are reserved by number replace both reservations by amount. Source: kubelet app server.run. */
-function reservations(
-  config: KubeletConfig,
-): Pick<CgroupOptions, "systemReserved" | "kubeReserved"> {
-  const { systemReserved, kubeReserved, reservedSystemCPUs } = config;
-  const list = parseCpuList(reservedSystemCPUs);
-  if (reservedSystemCPUs === "" || !list.ok) return { systemReserved, kubeReserved };
-  const { cpu: _, ...kubeRest } = kubeReserved;
-  return {
-    systemReserved: { ...systemReserved, cpu: String(list.cpus.length) },
-    kubeReserved: kubeRest,
   };
 }
 

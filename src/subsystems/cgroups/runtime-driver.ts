@@ -25,8 +25,14 @@ export async function runtimeCgroupDriver(
     return linux && DRIVERS[linux.cgroupDriver];
   } catch (thrown) {
     if (!isOutside(thrown) || signal.aborted) throw thrown;
-    if (isUnimplemented(thrown)) losingSupport.set(1, { version: LAST_SUPPORT });
-    else {
+    if (isUnimplemented(thrown)) {
+      losingSupport.set(1, { version: LAST_SUPPORT });
+      log.warn(
+        "the container runtime does not report its cgroup driver (RuntimeConfig of the CRI): cgroupDriver of the " +
+          "configuration is used. From Kubernetes 1.38 on such runtimes are not supported: use containerd 2.0 or " +
+          "CRI-O 1.28, or newer",
+      );
+    } else {
       log.warn(
         "the container runtime does not report its cgroup driver; using the configured one",
         {
@@ -38,5 +44,5 @@ export async function runtimeCgroupDriver(
   }
 }
 
-/** The version from which the Go kubelet 1.36 requires a runtime that reports its cgroup driver. */
-const LAST_SUPPORT = "1.37.0";
+/** The version from which the Go kubelet requires a runtime that reports its cgroup driver (KEP-4033). */
+const LAST_SUPPORT = "1.38.0";

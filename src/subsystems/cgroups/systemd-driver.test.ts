@@ -137,16 +137,21 @@ test("a pod's slice for which systemd did not take the limits gets them at the n
 test("the runtime's driver is asked for, and not having one is fine", async () => {
   const signal = new AbortController().signal;
   let metrics = new MetricsRegistry();
+  let warnings: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
   const ask = (answer: () => Promise<{ linux: { cgroupDriver: 0 | 1 } | undefined }>) => {
     metrics = new MetricsRegistry();
-    return runtimeCgroupDriver({ runtimeConfig: answer }, { log: silentLog, metrics }, signal);
+    warnings = [];
+    return runtimeCgroupDriver({ runtimeConfig: answer }, { log, metrics }, signal);
   };
-  const losing = 'kubelet_cri_losing_support{version="1.37.0"} 1';
+  const losing = 'kubelet_cri_losing_support{version="1.38.0"} 1';
   assert.equal(await ask(async () => ({ linux: { cgroupDriver: 0 } })), "systemd");
   assert.equal(await ask(async () => ({ linux: { cgroupDriver: 1 } })), "cgroupfs");
   assert.equal(await ask(async () => ({ linux: undefined })), undefined);
   for (const code of ["unimplemented", "deadline"] as const) {
     assert.equal(await ask(() => Promise.reject(new OutsideError(code, "no"))), undefined);
     assert.equal(metrics.expose().includes(losing), code === "unimplemented", code);
+    assert.equal(warnings.length, 1, code);
+    assert.equal(/From Kubernetes 1\.38 on/.test(warnings[0] ?? ""), code === "unimplemented");
   }
 });

@@ -72,8 +72,6 @@ const COMPONENT = "kubelet";
 /** Verbosity at which events are logged (server.go makeEventRecorder). */
 const LOG_VERBOSITY = 3;
 const DEFAULT_RATE: RateLimit = { qps: 50, burst: 100 };
-/** Writes per second when the Go kubelet is configured with 0 (client-go DefaultQPS). */
-const REFERENCE_QPS = 5;
 /** How long the agent's end waits for the API server to take what is left. */
 const DRAIN_MS = 3_000;
 
@@ -293,17 +291,13 @@ export class Events implements PodEvents, NodeEvents, ObjectEvents {
   }
 
   #createReferenceSink(api: EventApi): ReferenceSink {
-    const { qps, burst } = this.#rate;
-    return new ReferenceSink(
-      { qps: qps > 0 ? qps : REFERENCE_QPS, burst },
-      {
-        ...this.#deps,
-        api,
-        correlator: new Correlator(this.#rules.correlator),
-        moment: () => this.recorder.moment(),
-        counts: this.counts,
-      },
-    );
+    return new ReferenceSink(this.#rate, {
+      ...this.#deps,
+      api,
+      correlator: new Correlator(this.#rules.correlator),
+      moment: () => this.recorder.moment(),
+      counts: this.counts,
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 // pure
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { ProbeHandlerName } from "../../api/pod/probe-handlers.ts";
+import { LATEST_RELEASE } from "../../config/release.ts";
 
 /** One probe attempt on one container. */
 export interface ProbeRequest {
@@ -39,7 +40,7 @@ export type ProbeOutcome =
 export type HandlerKind = ProbeHandlerName | "none";
 
 /** Sent as `User-Agent`; servers distinguish probes from traffic by it. */
-export const USER_AGENT = "kube-probe/1.36";
+export const USER_AGENT = `kube-probe/${LATEST_RELEASE}`;
 
 /** Output that is kept of one probe. */
 export const MAX_OUTPUT_BYTES = 10 * 1024;

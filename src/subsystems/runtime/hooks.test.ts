@@ -68,8 +68,8 @@ test("run: an HTTP hook sends its User-Agent, and parses its path as probes do",
   assert.deepEqual(
     asked.map(({ headers }) => headers),
     [
-      [{ name: "User-Agent", value: "kube-lifecycle/1.36" }, accept],
-      [{ name: "User-Agent", value: "kube-lifecycle/1.36" }, accept],
+      [{ name: "User-Agent", value: "kube-lifecycle/1.37" }, accept],
+      [{ name: "User-Agent", value: "kube-lifecycle/1.37" }, accept],
       [{ name: "User-Agent", value: "me" }, accept],
     ],
   );

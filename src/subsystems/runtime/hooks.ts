@@ -2,6 +2,7 @@ import type { LifecycleHandler } from "../../api/generated/types.ts";
 import { actionHeaders, actionUrl, actionUrlFault } from "../../api/pod/http-action.ts";
 import { podDescription } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { LATEST_RELEASE } from "../../config/release.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -14,7 +15,7 @@ const MAX_BODY_BYTES = 10 * 1024;
 /** Of what a failed command has written the status shows so much. */
 const MAX_OUTPUT_CHARS = 1024;
 /** How HTTP hooks name themselves, as those of the Go kubelet do. */
-const USER_AGENT = "kube-lifecycle/1.36";
+const USER_AGENT = `kube-lifecycle/${LATEST_RELEASE}`;
 /** HTTP hooks have no timeout of their own in the API; nothing waits longer than this. */
 const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
 

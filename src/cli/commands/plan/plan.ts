@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { deriveEvictionHard } from "../../../config/derive.ts";
+import { deriveEvictionHard, deriveReservations } from "../../../config/derive.ts";
 import type { KubeletConfig } from "../../../config/kubelet-config.ts";
 import { isOutside } from "../../../kit/errors.ts";
 import { nodeCapacity } from "../../../node/capacity.ts";
@@ -128,6 +128,7 @@ async function makePlan(
   );
   const { allocatable, pods: maxPods } = nodeCapacity(node.facts, node.storageBytes, {
     ...config,
+    ...deriveReservations(config),
     evictionHard: deriveEvictionHard(config),
   });
   return planNodePods({
