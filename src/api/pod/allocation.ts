@@ -221,7 +221,9 @@ export function asScheduled<P extends Pod>(pod: P): P {
   );
   const actuated = by(
     (request, found) =>
-      given(found?.resources?.requests) ?? given(found?.allocatedResources) ?? request,
+      given(found?.resources?.requests) ??
+      given(found?.allocatedResources) ??
+      (isNever ? {} : request),
     status?.resources?.requests,
   );
   return isNever

@@ -141,3 +141,25 @@ test("statusPodResources: resources that a resize adds to the pod", () => {
     resources,
   });
 });
+
+test("statusPodResources: amounts of the pod in their own words, memory requests at once", () => {
+  const whole = (cpu: string, memory: string) =>
+    aPod({ resources: { requests: { cpu, memory }, limits: { cpu, memory } } });
+  const [before, after] = [whole("250m", "1Gi"), whole("1500m", "2Gi")];
+  const shown = (group: typeof before, phase = "Running") => {
+    const actuated = { ...asSpecified(after), group: allocationOf(group) };
+    return statusPodResources(aRecord({ pod: after }, { resize: { actuated } }), phase).resources;
+  };
+  const [old, now] = [
+    { cpu: "250m", memory: "1Gi" },
+    { cpu: "1500m", memory: "2Gi" },
+  ];
+  assert.deepEqual(shown(before), { requests: { cpu: "250m", memory: "2Gi" }, limits: old });
+  assert.deepEqual(shown(after), { requests: now, limits: now });
+});
+
+test("statusPodResources: amounts below what a cgroup can hold are those that were given", () => {
+  const resources = { requests: { cpu: "1m" }, limits: { cpu: "5m" } };
+  const record = aRecord({ pod: aPod({ resources }) });
+  assert.deepEqual(statusPodResources(record, "Running").resources, resources);
+});

@@ -24,33 +24,44 @@ export function statusPodResources(
   { pod, resize }: Pick<PodRecord, "pod" | "resize">,
   phase: string | undefined,
 ): Pick<PodStatus, "allocatedResources" | "resources"> {
-  const { requests, limits } = totalsOf(pod.spec ?? NO_SPEC);
+  const { spec: given = NO_SPEC } = pod;
+  const { requests, limits } = totalsOf(given);
   const { spec: had = NO_SPEC } = withAllocation(pod, resize.actuated.group);
+  const actual = () => (had === given ? settledResources(given) : actualResources(given, had));
   return {
     ...(isEmpty(requests) ? {} : { allocatedResources: requests }),
-    resources: phase === "Running" ? actualResources(had) : listsOf(requests, limits),
+    resources: phase === "Running" ? actual() : listsOf(requests, limits),
   };
 }
 
+/** Of a pod that has what it was given. Once for each spec, as the sums are: a status is derived with everything that happens to its pod. */
+const settledResources = derivedOnce((spec: PodSpec) => actualResources(spec, spec));
+
 /**
- * What the cgroup of a pod with this spec holds, beside what the spec sets for the pod as a whole. Once for each spec, as
- * the sums are: a status is derived with everything that happens to its pod.
+ * What the cgroup of a pod holds, which was last made or changed by `had`, beside what was given to the pod as a whole. No
+ * cgroup knows a memory request: it is the one that was given, at once.
  */
-const actualResources = derivedOnce((spec: PodSpec): ResourceRequirements => {
-  const own = spec.resources ?? {};
-  const { requests, limits, cpuLimited, memoryLimited } = podResources({ spec });
-  const { requests: requested, limits: limited } = totalsOf(spec);
+function actualResources(given: PodSpec, had: PodSpec): ResourceRequirements {
+  const { requests: own = {}, limits: ownLimits = {} } = given.resources ?? {};
+  const { cpu, memory: _, ...fixedLimits } = ownLimits;
+  const { requests, limits, cpuLimited, memoryLimited } = podResources({ spec: had });
+  const { requests: requested, limits: limited } = totalsOf(had);
   const holdsCpu = requests.cpuMilli > LEAST_REQUEST_MILLI;
-  const limitsCpu = cpuLimited && limits.cpuMilli > LEAST_LIMIT_MILLI;
+  const showsLimit = limits.cpuMilli > LEAST_LIMIT_MILLI;
+  const leastLimit: ResourceList = cpu === undefined ? {} : { cpu };
   return listsOf(
-    { ...only(requested, "memory", true), ...own.requests, ...only(requested, "cpu", holdsCpu) },
     {
-      ...own.limits,
-      ...only(limited, "cpu", limitsCpu),
+      ...only(totalsOf(given).requests, "memory", true),
+      ...own,
+      ...only(requested, "cpu", holdsCpu),
+    },
+    {
+      ...fixedLimits,
+      ...only(showsLimit ? limited : leastLimit, "cpu", cpuLimited),
       ...only(limited, "memory", memoryLimited),
     },
   );
-});
+}
 
 function only(list: ResourceList, name: string, isShown: boolean): ResourceList {
   const amount = list[name];
