@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { durationMs } from "../api/text/duration.ts";
 import { DEFAULT_CONFIG } from "../config/fields/defaults.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
-import { restartBackoffOf } from "./pipeline-options.ts";
+import { pipelineOptionsOf, restartBackoffOf } from "./pipeline-options.ts";
 
 const REDUCED = { ReduceDefaultCrashLoopBackOffDecay: true };
 const NO_MAX = { KubeletCrashLoopBackOffMax: false };
@@ -39,3 +39,23 @@ for (const { name, config, seconds } of VECTORS)
       seconds.map((each) => each * 1_000),
     );
   });
+
+test("pipelineOptionsOf: pod-level resources of manifests by the gates of the release", () => {
+  const rulesOf = (config: Partial<KubeletConfig>) => {
+    const { fillsPodResources, countsEmptyPodResources } =
+      pipelineOptionsOf(
+        {
+          config: { ...DEFAULT_CONFIG, ...config },
+          nodeName: "n",
+          rootFolder: "/r",
+          cgroupVersion: 2,
+        },
+        [],
+      ).sources.rules ?? {};
+    return [fillsPodResources, countsEmptyPodResources];
+  };
+  const off = { PodLevelResourcesFixDefaulting: false, PodLevelResourcesFixKubeletQOSClass: false };
+  assert.deepEqual(rulesOf({}), [false, false]);
+  assert.deepEqual(rulesOf({ compat: "1.36" }), [true, true]);
+  assert.deepEqual(rulesOf({ featureGates: off }), [true, true]);
+});

@@ -76,10 +76,14 @@ export function restartBackoffOf(
   return { initialRestartBackoffMs: Math.min(initialMs, maxMs), maxRestartBackoffMs: maxMs };
 }
 
-/** Validation options of static pods that depend on feature gates. */
+/** What of static pods depends on feature gates. */
 function manifestRules(config: KubeletConfig): NonNullable<SourcesOptions["rules"]> {
   const gates = gatesInForce(config);
-  return { userNamespacesHostNetwork: gates.isEnabled("UserNamespacesHostNetworkSupport") };
+  return {
+    userNamespacesHostNetwork: gates.isEnabled("UserNamespacesHostNetworkSupport"),
+    fillsPodResources: !gates.isEnabled("PodLevelResourcesFixDefaulting"),
+    countsEmptyPodResources: !gates.isEnabled("PodLevelResourcesFixKubeletQOSClass"),
+  };
 }
 
 function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOptions["resizes"] {

@@ -45,6 +45,11 @@ const ROWS: readonly Row[] = [
     asked: resources(ONE, TWO),
   },
   {
+    what: "a container, by a client that knows nothing of pod-level resources",
+    spec: { ...main(resources(HALF, ONE)), ...resources(ONE, TWO) },
+    asked: { ...main(resources(ONE, ONE)), resources: null },
+  },
+  {
     what: "another class of service",
     spec: main(resources(HALF, ONE)),
     asked: main(resources(ONE, ONE)),

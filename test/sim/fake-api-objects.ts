@@ -3,6 +3,7 @@ import { formatProblems } from "../../src/api/decode/field-problem.ts";
 import type { Pod, Status } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
 import { computeQosClass } from "../../src/api/pod/qos.ts";
+import { withPodLevelDefaults } from "../../src/api/pod/resource-defaults.ts";
 import { rfc3339 } from "../../src/api/text/timestamps.ts";
 import type { Problems } from "../../src/api/validation/fields.ts";
 import { nodeUpdateProblems } from "../../src/api/validation/node-update.ts";
@@ -279,7 +280,7 @@ function stale(place: Place): Refusal {
 }
 
 function newPod(made: object): object {
-  const pod = defaultPod(made as Pod);
+  const pod = withPodLevelDefaults(defaultPod(made as Pod));
   return { ...pod, status: { phase: "Pending", qosClass: computeQosClass(pod), ...pod.status } };
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Pod, PodSpec, Volume } from "../generated/types.ts";
 import { defaultPod } from "./pod-defaults.ts";
+import { podLevelResources, withPodLevelDefaults } from "./resource-defaults.ts";
 
 const specOf = (spec: Partial<PodSpec>): PodSpec => {
   const { spec: completed } = defaultPod({ spec: { containers: [], ...spec } });
@@ -129,37 +130,78 @@ test("defaultPod: requests from limits, rounding to thousandths", () => {
   assert.deepEqual(specOf({ overhead: { cpu: "0.00011" } }).overhead, { cpu: "1m" });
 });
 
-test("defaultPod: pod-level resources", () => {
-  const table: readonly [
-    string,
-    Container["resources"],
-    PodSpec["resources"],
-    PodSpec["resources"],
-  ][] = [
-    [
-      "requests from containers, the rest from limits",
-      { requests: { cpu: "500m" } },
-      { limits: { cpu: "2", memory: "1Gi" } },
-      { limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "500m", memory: "1Gi" } },
-    ],
-    [
-      "huge pages limits from containers",
-      { limits: { "hugepages-2Mi": "4Mi" } },
-      { limits: { cpu: "1" } },
-      {
-        limits: { cpu: "1", "hugepages-2Mi": "4Mi" },
-        requests: { cpu: "1", "hugepages-2Mi": "4Mi" },
-      },
-    ],
-    ["nothing reported, nothing filled in", { limits: { cpu: "1" } }, {}, {}],
-    ["requests alone stay", {}, { requests: { memory: "1Gi" } }, { requests: { memory: "1Gi" } }],
-  ];
-  for (const [name, own, pod, expected] of table) {
-    const containers = [{ name: "c", ...(own === undefined ? {} : { resources: own }) }];
-    const spec = specOf({ containers, ...(pod === undefined ? {} : { resources: pod }) });
-    assert.deepEqual(spec.resources, expected, name);
-  }
-});
+type Own = PodSpec["resources"];
+
+const POD_LEVEL: readonly {
+  readonly what: string;
+  readonly containers: readonly Container["resources"][];
+  readonly own: Own;
+  /** By the API server of 1.37, and for static pods by the kubelet of 1.36. */
+  readonly filled: Own;
+  readonly filledBefore?: Own;
+}[] = [
+  {
+    what: "requests from containers, the rest from limits",
+    containers: [{ requests: { cpu: "500m" } }],
+    own: { limits: { cpu: "2", memory: "1Gi" } },
+    filled: { limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "500m", memory: "1Gi" } },
+  },
+  {
+    what: "huge pages limits from containers",
+    containers: [{ limits: { "hugepages-2Mi": "4Mi" } }],
+    own: { limits: { cpu: "1" } },
+    filled: {
+      limits: { cpu: "1", "hugepages-2Mi": "4Mi" },
+      requests: { cpu: "1", "hugepages-2Mi": "4Mi" },
+    },
+  },
+  {
+    what: "nothing reported, nothing filled in",
+    containers: [{ limits: { cpu: "1" } }],
+    own: {},
+    filled: {},
+  },
+  {
+    what: "requests alone stay where containers say nothing",
+    containers: [{}],
+    own: { requests: { memory: "1Gi" } },
+    filled: { requests: { memory: "1Gi" } },
+  },
+  {
+    what: "requests of containers beside others of the pod",
+    containers: [{ requests: { cpu: "250m" } }, { requests: { cpu: "250m" } }],
+    own: { requests: { memory: "1Gi" } },
+    filled: { requests: { cpu: "500m", memory: "1Gi" } },
+    filledBefore: { requests: { memory: "1Gi" } },
+  },
+  {
+    what: "limits that every container has, at least what is requested",
+    containers: [{ limits: { cpu: "1", memory: "1Gi" } }, { limits: { cpu: "2", memory: "1Gi" } }],
+    own: { requests: { cpu: "4", memory: "1Gi" } },
+    filled: { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "2Gi" } },
+    filledBefore: { requests: { cpu: "4", memory: "1Gi" } },
+  },
+  {
+    what: "no limit that one container has not",
+    containers: [{ limits: { cpu: "1" } }, {}],
+    own: { requests: { cpu: "4" } },
+    filled: { requests: { cpu: "4" } },
+  },
+];
+
+for (const { what, containers, own, filled, filledBefore = filled } of POD_LEVEL)
+  test(`withPodLevelDefaults: ${what}`, () => {
+    const named = containers.map((resources, i) => ({
+      name: `c${i}`,
+      ...(resources ? { resources } : {}),
+    }));
+    const pod = defaultPod({ spec: { containers: named, ...(own ? { resources: own } : {}) } });
+    assert.deepEqual(pod.spec?.resources, own, "the kubelet's defaults leave it");
+    const done = withPodLevelDefaults(pod);
+    assert.deepEqual(done.spec?.resources, filled);
+    assert.deepEqual(withPodLevelDefaults(done), done);
+    assert.deepEqual(podLevelResources(pod), filledBefore);
+  });
 
 test("defaultPod: volumes", () => {
   const table: readonly [Omit<Volume, "name">, Omit<Volume, "name">][] = [

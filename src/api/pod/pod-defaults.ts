@@ -12,12 +12,7 @@ import type {
   Probe,
 } from "../generated/types.ts";
 import { defaultPullPolicy } from "../text/image-reference.ts";
-import {
-  podLevelResources,
-  requestsFromLimits,
-  roundedList,
-  roundedResources,
-} from "./resource-defaults.ts";
+import { requestsFromLimits, roundedList, roundedResources } from "./resource-defaults.ts";
 import { defaultFieldSelector, defaultVolume } from "./volume-defaults.ts";
 
 /** Default of `terminationGracePeriodSeconds`. */
@@ -136,16 +131,13 @@ function defaultSpec(spec: PodSpec): PodSpec {
     ...mapped(spec, "volumes", (volumes) => volumes.map(defaultVolume)),
     ...mapped(spec, "overhead", roundedList),
   };
-  const resources = podLevelResources({ spec: completed });
-  return resources === undefined
-    ? completed
-    : { ...completed, resources: roundedResources(resources) };
+  return { ...completed, ...mapped(completed, "resources", roundedResources) };
 }
 
 /**
- * The pod with everything the API server of 1.36 fills in when it stores one. Done again it changes
- * nothing; the argument stays as it is. What admission plugins add (tolerations, priority, tokens) is not
- * part of it. Source: `pkg/apis/core/v1/defaults.go`.
+ * The pod with the defaults that the API server and the kubelet share. Done again it changes nothing; the argument stays as
+ * it is. What only the API server fills in (`withPodLevelDefaults`), and what admission plugins add (tolerations, priority,
+ * tokens), is not part of it. Source: `pkg/apis/core/v1/defaults.go`.
  */
 export const defaultPod = (pod: Pod): Pod =>
   pod.spec === undefined ? pod : { ...pod, spec: defaultSpec(pod.spec) };

@@ -43,21 +43,40 @@ test("computeQosClass: table", () => {
     ["one container without", podOf(full, undefined), "Burstable"],
     ["less requested", podOf({ requests: { cpu: "1", memory: "1Mi" }, limits: both }), "Burstable"],
     [
-      "sums are compared, not containers",
+      "containers are compared, not sums",
       podOf(
         { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } },
         { requests: { cpu: "3", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } },
       ),
-      "Guaranteed",
+      "Burstable",
+    ],
+    [
+      "one that asks for nothing beside one that asks for 0",
+      podOf({}, { limits: { cpu: "0" } }),
+      "BestEffort",
     ],
     ["init container without", withInit(undefined), "Burstable"],
     ["init container with", withInit(full), "Guaranteed"],
     ["pod level full", podLevel(full), "Guaranteed"],
     ["pod level requests only", podLevel({ requests: both }), "Burstable"],
     ["pod level cpu only", podLevel({ requests: { cpu: "1" }, limits: { cpu: "1" } }), "Burstable"],
+    ["pod level limits only", podLevel({ limits: both }), "Burstable"],
+    [
+      "pod level, of no resource that counts",
+      podLevel({ limits: { "hugepages-2Mi": "2Mi" } }),
+      "BestEffort",
+    ],
     ["no spec", {}, "BestEffort"],
   ];
   for (const [name, pod, expected] of table) assert.equal(computeQosClass(pod), expected, name);
+});
+
+test("computeQosClass: empty resources of the pod count as absent, unless they are to count as in 1.36", () => {
+  for (const own of [{}, { requests: {} }, { limits: {} }, { requests: {}, limits: {} }]) {
+    const pod: Pod = { spec: { containers: [{ name: "a", resources: full }], resources: own } };
+    assert.equal(computeQosClass(pod), "Guaranteed");
+    assert.equal(computeQosClass(pod, { countsEmptyPodResources: true }), "BestEffort");
+  }
 });
 
 test("qosClassOf: the class in the status wins when it is one", () => {

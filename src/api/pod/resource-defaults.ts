@@ -11,6 +11,7 @@ import {
   roundUpQuantity,
 } from "../text/quantity.ts";
 import { type Arithmetic, aggregateContainers } from "./aggregate-resources.ts";
+import { allContainers } from "./pod.ts";
 import { isPodLevelResource } from "./pod-resources.ts";
 
 type ResourceList = Readonly<Record<string, string>>;
@@ -89,8 +90,7 @@ function withHugePagesLimits(pod: Pod, own: ResourceRequirements): ResourceRequi
 }
 
 function withRequests(pod: Pod, own: ResourceRequirements): ResourceRequirements {
-  const { limits, requests } = own;
-  if (limits === undefined || isEmpty(limits)) return own;
+  const { limits = {}, requests } = own;
   const fromContainers = textsOf(requestsOf(pod), (name) => !isHugePages(name));
   const fromLimits = Object.fromEntries(
     Object.entries(limits).filter(([name]) => isPodLevelResource(name)),
@@ -110,10 +110,41 @@ function allReadable(pod: Pod): boolean {
 
 /**
  * Pod-level resources completed from those of the containers, whose own defaults are in already
- * (KEP-2837): huge page limits, then requests. A pod with unreadable quantities is left alone.
+ * (KEP-2837): huge page limits, then requests, of pods with limits. So until 1.36, for static pods too. A pod with
+ * unreadable quantities is left alone.
  */
 export function podLevelResources(pod: Pod): ResourceRequirements | undefined {
   const own = pod.spec?.resources;
   if (own === undefined || !allReadable(pod)) return own;
-  return withRequests(pod, withHugePagesLimits(pod, own));
+  const paged = withHugePagesLimits(pod, own);
+  return isEmpty(paged.limits) ? paged : withRequests(pod, paged);
+}
+
+/**
+ * The pod with what the API server of 1.37 fills in of pod-level resources when it creates or resizes one, after all other
+ * defaults: huge page limits, requests, and limits of what every container limits (DefaultPodLevelResources). Done again it
+ * changes nothing.
+ */
+export function withPodLevelDefaults(pod: Pod): Pod {
+  const { spec } = pod;
+  const own = spec?.resources;
+  if (!spec || !own || (isEmpty(own.limits) && isEmpty(own.requests)) || !allReadable(pod))
+    return pod;
+  const resources = withLimits(pod, withRequests(pod, withHugePagesLimits(pod, own)));
+  return { ...pod, spec: { ...spec, resources: roundedResources(resources) } };
+}
+
+/** Limits of what is requested and every container limits: their sum, or the request where that is more. */
+function withLimits(pod: Pod, own: ResourceRequirements): ResourceRequirements {
+  const containers = allContainers(pod).map(({ container }) => container);
+  const sums = limitsOf(pod);
+  const more: Record<string, string> = {};
+  for (const [name, request] of Object.entries(own.requests ?? {})) {
+    const sum = sums.get(name);
+    const isLimited = containers.every(({ resources }) => has(resources?.limits, name));
+    if (!isPodLevelResource(name) || has(own.limits, name) || !isLimited || !sum) continue;
+    const amount = parseQuantity(request);
+    more[name] = formatQuantity(compareQuantities(amount, sum) > 0 ? amount : sum);
+  }
+  return isEmpty(more) ? own : { ...own, limits: { ...own.limits, ...more } };
 }

@@ -5,6 +5,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import { SYSTEM_CRITICAL_PRIORITY } from "../../api/pod/pod.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { staticPodUid } from "../../api/pod/pod-keys.ts";
+import { withPodLevelDefaults } from "../../api/pod/resource-defaults.ts";
 import { identifyPod } from "../../api/pod-identity.ts";
 import { parseYaml } from "../../api/text/yaml.ts";
 import { podUidProblems } from "../../api/validation/pod-names.ts";
@@ -47,7 +48,7 @@ export function readPodFile({ path, text }: PodFile, nodeName: string): readonly
 }
 
 function completePod(decoded: Pod, path: string, nodeName: string): Pod {
-  const defaulted = defaultPod(decoded);
+  const defaulted = withPodLevelDefaults(defaultPod(decoded));
   const { metadata, spec } = defaulted;
   const critical = CRITICAL[spec?.priorityClassName ?? ""];
   const pod: Pod = {

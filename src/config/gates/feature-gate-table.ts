@@ -170,6 +170,8 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "MemoryQoS",
   "NodeDeclaredFeatures",
   "NodeLogQuery",
+  "PodLevelResourcesFixDefaulting",
+  "PodLevelResourcesFixKubeletQOSClass",
   "PodLogsQuerySplitStreams",
   "PodsAPI",
   "QOSReserved",

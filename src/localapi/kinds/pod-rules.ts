@@ -3,9 +3,11 @@
 import { forbidden, invalid } from "../../api/decode/field-problem.ts";
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Container, Pod, PodSpec, Toleration } from "../../api/generated/types.ts";
+import { allocationOf, isSameAllocation } from "../../api/pod/allocation.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { computeQosClass } from "../../api/pod/qos.ts";
+import { withPodLevelDefaults } from "../../api/pod/resource-defaults.ts";
 import type { Problems } from "../../api/validation/fields.ts";
 import { podStatusProblems, withQosClass } from "../../api/validation/pod-status.ts";
 import { podWarnings } from "../../api/validation/pod-warnings.ts";
@@ -41,7 +43,7 @@ function withTolerations(spec: PodSpec): PodSpec {
 }
 
 function begin(object: ApiObject): ApiObject {
-  const pod = podOf(object);
+  const pod = withPodLevelDefaults(podOf(object));
   const isMirror = pod.metadata?.annotations?.[MIRROR] !== undefined;
   const spec = pod.spec ?? { containers: [] };
   return objectOf({
@@ -51,6 +53,19 @@ function begin(object: ApiObject): ApiObject {
     // A mirror pod shows what its node makes of it from the beginning.
     status: { phase: "Pending", qosClass: computeQosClass(pod) },
   });
+}
+
+/**
+ * The pod with pod-level resources that its client may not know of: they stay where they are left out, and are completed
+ * where resources change (strategy.go PrepareForUpdate).
+ */
+function withOwnResources(now: Pod, before: Pod): Pod {
+  const kept = before.spec?.resources;
+  const whole = now.spec && !now.spec.resources && kept;
+  const pod = whole ? { ...now, spec: { ...now.spec, resources: kept } } : now;
+  return isSameAllocation(allocationOf(pod), allocationOf(before))
+    ? pod
+    : withPodLevelDefaults(pod);
 }
 
 /** Fields of the spec that a running pod may change. */
@@ -175,9 +190,10 @@ export const POD_RULES: KindRules = {
   complete: (object) => objectOf(defaultPod(podOf(object))),
   begin,
   keep: (now, before) => {
-    const changed = !isSame(podOf(now).spec, podOf(before).spec);
+    const pod = withOwnResources(podOf(now), podOf(before));
+    const changed = !isSame(pod.spec, podOf(before).spec);
     const generation = (before.metadata.generation ?? 1) + (changed ? 1 : 0);
-    return { ...now, metadata: { ...now.metadata, generation } };
+    return objectOf({ ...pod, metadata: { ...pod.metadata, generation } });
   },
   keepStatus: (now, before) => objectOf(withQosClass(podOf(now), podOf(before))),
   validate: (object) => validatePod(podOf(object), { isNew: object.metadata.uid === undefined }),

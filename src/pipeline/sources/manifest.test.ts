@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Pod } from "../../api/generated/types.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
 import { manifestReader } from "./manifest.ts";
 
 const read = manifestReader("node-1", () => "2026-01-01T00:00:00Z");
@@ -48,6 +50,41 @@ test("manifestReader takes several documents, lists, and JSON that is only YAML"
   const answer = read(loose, "file", "/m/web.json");
   assert.equal(answer.kind === "pods" && answer.pods.length, 1, JSON.stringify(answer));
 });
+
+const OWN = (own: string, container = "") =>
+  `apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {resources: ${own}, containers: [{name: a, image: "img:1"${container}}]}\n`;
+const EQUAL = ", resources: {limits: {cpu: 1, memory: 1Gi}}";
+
+/** Pod-level resources of a manifest, what becomes of them, and the class by the rules of 1.37 and of 1.36. */
+const POD_LEVEL: readonly (readonly [
+  text: string,
+  now: readonly unknown[],
+  before: readonly unknown[],
+])[] = [
+  [
+    OWN("{limits: {cpu: 1, memory: 1Gi}}"),
+    [{ limits: { cpu: "1", memory: "1Gi" } }, "Burstable"],
+    [{ limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } }, "Guaranteed"],
+  ],
+  [OWN("{}", EQUAL), [{}, "Guaranteed"], [{}, "BestEffort"]],
+];
+
+for (const [text, now, before] of POD_LEVEL)
+  test(`manifestReader: pod-level resources: ${text.slice(60, 100)}`, () => {
+    const answers = [{}, { fillsPodResources: true, countsEmptyPodResources: true }].map(
+      (rules) => {
+        const answer = manifestReader("n", () => "2026-01-01T00:00:00Z", rules)(
+          text,
+          "file",
+          "/m/x",
+        );
+        assert(answer.kind === "pods", JSON.stringify(answer));
+        const pod: Pod = answer.pods[0]?.pod ?? {};
+        return [pod.spec?.resources, qosClassOf(pod)];
+      },
+    );
+    assert.deepEqual(answers, [now, before]);
+  });
 
 const BOMB = `a: &a [x,x,x,x,x,x,x,x,x]\n${["b", "c", "d", "e", "f", "g", "h", "i"]
   .map((name, i) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[i]}`).join(",")}]`)

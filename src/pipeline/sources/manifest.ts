@@ -3,6 +3,8 @@ import { decodePodDocument } from "../../api/decode/decode.ts";
 import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
+import { computeQosClass } from "../../api/pod/qos.ts";
+import { podLevelResources } from "../../api/pod/resource-defaults.ts";
 import { bindStaticPod } from "../../api/pod/static-pod.ts";
 import { shownUrl } from "../../api/text/shown-url.ts";
 import { parseYaml } from "../../api/text/yaml.ts";
@@ -20,6 +22,14 @@ export type ManifestRead =
 /** Reads the text of one manifest; never throws for what it holds. */
 export type ReadManifest = (text: string, source: SourceKind, origin: string) => ManifestRead;
 
+/** What depends on feature gates. */
+export interface ManifestRules extends PodValidationOptions {
+  /** Whether pod-level requests are filled in, as before the gate PodLevelResourcesFixDefaulting. Default false. */
+  readonly fillsPodResources?: boolean;
+  /** Whether empty pod-level resources decide the class, as before PodLevelResourcesFixKubeletQOSClass. Default false. */
+  readonly countsEmptyPodResources?: boolean;
+}
+
 /** Pods one manifest may hold. */
 const MAX_PODS = 250;
 
@@ -30,7 +40,7 @@ const MAX_PODS = 250;
 export function manifestReader(
   nodeName: string,
   seen: () => string,
-  rules: PodValidationOptions = {},
+  rules: ManifestRules = {},
 ): ReadManifest {
   return (text, source, origin) => {
     try {
@@ -60,7 +70,7 @@ interface Binding {
   readonly source: SourceKind;
   readonly origin: string;
   readonly seen: string;
-  readonly rules: PodValidationOptions;
+  readonly rules: ManifestRules;
 }
 
 function staticPod(decoded: Pod, { nodeName, source, origin, seen, rules }: Binding): SourcedPod {
@@ -68,9 +78,22 @@ function staticPod(decoded: Pod, { nodeName, source, origin, seen, rules }: Bind
     source === "file"
       ? ({ kind: "file", path: origin } as const)
       : ({ kind: "url", url: origin } as const);
-  const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
+  const manifest = completed(decoded, rules);
+  const bound = bindStaticPod(manifest, { nodeName, origin: place, seen });
+  const { countsEmptyPodResources = false } = rules;
+  // The class of a static pod is computed wherever it is asked for, unless it has one.
+  const pod = countsEmptyPodResources
+    ? { ...bound, status: { ...bound.status, qosClass: computeQosClass(bound, rules) } }
+    : bound;
   const problems = [...podUidProblems(pod), ...validatePod(pod, rules), ...staticPodProblems(pod)];
   if (problems.length > 0) throw new UsageError(formatProblems(problems));
   const shown = source === "file" ? origin : shownUrl(origin);
   return { uid: pod.metadata.uid, pod, source, origin: shown };
+}
+
+function completed(decoded: Pod, { fillsPodResources = false }: ManifestRules): Pod {
+  const pod = defaultPod(decoded);
+  const { spec } = pod;
+  const resources = fillsPodResources ? podLevelResources(pod) : undefined;
+  return spec && resources ? { ...pod, spec: { ...spec, resources } } : pod;
 }

@@ -15,7 +15,6 @@ import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { PodEvents } from "../../api/ports/events.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/text/timestamps.ts";
 import { podNameProblems } from "../../api/validation/pod-names.ts";
-import type { PodValidationOptions } from "../../api/validation/validation.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { UsageError } from "../../kit/errors.ts";
@@ -26,7 +25,7 @@ import type { Files, PodFiles } from "../../outside/host/host.ts";
 import type { Net } from "../../outside/net/net.ts";
 import { followFiles } from "./file-source.ts";
 import { followHttp } from "./http-source.ts";
-import { manifestReader } from "./manifest.ts";
+import { type ManifestRules, manifestReader } from "./manifest.ts";
 import {
   differenceOf,
   mergeSources,
@@ -48,8 +47,8 @@ export interface SourcesOptions {
     readonly headers: readonly { readonly name: string; readonly value: string }[];
     readonly everyMs: number;
   };
-  /** Validation options of static pods that depend on feature gates. */
-  readonly rules?: PodValidationOptions;
+  /** What of static pods depends on feature gates. */
+  readonly rules?: ManifestRules;
   /** Sources that are not manifests. */
   readonly others?: readonly PodSource[];
 }
