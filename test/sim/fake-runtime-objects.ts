@@ -37,6 +37,8 @@ export interface FakeRuntimeOptions {
   networkReady: boolean;
   /** Whether the runtime says of itself that it is ready. */
   runtimeReady: boolean;
+  /** Exit code of every command in a container; 0: its own. */
+  commandFault: number;
   /** Whether pods in the node's network can have users of their own. */
   userNamespacesHostNetwork: boolean;
   /** What becomes of resources of a sandbox: the method is not known, only a stub, or there. */
@@ -52,6 +54,7 @@ export const CALM: FakeRuntimeOptions = {
   events: true,
   networkReady: true,
   runtimeReady: true,
+  commandFault: 0,
   userNamespacesHostNetwork: false,
   sandboxResources: "unknown",
 };

@@ -34,7 +34,7 @@ import {
   updateResources,
   VERSION,
 } from "./fake-runtime-objects.ts";
-import { codeWhenStopped, programOf, SIGKILL_CODE } from "./programs.ts";
+import { codeWhenStopped, exitCodeOf, programOf, SIGKILL_CODE } from "./programs.ts";
 
 /**
  * A CRI runtime in memory on virtual time. Passes the same contract as a real one; latency, faults, lost
@@ -229,10 +229,9 @@ export class FakeRuntime implements ContainerRuntime {
     return {
       execSync: (id, command, _timeout, signal) =>
         this.#call("execSync", signal, () => {
-          if (this.#container(id).state !== "running")
-            throw new OutsideError("io", `container ${id} is not running`);
-          const program = programOf(command);
-          const exitCode = program?.kind === "exit" ? program.code : 0;
+          const { state } = this.#container(id);
+          if (state !== "running") throw new OutsideError("io", `container ${id} is not running`);
+          const exitCode = this.options.commandFault || exitCodeOf(command);
           return { exitCode, stdout: new Uint8Array(), stderr: new Uint8Array() };
         }),
       exec: (_request, _command, signal) => this.#call("exec", signal, noStreaming),

@@ -3,9 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node } from "../../src/api/generated/types.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
-import { conditionOf, inCluster } from "./cluster-world.ts";
+import { conditionOf, inCluster, podOf } from "./cluster-world.ts";
 import { Refusal, type StoredObject } from "./fake-api-objects.ts";
+import type { Program } from "./programs.ts";
+import { MANIFESTS } from "./world.ts";
 
+const SLEEP: Program = { kind: "sleep" };
 const NODE = { collection: "nodes", namespace: undefined, name: "sim" };
 
 test("a node that exists is adopted by an agent that may not create nodes", () =>
@@ -203,3 +206,38 @@ test("the runtime gets the addresses for pods, again when it could not be, and w
     await world.advance(30_000);
     assert.equal(world.runtime.podCidrs.length, 2);
   }));
+
+test("pods of the API are watched once the node's own object is there; static pods run before", () =>
+  inCluster(
+    async ({ world, api, pod, create, node }) => {
+      const paths: string[] = [];
+      const { request, watch } = { request: api.request.bind(api), watch: api.watch.bind(api) };
+      const note = (path: string) => {
+        if (path.startsWith("/api/v1/pods")) paths.push(path);
+      };
+      api.request = (each, signal) => {
+        note(each.path);
+        return request(each, signal);
+      };
+      api.watch = (each, signal) => {
+        note(each.path);
+        return watch(each, signal);
+      };
+      const manifest = JSON.stringify(podOf("fixed", SLEEP, "Always"));
+      await world.host.files.writeAtomic(`${MANIFESTS}/fixed.json`, manifest, 0o644);
+      create("web", SLEEP);
+      await world.advance(120_000);
+      assert.equal(node(), undefined);
+      assert.deepEqual(paths, []);
+      assert.equal(world.runtime.sandboxes.size, 1, "the static pod");
+      assert.equal(pod("web")?.status?.phase ?? "Pending", "Pending");
+      api.objects.create(NODE, { apiVersion: "v1", kind: "Node", metadata: { name: "sim" } });
+      await world.advance(1_000);
+      assert.notDeepEqual(paths, []);
+      await world.advance(20_000);
+      assert.equal(pod("web")?.status?.phase, "Running");
+      assert.equal(world.runtime.sandboxes.size, 2);
+    },
+    {},
+    { config: { registerNode: false } },
+  ));

@@ -54,6 +54,12 @@ export function programOf(command: readonly string[]): Program | undefined {
     : undefined;
 }
 
+/** The exit code of a command that is run in a container. */
+export function exitCodeOf(command: readonly string[]): number {
+  const program = programOf(command);
+  return program?.kind === "exit" ? program.code : 0;
+}
+
 /** The exit code of a program that was asked to end, and killed where it does not. */
 export function codeWhenStopped(program: Program | undefined): number {
   if (program?.kind === "polite") return 0;
