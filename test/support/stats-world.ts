@@ -86,8 +86,15 @@ export interface StatsWorld {
 
 type RuntimeFilesystems = { -readonly [Of in keyof ImageFilesystems]: ImageFilesystems[Of] };
 
-/** Puts it together; `fail` names the request that the runtime does not answer. */
-export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWorld> {
+/**
+ * Puts it together; `fail` names the request that the runtime does not answer, `facts` is what is different about the
+ * machine.
+ */
+export async function statsWorld(
+  version: 1 | 2,
+  fail?: string,
+  facts: Partial<StatsDeps["facts"]> = {},
+): Promise<StatsWorld> {
   const clock = new SimClock({ wallMs: 1_790_000_000_000 });
   const host = new FakeHost({ clock, cgroupVersion: version });
   const asked: string[] = [];
@@ -149,7 +156,7 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
       host,
       clock,
       log,
-      facts: FAKE_FACTS,
+      facts: { ...FAKE_FACTS, hugepageAware: true, ...facts },
       signal: new AbortController().signal,
       runtime,
       pods: () => pods,

@@ -140,7 +140,7 @@ async function benchUsage(
       host,
       clock,
       log: silentLog,
-      facts: await host.facts(),
+      facts: { ...(await host.facts()), hugepageAware: true },
       signal: new AbortController().signal,
       runtime: {
         listContainerStats: async () => ListContainerStatsResponse.decode(LAYERS).stats,

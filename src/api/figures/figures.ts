@@ -27,10 +27,25 @@ export interface MemoryFigures {
   readonly majorPageFaults: number;
   /** Absent when there is no limit. */
   readonly limitBytes?: number;
+  /** Of the limit, what is set aside for huge pages; absent where it counts as available. */
+  readonly hugepageBytes?: number;
   readonly kernelBytes?: number;
   readonly peakBytes?: number;
   /** How often the limit was reached. */
   readonly failures?: number;
+}
+
+/** What is left of the limit without huge pages, and how much that could be; `undefined` without a limit. */
+export function availableMemory({
+  limitBytes,
+  workingSetBytes,
+  hugepageBytes = 0,
+}: Pick<MemoryFigures, "limitBytes" | "workingSetBytes" | "hugepageBytes">):
+  | { readonly available: number; readonly capacity: number }
+  | undefined {
+  if (limitBytes === undefined) return undefined;
+  const capacity = Math.max(0, limitBytes - hugepageBytes);
+  return { available: Math.max(0, capacity - workingSetBytes), capacity };
 }
 
 /** Swap of a group; absent where it is not counted. */

@@ -1,5 +1,6 @@
 import { managedFiles, podPaths } from "../../api/pod/pod-paths.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
@@ -51,7 +52,10 @@ export function assembleStats(
     {
       host,
       clock,
-      facts,
+      facts: {
+        ...facts,
+        hugepageAware: gatesInForce(config).isEnabled("HugepageAwareEviction"),
+      },
       signal: scope.signal,
       log: log.child("stats"),
       runtime: {

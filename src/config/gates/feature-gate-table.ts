@@ -159,6 +159,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "ExtendWebSocketsToKubelet",
   "GracefulNodeShutdown",
   "GracefulNodeShutdownBasedOnPodPriority",
+  "HugepageAwareEviction",
   "InPlacePodLevelResourcesVerticalScaling",
   "InPlacePodVerticalScaling",
   "InPlacePodVerticalScalingExclusiveCPUs",

@@ -2,8 +2,8 @@
 import type { MemoryFigures } from "../../api/figures/figures.ts";
 import type { WallMs } from "../../kit/clock.ts";
 
-/** A limit, where there is one, and the usage that cannot easily be reclaimed. */
-export type MemoryMeasure = Pick<MemoryFigures, "limitBytes" | "workingSetBytes">;
+/** A limit, where there is one, what of it is no ordinary memory, and the usage that cannot easily be reclaimed. */
+export type MemoryMeasure = Pick<MemoryFigures, "limitBytes" | "workingSetBytes" | "hugepageBytes">;
 
 /** A file system as the kernel describes it. */
 export interface DiskMeasure {

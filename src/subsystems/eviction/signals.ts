@@ -1,4 +1,5 @@
 // pure
+import { availableMemory } from "../../api/figures/figures.ts";
 import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import type { NodeMeasures } from "./measures.ts";
 
@@ -36,11 +37,7 @@ interface SignalFacts {
 const memory = (of: "memory" | "podsMemory"): SignalFacts => ({
   resource: "memory",
   condition: "MemoryPressure",
-  observe: (measures) => {
-    const { limitBytes, workingSetBytes } = measures[of] ?? {};
-    if (limitBytes === undefined || workingSetBytes === undefined) return undefined;
-    return { available: Math.max(0, limitBytes - workingSetBytes), capacity: limitBytes };
-  },
+  observe: ({ [of]: measured }) => measured && availableMemory(measured),
 });
 
 const space = (disk: DiskName): SignalFacts => ({

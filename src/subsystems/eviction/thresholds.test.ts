@@ -149,6 +149,18 @@ test("amounts are written as the Go kubelet does", () => {
   assert.equal(amountText("pid.available", 1024), "1024");
 });
 
+test("observationsOf: huge pages are neither available nor a part of what a percentage is of", () => {
+  const observed = (hugepageBytes: number, workingSetBytes: number) => {
+    const memory = { limitBytes: 8 * GI, workingSetBytes, hugepageBytes };
+    const found = observationsOf({ atMs: 7 as WallMs, memory }).get("memory.available");
+    return [found?.available, found?.capacity];
+  };
+  assert.deepEqual(observed(GI, GI), [6 * GI, 7 * GI]);
+  assert.deepEqual(observed(0, GI), [7 * GI, 8 * GI]);
+  assert.deepEqual(observed(7 * GI, 2 * GI), [0, GI]);
+  assert.deepEqual(observed(9 * GI, GI), [0, 0]);
+});
+
 test("observationsOf: what is left of limits, disks and processes; what is missing stays so", () => {
   const atMs = 7 as WallMs;
   const disk = { capacityBytes: 100, availableBytes: 40, inodes: 10, inodesFree: 3 };

@@ -12,21 +12,28 @@ import { cpuV2, type Detail, diskCounters, type ReadOptions, readGroup } from ".
 
 type NodeHost = Pick<Host, "cgroups" | "readKernel">;
 
+/** The machine, and how it counts. */
+export interface CountedMachine extends Pick<HostFacts, "memoryBytes" | "hugepages"> {
+  /** Memory set aside for huge pages is not available to anything else (gate HugepageAwareEviction). */
+  readonly hugepageAware: boolean;
+}
+
 /**
  * The figures of the whole machine: of the root group, as far as the kernel counts there, else out of
  * /proc. The limit is what the machine has.
  */
 export function readNodeGroup(
   host: NodeHost,
-  facts: Pick<HostFacts, "memoryBytes">,
+  machine: CountedMachine,
   atMs: WallMs,
   options: ReadOptions,
 ): GroupFigures {
   const { cgroups } = host;
   const meminfo = parseMeminfo(host.readKernel("/proc/meminfo") ?? "");
+  const hugepageBytes = meminfo.get("Hugetlb") ?? bytesOf(machine.hugepages);
   const root = readGroup(cgroups, "/", atMs, { ...options, pressure: false, swap: "ignored" });
   const cpu = root?.cpu ?? cpuV2(cgroups.readNow("/", ["cpu.stat"])[0]);
-  const memory = root?.memory ?? machineMemory(host, meminfo);
+  const memory = root?.memory ?? machineMemory(host, meminfo, hugepageBytes);
   const swap = machineSwap(meminfo);
   return {
     hugepages: [],
@@ -34,22 +41,37 @@ export function readNodeGroup(
     ...root,
     atMs,
     ...(cpu ? { cpu } : {}),
-    ...(memory ? { memory: { ...memory, limitBytes: facts.memoryBytes } } : {}),
+    ...(memory
+      ? {
+          memory: {
+            ...memory,
+            limitBytes: machine.memoryBytes,
+            ...(machine.hugepageAware && hugepageBytes > 0 ? { hugepageBytes } : {}),
+          },
+        }
+      : {}),
     ...(swap ? { swap } : {}),
     pressure: options.pressure ? machinePressure(host) : {},
   };
 }
 
-/** Version 2 has no counter at the root: what is not free is in use. */
+const bytesOf = (hugepages: HostFacts["hugepages"]): number =>
+  hugepages.reduce((sum, { sizeBytes, pages }) => sum + sizeBytes * pages, 0);
+
+/**
+ * Version 2 has no counter at the root: what is not free is in use, but for huge pages, which no group's memory
+ * counts, and neither does the root of version 1.
+ */
 function machineMemory(
   { cgroups }: NodeHost,
   meminfo: ReadonlyMap<string, number>,
+  hugepageBytes: number,
 ): MemoryFigures | undefined {
   const [total, free] = [meminfo.get("MemTotal"), meminfo.get("MemFree")];
   if (total === undefined || free === undefined) return undefined;
   const stat = parseKeyed(cgroups.readNow("/", ["memory.stat"])[0]);
   const of = (counter: string, line: string) => stat.get(counter) ?? meminfo.get(line) ?? 0;
-  const usageBytes = total - free;
+  const usageBytes = Math.max(0, total - free - hugepageBytes);
   const inactiveFileBytes = of("inactive_file", "Inactive(file)");
   return {
     usageBytes,

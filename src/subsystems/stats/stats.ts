@@ -36,7 +36,7 @@ import {
 import type { MeasuredPod } from "./pods.ts";
 import { CpuRates } from "./rates.ts";
 import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
-import { MEMORY_ONLY, optionsOf, readNodeGroup } from "./read-node.ts";
+import { type CountedMachine, MEMORY_ONLY, optionsOf, readNodeGroup } from "./read-node.ts";
 import { type HeldOfProcesses, heldOfProcesses, readProcesses } from "./read-processes.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
@@ -49,7 +49,7 @@ export { type GroupUse, groupUses, type NodeMetrics, type PodMetrics } from "./u
 export interface StatsDeps {
   readonly host: Pick<Host, "cgroups" | "readKernel" | "openFiles" | "diskUsage" | "podFiles">;
   readonly runtime: DisksDeps["runtime"];
-  readonly facts: HostFacts;
+  readonly facts: HostFacts & CountedMachine;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends what is under way. */

@@ -1,15 +1,16 @@
 // pure
 
-import type {
-  ContainerFigures,
-  FsFigures,
-  GroupFigures,
-  InterfaceFigures,
-  Measurement,
-  NodeFigures,
-  PodFigures,
-  Pressure,
-  VolumeFigures,
+import {
+  availableMemory,
+  type ContainerFigures,
+  type FsFigures,
+  type GroupFigures,
+  type InterfaceFigures,
+  type Measurement,
+  type NodeFigures,
+  type PodFigures,
+  type Pressure,
+  type VolumeFigures,
 } from "../../api/figures/figures.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
@@ -115,6 +116,7 @@ function containerStats(container: ContainerFigures, onlyCpuAndMemory: boolean):
 function cpuAndMemory(group: GroupFigures): object {
   const { atMs, cpu, memory, nanoCores, pressure } = group;
   const time = rfc3339(atMs);
+  const left = memory && availableMemory(memory);
   return {
     ...(cpu
       ? {
@@ -130,9 +132,7 @@ function cpuAndMemory(group: GroupFigures): object {
       ? {
           memory: {
             time,
-            ...(memory.limitBytes === undefined
-              ? {}
-              : { availableBytes: Math.max(0, memory.limitBytes - memory.workingSetBytes) }),
+            ...(left ? { availableBytes: left.available } : {}),
             usageBytes: memory.usageBytes,
             workingSetBytes: memory.workingSetBytes,
             rssBytes: memory.rssBytes,
