@@ -257,6 +257,14 @@ export const WORKLOAD_METRICS = named({
     OPERATION,
   ),
   kubelet_cgroup_version: gaugeOf("ALPHA", "Version of the cgroup hierarchy."),
+  kubelet_memory_qos_node_memory_min_bytes: gaugeOf(
+    "ALPHA",
+    "Memory in bytes of all pods that the kernel never reclaims (memory.min).",
+  ),
+  kubelet_memory_qos_node_memory_low_bytes: gaugeOf(
+    "ALPHA",
+    "Memory in bytes of all pods that the kernel reclaims last (memory.low).",
+  ),
   kubelet_cri_losing_support: gaugeOf(
     "ALPHA",
     "1 for the Kubernetes version (label) that will not support this container runtime any more.",

@@ -18,8 +18,57 @@ import type { CgroupTree } from "../../outside/host/host.ts";
 import { applyCgroupPlan } from "./apply.ts";
 import { Cgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
+import type { MemoryQos } from "./settings.ts";
 
 const V2_FILES = ["cpu.weight", "cpu.max", "memory.max"];
+
+test("metrics show the memory that is protected for the active pods, with the gate MemoryQoS only", async () => {
+  const shown = async (memoryQos: MemoryQos | undefined, version: 1 | 2 = 2) => {
+    const { cgroups, metrics } = cgroupModule(version, memoryQos ? { memoryQos } : {});
+    await cgroups.start();
+    await cgroups.updateQos([G, B, BE]);
+    return metrics.expose().match(/^kubelet_memory_qos_.*$/gm) ?? [];
+  };
+  const values = (min: number, low: number) => [
+    `kubelet_memory_qos_node_memory_low_bytes ${low}`,
+    `kubelet_memory_qos_node_memory_min_bytes ${min}`,
+  ];
+  const tiered = { reservation: "TieredReservation", pageBytes: 4096 } as const;
+  assert.deepEqual((await shown(tiered)).toSorted(), values(3 * GI, 2 * GI));
+  assert.deepEqual((await shown(tiered, 1)).toSorted(), values(0, 0));
+  const none = { reservation: "None", pageBytes: 4096 } as const;
+  assert.deepEqual((await shown(none)).toSorted(), values(0, 0));
+  assert.deepEqual(await shown(undefined), []);
+});
+
+test("memory that is protected is given back by a start without the policy", async () => {
+  const tiered = { reservation: "TieredReservation", pageBytes: 4096 } as const;
+  const { cgroups, tree, host } = cgroupModule(2, { memoryQos: tiered });
+  await cgroups.start();
+  await cgroups.updateQos([G, B, BE]);
+  const values = async () => [
+    await tree.read("/kubepods", "memory.min"),
+    await tree.read("/kubepods", "memory.low"),
+    await tree.read("/kubepods/burstable", "memory.low"),
+  ];
+  assert.deepEqual(await values(), [3 * GI, 2 * GI, 2 * GI].map(String));
+  for (const memoryQos of [{ reservation: "None", pageBytes: 4096 }, undefined] as const) {
+    for (const file of ["memory.min", "memory.low"]) host.cgroups.set("/kubepods", file, "4096");
+    host.cgroups.set("/kubepods/burstable", "memory.low", "4096");
+    const next = new Cgroups(
+      { tree, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog },
+      { ...defaultCgroupOptions(2), ...(memoryQos ? { memoryQos } : {}) },
+    );
+    await next.start();
+    assert.deepEqual(await values(), ["0", "0", "0"]);
+    // Afterwards it is left to those who have set it, and shown.
+    host.cgroups.set("/kubepods/burstable", "memory.low", "8192");
+    await next.updateQos([G, B, BE]);
+    assert.equal(await tree.read("/kubepods/burstable", "memory.low"), "8192");
+    const drift = await next.drift([G, B, BE]);
+    assert.ok(drift.some(({ file, foreign }) => file === "memory.low" && foreign));
+  }
+});
 
 test("only a guaranteed pod, then a burstable one: best effort gives way", async () => {
   const { cgroups, tree } = cgroupModule(1, { qosReservedMemoryPercent: 100 });

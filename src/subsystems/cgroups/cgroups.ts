@@ -41,7 +41,7 @@ import { MIN_SHARES } from "./plan/convert.ts";
 import { type ContainerResources, planContainerGroup } from "./plan/plan-container.ts";
 import { planNode, planReserved } from "./plan/plan-node.ts";
 import { planPodGroup } from "./plan/plan-pod.ts";
-import { planQos, planQosStart } from "./plan/plan-qos.ts";
+import { type ProtectedMemory, planQos, planQosStart, protectedMemory } from "./plan/plan-qos.ts";
 import { planSandboxGroup, type SandboxResources } from "./plan/plan-sandbox.ts";
 import { planTree } from "./plan/plan-tree.ts";
 import { type CgroupPlan, planWrites } from "./plan/writes.ts";
@@ -101,6 +101,7 @@ export class Cgroups {
   readonly #whole = new Set<string>();
   #enforcement: NodeEnforcement = ENFORCED;
   readonly #qosPasses: QosPasses;
+  #protected: ProtectedMemory = { minBytes: 0, lowBytes: 0 };
 
   constructor(deps: CgroupDeps, options: CgroupOptions) {
     this.#deps = deps;
@@ -109,11 +110,27 @@ export class Cgroups {
     this.#access = { tree: deps.tree };
     this.#qosPasses = new QosPasses({
       clock: deps.clock,
-      plan: (pods) => planQos(this.#settings, pods.map(podDemand)),
+      plan: (pods) => this.#planQos(pods),
       apply: (plans) => this.#applyAll(plans),
     });
     this.#durations = deps.metrics?.histogram(METRICS.kubelet_cgroup_manager_duration_seconds);
     deps.metrics?.collected(METRICS.kubelet_cgroup_version, () => [{ value: deps.tree.version }]);
+    if (options.memoryQos && deps.metrics) this.#exposeProtected(deps.metrics);
+  }
+
+  #exposeProtected(metrics: MetricsRegistry): void {
+    metrics.collected(METRICS.kubelet_memory_qos_node_memory_min_bytes, () => [
+      { value: this.#protected.minBytes },
+    ]);
+    metrics.collected(METRICS.kubelet_memory_qos_node_memory_low_bytes, () => [
+      { value: this.#protected.lowBytes },
+    ]);
+  }
+
+  #planQos(pods: readonly IdentifiedPod[]): readonly CgroupPlan[] {
+    const demands = pods.map(podDemand);
+    this.#protected = protectedMemory(this.#settings, demands);
+    return planQos(this.#settings, demands);
   }
 
   /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */

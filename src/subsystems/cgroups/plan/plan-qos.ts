@@ -43,6 +43,25 @@ export function sumTiers(demands: readonly PodDemand[]): TierSums {
   return { burstableCpuMilli, guaranteedMemoryBytes, burstableMemoryBytes };
 }
 
+/** Memory of all pods together that reclaim may not touch, and that it may touch last; 0 where none is protected. */
+export interface ProtectedMemory {
+  readonly minBytes: number;
+  readonly lowBytes: number;
+}
+
+/** What the group of all pods protects for these pods. */
+export function protectedMemory(
+  settings: CgroupSettings,
+  demands: readonly PodDemand[],
+): ProtectedMemory {
+  if (!isTiered(settings)) return { minBytes: 0, lowBytes: 0 };
+  const { guaranteedMemoryBytes, burstableMemoryBytes } = sumTiers(demands);
+  return {
+    minBytes: guaranteedMemoryBytes + burstableMemoryBytes,
+    lowBytes: burstableMemoryBytes,
+  };
+}
+
 /** Memory limits of the two classes when a share of the better classes' requests is kept for them. */
 interface TierLimits {
   readonly burstableBytes: number;
@@ -98,7 +117,7 @@ export function planQos(
     hugepages,
   };
   return [
-    ...planProtection(settings, sums),
+    ...planProtection(settings, protectedMemory(settings, demands)),
     planTier(
       settings,
       "Burstable",
@@ -146,14 +165,13 @@ function planTier(
  * The group of all pods, with the memory that reclaim leaves alone in it: what is requested altogether cannot be taken
  * at all, and of that the burstable pods' part only last.
  */
-function planProtection(settings: CgroupSettings, sums: TierSums): readonly CgroupPlan[] {
+function planProtection(
+  settings: CgroupSettings,
+  { minBytes, lowBytes }: ProtectedMemory,
+): readonly CgroupPlan[] {
   // With the gate off the node's own plan holds these values.
   if (settings.memoryQos === undefined) return [];
-  const burstable = sums.burstableMemoryBytes;
-  const writes = protection(settings, {
-    "memory.min": sums.guaranteedMemoryBytes + burstable,
-    "memory.low": burstable,
-  });
+  const writes = protection(settings, { "memory.min": minBytes, "memory.low": lowBytes });
   return writes.length === 0 ? [] : [allPods(settings, writes)];
 }
 
