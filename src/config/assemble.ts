@@ -54,6 +54,8 @@ export interface LoadedConfig {
   /** Logged once at start; not a problem. */
   readonly warnings: readonly string[];
   readonly problems: readonly ConfigProblem[];
+  /** Whether all files and flags could be read: only then `config` is what they say, valid or not. */
+  readonly isComplete: boolean;
   /** Paths of the files that it was read from: the main file, then the drop-ins. */
   readonly files: readonly string[];
   /** Settings made by the user that nodelet does not act on. */
@@ -99,6 +101,7 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
     ? withDefaults(bareDefaults(sources))
     : decodeBase(sources.base, book, problems);
   const merged = mergeDropIns(base, sources.dropIns, book, problems);
+  const isComplete = problems.length === 0;
   const release = releaseOf(compatSetting(merged, flags.settings));
   const resolved = resolveGates(gateSettings(merged, flags.settings), release);
   const complete = withGateDefaults(merged, resolved.gates, release);
@@ -124,6 +127,7 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
       ...adviseOnConfig(config, resolved.gates),
     ],
     problems: withoutRepeats(problems),
+    isComplete,
     files: [...(sources.base ? [sources.base] : []), ...sources.dropIns].map(({ path }) => path),
     noEffect: findIdle(config, origins),
   };

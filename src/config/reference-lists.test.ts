@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { FIELDS } from "./fields/fields.ts";
 import { FLAGS } from "./flags/flag-table.ts";
 import { parseFlags } from "./flags/flags.ts";
+import { isRemovedIn137 } from "./flags/removed-flags.ts";
 import { ACTIVE_GATES, FEATURE_GATES } from "./gates/feature-gate-table.ts";
 import { resolveGates } from "./gates/feature-gates.ts";
 import { gateNeeds } from "./gates/gate-needs.ts";
@@ -152,6 +153,7 @@ test("a flag that 1.37 removed is ignored with a warning that names it", () => {
     assert.deepEqual(problems, [], flag);
     assert.equal(warnings.length, 1, flag);
     assert.match(warnings[0] ?? "", new RegExp(`^Flag --${flag} `));
+    assert.equal(isRemovedIn137(flag), flag !== "max-housekeeping-interval", flag);
   }
 });
 

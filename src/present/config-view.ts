@@ -5,6 +5,7 @@ import { encodeConfig } from "../config/file/encode-config.ts";
 import type { HardeningFinding } from "../config/hardening.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { formatOrigin, type Origin } from "../config/origins.ts";
+import type { ReleaseChange } from "../config/release-review.ts";
 import { getAt } from "../config/tree.ts";
 import { renderTable, type TableOptions } from "./tables/table.ts";
 
@@ -67,6 +68,24 @@ export function renderFindings(
       { title: "RECOMMENDED", value: ({ advice }) => advice },
     ],
     findings,
+    options,
+  );
+}
+
+/** What changes from one release to the next. */
+export function renderChanges(
+  changes: readonly ReleaseChange[],
+  options: TableOptions,
+): readonly string[] {
+  if (changes.length === 0) return ["Nothing changes from Kubernetes 1.36 to 1.37."];
+  return renderTable<ReleaseChange>(
+    [
+      { title: "SETTING", value: ({ setting }) => setting },
+      { title: "1.36", value: ({ in136 }) => in136 },
+      { title: "1.37", value: ({ in137 }) => in137 },
+      { title: "EFFECT", value: ({ effect }) => effect },
+    ],
+    changes,
     options,
   );
 }

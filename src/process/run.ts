@@ -7,6 +7,7 @@
 import { type AgentOptions, launchAgent } from "../agent.ts";
 import { canonicalAddress } from "../api/text/ip.ts";
 import { wholeOf } from "../api/text/quantity.ts";
+import { dumpYaml } from "../api/text/yaml.ts";
 import { agentSocket, otherAgentSockets } from "../client/socket.ts";
 import {
   deriveImageEndpoint,
@@ -14,6 +15,7 @@ import {
   deriveNodeName,
   deriveRuntimeEndpoint,
 } from "../config/derive.ts";
+import { shownConfig } from "../config/file/shown-config.ts";
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
 import { parseFlags } from "../config/flags/flags.ts";
 import { flagsInForce } from "../config/flags/flags-in-force.ts";
@@ -73,7 +75,10 @@ export async function runAgent(argv: readonly string[], command: string): Promis
   const { host } = connectMachine(silentLog);
   const loaded = await loadConfig(argv, host.files, { cwd: process.cwd() });
   const { config, flags } = loaded;
-  if (loaded.problems.length > 0) return refuse(command, loaded.problems);
+  if (loaded.problems.length > 0) {
+    if (loaded.isComplete) logRefused(config);
+    return refuse(command, loaded.problems);
+  }
   const facts = await host.facts();
   const nodeName = deriveNodeName(facts.hostname, flags.hostnameOverride);
   if (!nodeName.ok) return refuse(command, [nodeName.problem]);
@@ -275,7 +280,23 @@ function logOptionsOf(logging: KubeletConfig["logging"]): LogOptions {
   };
 }
 
-function logConfig({ warnings, noEffect }: LoadedConfig, log: ReturnType<typeof createLog>): void {
+/** The configuration that validation refuses, so that it can be found in the log. */
+function logRefused(config: KubeletConfig): void {
+  const log = createLog(logOptionsOf(config.logging));
+  logEffective(config, log);
+  log.flush();
+}
+
+/** The configuration after defaults, files and flags, as the Go kubelet logs it at every verbosity. */
+function logEffective(config: KubeletConfig, log: ReturnType<typeof createLog>): void {
+  log.info("Effective KubeletConfiguration", { config: dumpYaml(shownConfig(config)) });
+}
+
+function logConfig(
+  { config, warnings, noEffect }: LoadedConfig,
+  log: ReturnType<typeof createLog>,
+): void {
+  logEffective(config, log);
   for (const warning of warnings) log.warn(warning);
   for (const line of reportIdleSettings(noEffect)) log.warn(line);
 }

@@ -297,38 +297,6 @@ test("`nodelet version` goes without an agent", async () => {
   assert.deepEqual(agent.agent, { nodelet: "0.1.0", runtime: "containerd 1.6.20", node: "edge-1" });
 });
 
-test("`nodelet config view` puts flags over defaults and says where each comes from", async () => {
-  const { code, out } = await run(
-    "config",
-    "view",
-    "--changed",
-    "--config",
-    "",
-    "--",
-    "--max-pods=7",
-  );
-  assert.equal(code, 0);
-  assert.match(out, /^maxPods +7 +--max-pods$/m);
-  const wrong = await run("config", "view", "--config", "", "--", "--max-pods=-1");
-  assert.equal(wrong.code, 2);
-  assert.match(wrong.err, /^nodelet: --max-pods: maxPods: Invalid value: -1/m);
-});
-
-test("`nodelet config review` names what the benchmark would have otherwise", async () => {
-  const { code, out } = await run(
-    "config",
-    "review",
-    "--config",
-    "",
-    "--",
-    "--read-only-port=10255",
-  );
-  assert.equal(code, 1);
-  assert.match(out, /^4\.2\.4 +no +readOnlyPort: 0$/m);
-  assert.match(out, /^4\.1\.9 +n\/a [\s\S]*^4\.2\.6 +yes [\s\S]*^4\.2\.15 /m);
-  assert.equal((await run("config", "review", "--config", "", "--", "--no-such")).code, 2);
-});
-
 const COMPLETIONS: readonly (readonly [words: readonly string[], expected: readonly string[]])[] = [
   [["ge"], ["get"]],
   [["h"], ["harden", "help"]],

@@ -50,9 +50,9 @@ test("as kubelet it says its version as a kubelet does", async () => {
   const { code, stdout, stderr } = await nodelet(["--version"], AS_KUBELET);
   assert.deepEqual([code, stderr], [0, ""]);
   // The shape that kubeadm and node problem detectors match.
-  assert.match(stdout, /^Kubernetes v1\.36\.\d+\+nodelet\.\d+\.\d+\.\d+\n$/);
+  assert.match(stdout, /^Kubernetes v1\.37\.\d+\+nodelet\.\d+\.\d+\.\d+\n$/);
   const raw = await nodelet(["--version=raw"], AS_KUBELET);
-  assert.match(raw.stdout, /^version\.Info\{Major:"1", Minor:"36", GitVersion:"v1\.36\./);
+  assert.match(raw.stdout, /^version\.Info\{Major:"1", Minor:"37", GitVersion:"v1\.37\./);
   assert.equal((await nodelet(["run", "--version"])).stdout, stdout);
 });
 
@@ -83,6 +83,23 @@ async function until<T>(read: () => T | undefined): Promise<T> {
 const ended = (child: ChildProcess) =>
   new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
 
+const effectiveConfigs = (text: string) =>
+  text.split("\n").filter((line) => line.includes('"Effective KubeletConfiguration" config='));
+
+test("a configuration that is refused is in the log, one that cannot be read is not", async () => {
+  const path = join(folder, "refused.yaml");
+  const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+  writeFileSync(path, `${head}maxPods: -7\n`);
+  const refused = await nodelet(["run", `--config=${path}`]);
+  assert.equal(refused.code, 2);
+  assert.match(effectiveConfigs(refused.stderr)[0] ?? "", /\\nmaxPods: -7\\n/);
+  assert.match(refused.stderr, /^nodelet run: .*maxPods: Invalid value: -7/m);
+  writeFileSync(path, `${head}maxPods: many\n`);
+  const unreadable = await nodelet(["run", `--config=${path}`]);
+  assert.equal(unreadable.code, 2);
+  assert.deepEqual(effectiveConfigs(unreadable.stderr), []);
+});
+
 for (const name of ["kubelet", "nodelet"])
   test(`the agent is called ${name}, shows its flags, waits for the runtime and ends on SIGTERM`, async () => {
     const config = join(folder, `${name}.yaml`);
@@ -91,6 +108,8 @@ for (const name of ["kubelet", "nodelet"])
       `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 containerRuntimeEndpoint: unix://${join(folder, "none.sock")}
+staticPodURL: http://127.0.0.1:1/manifests
+staticPodURLHeader: {Authorization: [Bearer not-for-the-log]}
 failCgroupV1: false
 failSwapOn: false
 enableServer: false
@@ -114,6 +133,10 @@ enableServer: false
     await until(() => (reported.includes("waiting for the container runtime") ? true : undefined));
     assert.equal(readFileSync(`/proc/${child.pid}/comm`, "utf8"), `${name}\n`);
     assert.match(readFileSync(`/proc/${child.pid}/cmdline`, "utf8"), /--root-dir=/);
+    const [line = ""] = effectiveConfigs(reported);
+    assert.match(line, /\\nenableServer: false\\n.*\\nhealthzPort: 0\\n.*\\nmaxPods: 110\\n/);
+    assert.match(line, /\\nstaticPodURLHeader:\\n +Authorization:\\n +- .{0,2}<masked>/);
+    assert.doesNotMatch(reported, /not-for-the-log/);
     child.kill("SIGTERM");
     assert.equal(await code, 0, reported);
   });

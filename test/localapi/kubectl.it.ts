@@ -110,7 +110,7 @@ async function nodePages(kubectl: Kubectl): Promise<void> {
   const page = (path: string) =>
     kubectl.run(["get", "--raw", `/api/v1/nodes/${name}/proxy/${path}`]);
   assert.match(await page("logs/"), /<a href="pods\/">pods\/<\/a>/);
-  assert.match(await page("statusz"), /kubelet statusz[\s\S]*Binary version: 1\.36/);
+  assert.match(await page("statusz"), /kubelet statusz[\s\S]*Binary version: 1\.37/);
   assert.match(await page("flagz"), /\nport=\d+\n/);
 }
 

@@ -60,7 +60,7 @@ test("npm install --global: the command, its manual pages, and no package but No
   const prefix = join(base, "global");
   npm(["install", "--global", "--prefix", prefix, archive]);
   assert.match(run(join(prefix, "bin/nodelet"), ["version"]), new RegExp(`^nodelet ${version},`));
-  assert.match(run(join(prefix, "bin/nodelet"), ["run", "--version"]), /^Kubernetes v1\.36/);
+  assert.match(run(join(prefix, "bin/nodelet"), ["run", "--version"]), /^Kubernetes v1\.37/);
   assert.deepEqual(readdirSync(join(prefix, "lib/node_modules")), ["nodelet"]);
   const inside = readdirSync(join(prefix, "lib/node_modules/nodelet/node_modules"));
   assert.deepEqual(

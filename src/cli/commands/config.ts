@@ -1,12 +1,20 @@
 import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { encodeConfig } from "../../config/file/encode-config.ts";
+import { parseFlags } from "../../config/flags/flags.ts";
 import { reviewFiles, reviewHardening, reviewService } from "../../config/hardening.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
+import type { Release } from "../../config/release.ts";
+import { type ReleaseChange, releaseChanges } from "../../config/release-review.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
-import { fieldViews, renderFieldViews, renderFindings } from "../../present/config-view.ts";
+import {
+  fieldViews,
+  renderChanges,
+  renderFieldViews,
+  renderFindings,
+} from "../../present/config-view.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { readNodeFiles } from "../../process/node-files.ts";
 import type { CliContext } from "../context.ts";
@@ -40,11 +48,13 @@ export function addConfigCommand(program: Command, context: CliContext): void {
     .addHelpText("after", EXAMPLES)
     .action((flags: readonly string[], options: ViewOptions) => view(flags, options, context));
   withConfigOptions(config.command("review"))
-    .summary("check the configuration against the CIS benchmark")
+    .summary("check the configuration against the CIS benchmark and Kubernetes 1.37")
     .description(
       "Checks the effective configuration and the agent's files against section 4 of the CIS benchmark " +
         "for Kubernetes nodes. What the node does not have is n/a. The exit code is 1 if a " +
-        "recommendation is not followed; nodelet harden writes a configuration that follows all of them.",
+        "recommendation is not followed; nodelet harden writes a configuration that follows all of them. " +
+        "Below that it names what changes for this configuration from Kubernetes 1.36 to 1.37: flags and " +
+        "gates that are refused, gates and fields with other defaults, values that are read otherwise.",
     )
     .addOption(new Option("-o, --output <form>", "output format").choices(["yaml", "json"]))
     .action((flags: readonly string[], options: ViewOptions) => review(flags, options, context));
@@ -73,6 +83,17 @@ export async function loadNamedConfig(
   options: ConfigOptions,
   io: CliContext["io"],
 ): Promise<LoadedConfig> {
+  const loaded = await readNamedConfig(flags, options, io.cwd);
+  for (const problem of loaded.problems)
+    io.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
+  return loaded;
+}
+
+async function readNamedConfig(
+  flags: readonly string[],
+  options: ConfigOptions,
+  cwd: string,
+): Promise<LoadedConfig> {
   const { files } = connectMachine(silentLog).host;
   const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
   const argv = [
@@ -80,10 +101,7 @@ export async function loadNamedConfig(
     ...(options.configDir === undefined ? [] : [`--config-dir=${options.configDir}`]),
     ...flags,
   ];
-  const loaded = await loadConfig(argv, files, { cwd: io.cwd });
-  for (const problem of loaded.problems)
-    io.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
-  return loaded;
+  return await loadConfig(argv, files, { cwd });
 }
 
 async function review(
@@ -92,15 +110,33 @@ async function review(
   { io, finish }: CliContext,
 ): Promise<void> {
   const loaded = await loadNamedConfig(flags, options, io);
-  if (loaded.problems.length > 0) return finish(EXIT_USAGE);
+  const changes = await reviewRelease(flags, options, io);
+  const rendered = renderChanges(changes, { paint: io.paint });
+  if (loaded.problems.length > 0) {
+    writeAs(options.output, { findings: [], changes }, () => rendered, io);
+    return finish(EXIT_USAGE);
+  }
   const files = await readNodeFiles(loaded);
   const findings = [
     ...reviewFiles(files),
     ...reviewHardening(loaded.config, loaded.flags, loaded.gates),
     reviewService(files),
   ];
-  writeAs(options.output, findings, () => renderFindings(findings, { paint: io.paint }), io);
+  const lines = () => [...renderFindings(findings, { paint: io.paint }), "", ...rendered];
+  writeAs(options.output, { findings, changes }, lines, io);
   if (findings.some(({ holds }) => holds === "no")) finish(EXIT_FAILURE);
+}
+
+/** The same files and flags for each release, whatever they say of `compat`. */
+async function reviewRelease(
+  flags: readonly string[],
+  options: ConfigOptions,
+  io: CliContext["io"],
+): Promise<readonly ReleaseChange[]> {
+  const load = (release: Release) =>
+    readNamedConfig([...flags, `--compat=${release}`], options, io.cwd);
+  const [before, after] = await Promise.all([load("1.36"), load("1.37")]);
+  return releaseChanges({ before, after, flags: parseFlags(flags).given });
 }
 
 async function view(

@@ -27,9 +27,21 @@ const CADVISOR = "it was a setting of cAdvisor that reached the kubelet by mista
 const TESTING = "it was for tests of the kubelet";
 const GONE = "it has no effect since its removal from Kubernetes";
 
+const REMOVED_IN_1_37 = `
+  application-metrics-count-limit boot-id-file container-hints containerd containerd-namespace
+  event-storage-age-limit event-storage-event-limit global-housekeeping-interval machine-id-file
+  storage-driver-user storage-driver-password storage-driver-host storage-driver-db
+  storage-driver-table storage-driver-buffer-duration`;
+const SWITCHES_REMOVED_IN_1_37 = "enable-load-reader log-cadvisor-usage storage-driver-secure";
+
+/** Whether a flag, by its name without dashes, is one that 1.36 has and the Go kubelet 1.37 does not start with. */
+export function isRemovedIn137(flag: string): boolean {
+  return `${REMOVED_IN_1_37} ${SWITCHES_REMOVED_IN_1_37}`.split(/\s+/).includes(flag);
+}
+
 /**
- * Flags that Kubernetes had between 1.20 and 1.37 and has no more (docs/adr/0019-removed-flags.md). A unit file that still carries one
- * must keep working where ignoring it is harmless, and must not start where the node would then be
+ * Flags that Kubernetes had between 1.20 and 1.37 and has no more (docs/adr/0019-removed-flags.md). A unit
+ * file that still carries one must keep working where ignoring it is harmless, and must not start where the node would then be
  * something else than asked for.
  */
 export const REMOVED_FLAGS: readonly FlagSpec[] = [
@@ -50,19 +62,10 @@ export const REMOVED_FLAGS: readonly FlagSpec[] = [
   ),
   ...ignored(LOG, "bool", "experimental-logging-sanitization logging-sanitization"),
   ...ignored(LOG, "string", "log-backtrace-at log-dir log-file log-file-max-size stderrthreshold"),
-  ...ignored(
-    CADVISOR,
-    "string",
-    `application-metrics-count-limit boot-id-file container-hints containerd containerd-namespace
-     event-storage-age-limit event-storage-event-limit global-housekeeping-interval machine-id-file
-     storage-driver-user storage-driver-password storage-driver-host storage-driver-db
-     storage-driver-table storage-driver-buffer-duration cadvisor-port`,
-  ),
-  ...ignored(
-    CADVISOR,
-    "bool",
-    "enable-load-reader log-cadvisor-usage storage-driver-secure enable-cadvisor-json-endpoints",
-  ),
+  ...ignored(CADVISOR, "string", REMOVED_IN_1_37),
+  ...ignored(CADVISOR, "bool", SWITCHES_REMOVED_IN_1_37),
+  ...ignored(CADVISOR, "string", "cadvisor-port"),
+  ...ignored(CADVISOR, "bool", "enable-cadvisor-json-endpoints"),
   ...ignored(TESTING, "string", "chaos-chance"),
   ...ignored(TESTING, "bool", "really-crash-for-testing"),
   ...ignored(

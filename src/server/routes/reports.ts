@@ -1,7 +1,6 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podFullName } from "../../api/pod/pod.ts";
-import { shownUrl } from "../../api/text/shown-url.ts";
-import { encodeConfig } from "../../config/file/encode-config.ts";
+import { shownConfig } from "../../config/file/shown-config.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { ProbeReport } from "../../subsystems/probes/probes.ts";
 import { type Call, replyJson } from "../call.ts";
@@ -49,17 +48,9 @@ export function podList(items: readonly Pod[]): object {
   return { kind: "PodList", apiVersion: "v1", metadata: {}, items: sorted };
 }
 
-const MASKED = ["<masked>"];
-
-/** `/configz`: the configuration in force. The URL of manifests and its headers may hold credentials. */
+/** `/configz`: the configuration in force. */
 export async function replyConfig(call: Call, { config }: ServedNode): Promise<void> {
-  const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, MASKED] as const);
-  const shown = {
-    ...config,
-    staticPodURL: shownUrl(config.staticPodURL),
-    staticPodURLHeader: Object.fromEntries(headers),
-  };
-  await replyJson(call, { kubeletconfig: encodeConfig(shown) });
+  await replyJson(call, { kubeletconfig: shownConfig(config) });
 }
 
 /** Longest form of a request for the summary. */
