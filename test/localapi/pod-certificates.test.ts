@@ -8,8 +8,13 @@ import { condition, PodSigner } from "../support/pod-signer.ts";
 import { accessIn, type LocalApiUnderTest, startLocal } from "./local-api.ts";
 
 const GROUP = "/apis/certificates.k8s.io";
-const REQUESTS = `${GROUP}/v1beta1/namespaces/default/podcertificaterequests`;
+const REQUESTS = `${GROUP}/v1/namespaces/default/podcertificaterequests`;
 const HOUR_MS = 3_600_000;
+const podCertificate = {
+  signerName: "example.test/s",
+  keyType: "ED25519",
+  credentialBundlePath: "bundle.pem",
+};
 
 interface Named {
   readonly metadata: { readonly name: string; readonly uid: string };
@@ -26,7 +31,11 @@ before(async () => {
   const node = await server.must<Named>("POST", "/api/v1/nodes", { metadata: { name: "n1" } });
   const pod = await server.must<Named>("POST", "/api/v1/namespaces/default/pods", {
     metadata: { name: "p" },
-    spec: { nodeName: "n1", containers: [{ name: "c", image: "i" }] },
+    spec: {
+      nodeName: "n1",
+      containers: [{ name: "c", image: "i" }],
+      volumes: [{ name: "v", projected: { sources: [{ podCertificate }] } }],
+    },
   });
   const account = await server.must<Named>(
     "GET",
@@ -53,28 +62,32 @@ const make = (more: Partial<PodCertificateRequest["spec"]> = {}) =>
     spec: { ...spec, ...more },
   });
 
-test("both versions of the group are found, each with its own resources", async () => {
+test("requests are of the stable version, as in an API server of 1.37", async () => {
   const group = await server.must<{ versions: readonly { version: string }[] }>("GET", GROUP);
   assert.deepEqual(
     group.versions.map(({ version }) => version),
-    ["v1", "v1beta1"],
+    ["v1"],
   );
-  const names = async (version: string) =>
-    (
-      await server.must<{ resources: readonly { name: string }[] }>("GET", `${GROUP}/${version}`)
-    ).resources.map(({ name }) => name);
-  assert.deepEqual(await names("v1beta1"), [
-    "podcertificaterequests",
-    "podcertificaterequests/status",
-  ]);
-  assert.ok(!(await names("v1")).includes("podcertificaterequests"));
-  const other = REQUESTS.replace("v1beta1", "v1");
-  assert.equal((await server.request({ method: "GET", path: other })).status, 404);
-  const document = await server.must<{ paths: object }>(
+  const { resources } = await server.must<{ resources: readonly { name: string }[] }>(
     "GET",
-    "/openapi/v3/apis/certificates.k8s.io/v1beta1",
+    `${GROUP}/v1`,
   );
-  assert.equal(Object.keys(document.paths).length, 1);
+  const names = resources.map(({ name }) => name);
+  assert.ok(
+    names.includes("podcertificaterequests") && names.includes("podcertificaterequests/status"),
+  );
+  const beta = REQUESTS.replace("v1", "v1beta1");
+  assert.equal((await server.request({ method: "GET", path: beta })).status, 404);
+});
+
+test("fields that only the beta had are refused", async () => {
+  const { status, body } = await server.request({
+    method: "POST",
+    path: `${REQUESTS}?fieldValidation=Strict`,
+    body: { metadata: { name: "old" }, spec: { ...spec, pkixPublicKey: "AA==" } },
+  });
+  assert.equal(status, 400);
+  assert.match(JSON.stringify(body), /unknown field \\"spec.pkixPublicKey\\"/);
 });
 
 test("a request lasts a day unless it says else, and is never changed", async () => {
@@ -123,6 +136,19 @@ test("a signature that was tampered with is refused", async () => {
     make({ stubPKCS10Request: bytes.toString("base64") }),
     /could not verify the signature/,
   );
+});
+
+test("a node asks for signers that the pod mounts only, an administrator for any", async () => {
+  const { identity } = accessIn(server.nodeKubeconfig);
+  const other = { ...spec, signerName: "example.test/other" };
+  const body = { metadata: { generateName: "req-" }, spec: other };
+  const refused = await server.request({ method: "POST", path: REQUESTS, body }, identity);
+  assert.equal(refused.status, 403);
+  assert.match(
+    (refused.body as { message: string }).message,
+    /pod "default\/p" does not mount a podCertificate projected volume for signer "example.test\/other"/,
+  );
+  assert.equal((await make(other)).spec.signerName, "example.test/other");
 });
 
 test("a node asks in its own name only, and answers nothing", async () => {

@@ -25,7 +25,7 @@ import { insideOf, staying } from "./world.ts";
 const SERVER = join(import.meta.dirname, "../localapi/serve.ts");
 const PORT = 6443;
 const LOOPBACK = "127.0.0.1";
-const REQUESTS = "/apis/certificates.k8s.io/v1beta1/namespaces/default/podcertificaterequests";
+const REQUESTS = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests";
 const SIGNER = "example.test/pods";
 const START_MS = 30_000;
 const HOUR_MS = 3_600_000;

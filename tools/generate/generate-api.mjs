@@ -62,6 +62,11 @@ const QUANTITY_MAPS = new Set([
 /** Single quantities. */
 const QUANTITIES = new Set(["sizeLimit", "divisor"]);
 
+/** Fields of beta types that their stable versions have not. */
+const REMOVED_FIELDS = {
+  V1beta1PodCertificateRequestSpec: ["pkixPublicKey", "proofOfPossession"],
+};
+
 const shortName = (name) => {
   if (name === "CoreV1Event") return "CoreEvent";
   if (name === "CoreV1EventList") return "CoreEventList";
@@ -95,7 +100,9 @@ async function load(name) {
   const declaration = readFileSync(join(modelsDir, `${name}.d.ts`), "utf8");
   readDescriptions(name, declaration);
   const fields = [];
+  const removed = REMOVED_FIELDS[name] ?? [];
   for (const { baseName, name: property, type, format } of model.attributeTypeMap) {
+    if (removed.includes(baseName)) continue;
     const required = new RegExp(`^    '${property.replace("$", "\\$")}': `, "m").test(declaration);
     fields.push({ name: baseName, type, format, required });
     const referenced = type

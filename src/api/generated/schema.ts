@@ -156,7 +156,7 @@ export const API_SCHEMA: Readonly<Record<string, Readonly<Record<string, string>
   PodAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: "[]WeightedPodAffinityTerm", requiredDuringSchedulingIgnoredDuringExecution: "[]PodAffinityTerm", },
   PodCertificateProjection: { certificateChainPath: "string", credentialBundlePath: "string", keyPath: "string", keyType: "string!", maxExpirationSeconds: "int32", signerName: "string!", userAnnotations: "{}string", },
   PodCertificateRequest: { apiVersion: "string", kind: "string", metadata: "ObjectMeta", spec: "PodCertificateRequestSpec!", status: "PodCertificateRequestStatus", },
-  PodCertificateRequestSpec: { maxExpirationSeconds: "int32", nodeName: "string!", nodeUID: "string!", pkixPublicKey: "bytes", podName: "string!", podUID: "string!", proofOfPossession: "bytes", serviceAccountName: "string!", serviceAccountUID: "string!", signerName: "string!", stubPKCS10Request: "bytes!", unverifiedUserAnnotations: "{}string", },
+  PodCertificateRequestSpec: { maxExpirationSeconds: "int32", nodeName: "string!", nodeUID: "string!", podName: "string!", podUID: "string!", serviceAccountName: "string!", serviceAccountUID: "string!", signerName: "string!", stubPKCS10Request: "bytes!", unverifiedUserAnnotations: "{}string", },
   PodCertificateRequestStatus: { beginRefreshAt: "time", certificateChain: "string", conditions: "[]Condition", notAfter: "time", notBefore: "time", },
   PodCondition: { lastProbeTime: "time", lastTransitionTime: "time", message: "string", observedGeneration: "int64", reason: "string", status: "string!", type: "string!", },
   PodDNSConfig: { nameservers: "[]string", options: "[]PodDNSConfigOption", searches: "[]string", },

@@ -1124,10 +1124,8 @@ export interface PodCertificateRequestSpec {
   readonly maxExpirationSeconds?: number;
   readonly nodeName: string;
   readonly nodeUID: string;
-  readonly pkixPublicKey?: string;
   readonly podName: string;
   readonly podUID: string;
-  readonly proofOfPossession?: string;
   readonly serviceAccountName: string;
   readonly serviceAccountUID: string;
   readonly signerName: string;

@@ -157,7 +157,7 @@ export const WIRE_FIELDS: Readonly<Record<string, string>> = {
   PodAntiAffinity: "1 requiredDuringSchedulingIgnoredDuringExecution,2 preferredDuringSchedulingIgnoredDuringExecution",
   PodCertificateProjection: "1 signerName,2 keyType,3 maxExpirationSeconds,4 credentialBundlePath,5 keyPath,6 certificateChainPath,7 userAnnotations",
   PodCertificateRequest: "1 metadata,2 spec,3 status",
-  PodCertificateRequestSpec: "1 signerName,2 podName,3 podUID,4 serviceAccountName,5 serviceAccountUID,6 nodeName,7 nodeUID,8 maxExpirationSeconds,9 pkixPublicKey,10 proofOfPossession,12 stubPKCS10Request,11 unverifiedUserAnnotations",
+  PodCertificateRequestSpec: "1 signerName,2 podName,3 podUID,4 serviceAccountName,5 serviceAccountUID,6 nodeName,7 nodeUID,8 maxExpirationSeconds,12 stubPKCS10Request,11 unverifiedUserAnnotations",
   PodCertificateRequestStatus: "1 conditions,2 certificateChain,4 notBefore,5 beginRefreshAt,6 notAfter",
   PodCondition: "1 type,7 observedGeneration,2 status,3 lastProbeTime,4 lastTransitionTime,5 reason,6 message",
   PodDNSConfig: "1 nameservers,2 searches,3 options",

@@ -179,7 +179,6 @@ export const SIGNING_REQUEST_KIND = kind({
 /** See `KINDS`. Signers are programs of the user. */
 export const POD_CERTIFICATE_REQUEST_KIND = kind({
   group: "certificates.k8s.io",
-  version: "v1beta1",
   kind: "PodCertificateRequest",
   plural: "podcertificaterequests",
   hasStatus: true,

@@ -45,6 +45,22 @@ export function admitPodCertificate(
       name,
       `pod "${spec.podName}" belongs to another node or service account`,
     );
+  if (isNode(request) && !mountsCertificate(pod, spec.signerName))
+    throw forbiddenRequest(
+      kind,
+      name,
+      `pod "${namespace}/${spec.podName}" does not mount a podCertificate projected volume for signer "${spec.signerName}"`,
+    );
+}
+
+function isNode({ user: { groups } }: ObjectRequest): boolean {
+  return groups.includes("system:nodes") && !groups.includes("system:masters");
+}
+
+function mountsCertificate({ spec }: Pod, signerName: string): boolean {
+  return (spec?.volumes ?? []).some(({ projected }) =>
+    projected?.sources?.some(({ podCertificate }) => podCertificate?.signerName === signerName),
+  );
 }
 
 function csrFault(base64: string): string | undefined {

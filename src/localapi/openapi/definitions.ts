@@ -62,8 +62,7 @@ function definitionName(type: string): string {
   if (META.has(type)) return `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`;
   const group = OTHERS.find(([pattern]) => pattern.test(type))?.[1] ?? "core";
   const name = type.replace(/^(Core|Events)(?=Event)/, "");
-  const version = type.startsWith("PodCertificateRequest") ? "v1beta1" : "v1";
-  return `${ROOT}.${group}.${version}.${name}`;
+  return `${ROOT}.${group}.v1.${name}`;
 }
 
 function schemaOf(kind: string, prefix: string): Schema {

@@ -100,14 +100,20 @@ export const SIGNING_REQUESTS = resource<CertificateSigningRequest>(
   "certificatesigningrequests",
   "cluster",
 );
-/** See `PODS`. Served where the feature PodCertificateRequest is on (KEP-4317). */
-export const POD_CERTIFICATE_REQUESTS: Resource<PodCertificateRequest> = {
+/**
+ * See `PODS`. In the versions that API servers serve, the newest first: the stable one since 1.37, the other one with the
+ * feature gate PodCertificateRequest (KEP-4317). The agent's fields are the same in both.
+ */
+export const POD_CERTIFICATE_REQUESTS: readonly Resource<PodCertificateRequest>[] = [
+  "v1",
+  "v1beta1",
+].map((version) => ({
   group: "certificates.k8s.io",
-  version: "v1beta1",
+  version,
   kind: "PodCertificateRequest",
   plural: "podcertificaterequests",
   namespaced: true,
-};
+}));
 /** Answered at once, never kept. */
 export const TOKEN_REVIEWS = resource<TokenReview>(
   "authentication.k8s.io",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { OutsideError } from "../../../kit/errors.ts";
 import type { ObjectSource } from "../../../outside/kube/kube.ts";
 import { anchorsOf, type TrustBundle, trustBundles } from "./trust-bundles.ts";
 
@@ -43,6 +44,44 @@ for (const [what, projection, expected] of [
     const names = typeof found === "string" ? found : found.map(({ metadata }) => metadata?.name);
     assert.deepEqual(names, expected);
   });
+
+/** API servers of several ages. */
+for (const served of ["v1", "v1beta1", "v1alpha1"])
+  for (const projection of [{ name: "live" }, { signerName: "s.test/a", labelSelector: live }])
+    test(`trustBundles: ${Object.keys(projection)[0]} from a server that serves ${served}`, async () => {
+      const asked: string[] = [];
+      const old = {
+        ...objects,
+        get: async (
+          { version }: { readonly version: string },
+          place: { readonly name: string },
+        ) => {
+          asked.push(version);
+          return version === served ? objects.get({} as never, place as never, signal) : undefined;
+        },
+        list: async ({ version }: { readonly version: string }) => {
+          asked.push(version);
+          if (version === served) return ALL;
+          throw new OutsideError("notFound", "the server could not find the requested resource");
+        },
+      } as unknown as ObjectSource;
+      const found = await trustBundles({ path: "p", ...projection }, { objects: old }, signal);
+      assert.deepEqual(
+        typeof found === "string" ? found : found.map(({ metadata }) => metadata?.name),
+        ["live"],
+      );
+      assert.equal(asked.at(-1), served);
+      assert.equal(asked[0], "v1");
+    });
+
+test("trustBundles: a server that serves none of the versions is named by its error", async () => {
+  const list = async () => {
+    throw new OutsideError("notFound", "the server could not find the requested resource");
+  };
+  const none = { ...objects, list } as unknown as ObjectSource;
+  const projection = { path: "p", signerName: "s.test/a", labelSelector: live };
+  await assert.rejects(trustBundles(projection, { objects: none }, signal), /could not find/);
+});
 
 test("anchorsOf: each certificate once, without what is around it", () => {
   const two = { spec: { trustBundle: `a comment\n${pem("BB\nBB")}${pem("AAAA")}` } };

@@ -1,8 +1,8 @@
 /** Trust bundles of the cluster as files of projected volumes (KEP-3257). */
 import type { ClusterTrustBundleProjection } from "../../../api/generated/types.ts";
 import { labelRequirements, matchesLabels } from "../../../api/text/labels.ts";
-import { OutsideError } from "../../../kit/errors.ts";
-import type { Resource } from "../../../outside/kube/kube.ts";
+import { isOutside, OutsideError } from "../../../kit/errors.ts";
+import type { ObjectSource, Resource } from "../../../outside/kube/kube.ts";
 import { getObject, type KindDeps } from "../kind.ts";
 
 /** As much of a ClusterTrustBundle as pods are shown. */
@@ -14,13 +14,16 @@ export interface TrustBundle {
   readonly spec?: { readonly signerName?: string; readonly trustBundle?: string };
 }
 
-const TRUST_BUNDLES: Resource<TrustBundle> = {
-  group: "certificates.k8s.io",
-  version: "v1beta1",
-  kind: "ClusterTrustBundle",
-  plural: "clustertrustbundles",
-  namespaced: false,
-};
+/** In all versions that API servers serve, the newest first; the fields that pods are shown are the same. */
+const TRUST_BUNDLES: readonly Resource<TrustBundle>[] = ["v1", "v1beta1", "v1alpha1"].map(
+  (version) => ({
+    group: "certificates.k8s.io",
+    version,
+    kind: "ClusterTrustBundle",
+    plural: "clustertrustbundles",
+    namespaced: false,
+  }),
+);
 
 /** The bundles that are meant, by name or by signer and labels, or why there are none. Throws `OutsideError`. */
 export async function trustBundles(
@@ -29,8 +32,11 @@ export async function trustBundles(
   signal: AbortSignal,
 ): Promise<readonly TrustBundle[] | string> {
   if (name !== undefined) {
-    const bundle = await getObject(deps, TRUST_BUNDLES, { namespace: "", name }, signal);
-    if (bundle) return [bundle];
+    // Where a version is not served there is no bundle of the name in it either.
+    for (const resource of TRUST_BUNDLES) {
+      const bundle = await getObject(deps, resource, { namespace: "", name }, signal);
+      if (bundle) return [bundle];
+    }
     return `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "${name}" not found`;
   }
   if (!deps.objects)
@@ -39,7 +45,7 @@ export async function trustBundles(
   const requirements = labelRequirements(labelSelector);
   if (requirements.kind === "fault") return requirements.message;
   const { selector } = requirements;
-  const all = await deps.objects.list(TRUST_BUNDLES, signal);
+  const all = await listServed(deps.objects, signal);
   const found = all.filter(
     ({ metadata, spec }) =>
       spec?.signerName === signerName &&
@@ -49,6 +55,22 @@ export async function trustBundles(
   return found.length > 0
     ? found
     : "combination of signerName and labelSelector matched zero ClusterTrustBundles";
+}
+
+/** All bundles in the first version that the API server serves. */
+async function listServed(
+  objects: ObjectSource,
+  signal: AbortSignal,
+): Promise<readonly TrustBundle[]> {
+  let unserved: unknown;
+  for (const resource of TRUST_BUNDLES)
+    try {
+      return await objects.list(resource, signal);
+    } catch (error) {
+      if (!isOutside(error, "notFound")) throw error;
+      unserved = error;
+    }
+  throw unserved;
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Refusal } from "../../../../test/sim/fake-api-objects.ts";
+import type { FakeApiServer } from "../../../../test/sim/fake-apiserver.ts";
 import {
   AT,
   assertPair,
@@ -185,6 +186,37 @@ test("certificates near expiry are reported once each, until they are renewed", 
   assert.match(given.metrics.expose(), /state="fresh"} 1/);
 });
 
+/** The server has no such resource in this version. */
+function unserve(server: FakeApiServer, version: string, onRequest = () => {}): void {
+  server.special.set(`/apis/certificates.k8s.io/${version}/namespaces/default/${PLURAL}`, () => {
+    onRequest();
+    throw new Refusal(404, "NotFound", "the server could not find the requested resource");
+  });
+}
+
+for (const version of ["v1", "v1beta1"])
+  test(`requests go to the newest version that the server has: ${version}`, async () => {
+    const given = await world();
+    if (version === "v1beta1") unserve(given.server, "v1");
+    const reached: string[] = [];
+    const path = `/apis/certificates.k8s.io/${version}/namespaces/default/${PLURAL}`;
+    given.server.special.set(path, (body) => {
+      reached.push(body === null ? "list" : "create");
+      return body === null
+        ? {
+            metadata: { resourceVersion: `${given.server.objects.version}` },
+            items: given.requests(),
+          }
+        : given.server.objects.create(AT, body as Readonly<Record<string, unknown>>);
+    });
+    const mount = mounting(given, podWith());
+    await given.clock.advance(1_000);
+    assert.equal(given.issue(), 1);
+    await given.clock.advance(MINUTE_MS);
+    assert.equal(mount.done, true);
+    assert.deepEqual(reached.slice(0, 2), ["create", "list"]);
+  });
+
 test("a server that is away is asked in growing pauses, one without the resource is named", async () => {
   const given = await world();
   given.server.goDown();
@@ -194,16 +226,16 @@ test("a server that is away is asked in growing pauses, one without the resource
   assert.ok((given.faults.at(-1) ?? "").startsWith(away), given.faults.join("\n"));
   given.server.comeBack();
   let refusals = 0;
-  given.server.special.set(`/apis/certificates.k8s.io/v1beta1/namespaces/default/${PLURAL}`, () => {
+  unserve(given.server, "v1");
+  unserve(given.server, "v1beta1", () => {
     refusals += 1;
-    throw new Refusal(404, "NotFound", "the server could not find the requested resource");
   });
   mounting(given, podWith());
   await given.clock.advance(10 * MINUTE_MS);
   assert.ok(refusals >= 9 && refusals <= 11, `${refusals} requests in 10 minutes`);
   assert.equal(
     given.faults.at(-1),
-    `${SETUP}credential bundle is not issued yet: the API server does not serve ${PLURAL} of certificates.k8s.io/v1beta1 (feature gate PodCertificateRequest)`,
+    `${SETUP}credential bundle is not issued yet: the API server does not serve ${PLURAL} of certificates.k8s.io in v1 or v1beta1 (feature gate PodCertificateRequest)`,
   );
   given.server.special.clear();
   await given.clock.advance(MINUTE_MS);
@@ -229,7 +261,7 @@ test("a request that a cache does not show yet is waited for, but not for ever",
   for (const isSigned of [true, false]) {
     const given = await world();
     const { server, clock } = given;
-    server.special.set(`/apis/certificates.k8s.io/v1beta1/namespaces/default/${PLURAL}`, (body) =>
+    server.special.set(`/apis/certificates.k8s.io/v1/namespaces/default/${PLURAL}`, (body) =>
       body === null
         ? { metadata: { resourceVersion: `${server.objects.version}` }, items: [] }
         : server.objects.create(AT, body as Readonly<Record<string, unknown>>),

@@ -73,10 +73,10 @@ export async function requestFromSigner(
   const names = await namesOf(options.pod, deps, signal);
   const key = await deps.newKey(keyType);
   signal.throwIfAborted();
-  const made = await create(options, { ...names, key }, deps, signal);
+  const { made, resource } = await create(options, { ...names, key }, deps, signal);
   const request = `${made.metadata?.namespace ?? ""}/${made.metadata?.name ?? ""}`;
   options.onAsked(request);
-  const answer = await answerTo(made, deps, signal);
+  const answer = await answerTo({ made, resource }, deps, signal);
   const { privateKeyPem } = key;
   if (answer.kind === "issued" && !fits(privateKeyPem, answer.chainPem)) {
     const why = "the issued certificate is invalid or for a different key";
@@ -122,7 +122,7 @@ async function create(
   { key, ...uids }: Names & { readonly key: KeyPair },
   { client, nodeName }: SignerRequestDeps,
   signal: AbortSignal,
-): Promise<PodCertificateRequest> {
+): Promise<MadeRequest> {
   const { name: podName, namespace, uid: podUID } = pod.metadata;
   const { signerName, maxExpirationSeconds, userAnnotations } = source;
   const request: PodCertificateRequest = {
@@ -143,17 +143,26 @@ async function create(
       ...(userAnnotations === undefined ? {} : { unverifiedUserAnnotations: userAnnotations }),
     },
   };
-  try {
-    return await client.create(POD_CERTIFICATE_REQUESTS, { namespace }, request, signal);
-  } catch (error) {
-    if (isApiError(error, 404) && error.status.details?.kind !== "namespaces")
-      throw new OutsideError(
-        "unimplemented",
-        "the API server does not serve podcertificaterequests of certificates.k8s.io/v1beta1 (feature gate PodCertificateRequest)",
-        { cause: error },
-      );
-    throw describedError("while creating on API", error);
-  }
+  let cause: unknown;
+  for (const resource of POD_CERTIFICATE_REQUESTS)
+    try {
+      return { made: await client.create(resource, { namespace }, request, signal), resource };
+    } catch (error) {
+      const isUnserved = isApiError(error, 404) && error.status.details?.kind !== "namespaces";
+      if (!isUnserved) throw describedError("while creating on API", error);
+      cause = error;
+    }
+  throw new OutsideError(
+    "unimplemented",
+    "the API server does not serve podcertificaterequests of certificates.k8s.io in v1 or v1beta1 (feature gate PodCertificateRequest)",
+    { cause },
+  );
+}
+
+/** A request that was created, and the resource that it is of. */
+interface MadeRequest {
+  readonly made: PodCertificateRequest;
+  readonly resource: Resource<PodCertificateRequest>;
 }
 
 /** An error of the outside with what was being done. */
@@ -164,16 +173,16 @@ function describedError(doing: string, error: unknown): unknown {
 
 /** Waits for the answer by a watch of this one request. */
 async function answerTo(
-  request: PodCertificateRequest,
+  { made, resource }: MadeRequest,
   deps: SignerRequestDeps,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const atOnce = answerOf(request);
+  const atOnce = answerOf(made);
   if (atOnce.kind !== "none") return atOnce;
-  const { name = "", namespace = "", uid } = request.metadata ?? {};
+  const { name = "", namespace = "", uid } = made.metadata ?? {};
   // Nodes may only follow requests that name them (node authorizer).
   const fieldSelector = `metadata.name=${name},spec.nodeName=${deps.nodeName}`;
-  const options = { resource: POD_CERTIFICATE_REQUESTS, namespace, fieldSelector };
+  const options = { resource, namespace, fieldSelector };
   const unseen = new AbortController();
   // A list that does not have it yet may come from a cache that is behind.
   const timeoutMs = UNSEEN_MS + deps.random.next() * UNSEEN_JITTER_MS;
