@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { arch } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { CACHE_DIR } from "../debian-suite.mjs";
 import { withLock } from "../setup/lock.mjs";
@@ -18,6 +19,8 @@ const HOME = join(CACHE_DIR, "go");
 const SAY_EVERY_MS = 60_000;
 const KEPT_OUTPUT_CHARACTERS = 20_000;
 const SHOWN_OUTPUT_CHARACTERS = 3_000;
+/** A line of `go build -v` that says what is compiled; all others are errors. */
+const PACKAGE = /^[\w.~+/-]+$/;
 
 /** Path of a program that was built before with the modules, flags and Go of now; undefined when it was not. */
 export function builtProgram(name) {
@@ -135,10 +138,10 @@ async function buildMissing(family, names, say) {
     SAY_EVERY_MS,
   );
   const argv = ["build", "-v", ...flagsOf(family), "-o", `${partial}/`, ...packages];
-  const onLine = () => {
+  const onPackage = () => {
     count += 1;
   };
-  await runGo(family, argv, onLine).finally(() => clearInterval(alive));
+  await runGo(family, argv, onPackage).finally(() => clearInterval(alive));
   for (const name of missing)
     renameSync(
       join(partial, builtName(FAMILIES[family].programs[name])),
@@ -149,7 +152,7 @@ async function buildMissing(family, names, say) {
 }
 
 /** Runs `go` where the family's module file is; gives what it has printed. */
-async function runGo(family, argv, onLine = () => {}) {
+async function runGo(family, argv, onPackage = () => {}) {
   const child = spawn(goCommand(), argv, {
     cwd: join(import.meta.dirname, family),
     env: environmentOf(family),
@@ -160,9 +163,9 @@ async function runGo(family, argv, onLine = () => {}) {
   child.stdout.on("data", (chunk) => {
     printed += chunk;
   });
-  child.stderr.on("data", (chunk) => {
-    reported = (reported + chunk).slice(-KEPT_OUTPUT_CHARACTERS);
-    for (const character of `${chunk}`) if (character === "\n") onLine();
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    if (PACKAGE.test(line)) onPackage();
+    else reported = `${reported}${line}\n`.slice(-KEPT_OUTPUT_CHARACTERS);
   });
   const code = await new Promise((resolve, reject) => {
     child.once("error", reject);
