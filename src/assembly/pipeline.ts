@@ -4,6 +4,7 @@ import type { HealthRegistry } from "../kit/health/health.ts";
 import { nodeAttributes } from "../node/cluster.ts";
 import { exposePods } from "../node/metrics/pod-metrics.ts";
 import { measureStarts } from "../node/metrics/pod-starts.ts";
+import { exposeResizes } from "../node/metrics/resize-metrics.ts";
 import { ClusterPods } from "../pipeline/cluster/cluster.ts";
 import {
   createPipeline,
@@ -42,10 +43,13 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
   );
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
   base.hostIps.subscribe(() => pipeline.statuses.updateAll(pipeline.pods.list()));
+  const { pods } = pipeline;
   exposePods(metrics, {
-    pods: pipeline.pods,
+    pods,
+    hasPodLevelResources: gatesInForce(options.config).isEnabled("PodLevelResources"),
     ...(cluster ? { mirrors: () => cluster.pods.mirrors().length } : {}),
   });
+  exposeResizes(metrics, { pods, clock: outside.clock });
   scope.defer("start times", measureStarts(metrics, { ...pipeline, clock: outside.clock }));
   for (const check of pipeline.sources.healthChecks) health.add(check);
   if (cluster) startClusterPods(base, pipeline, cluster);

@@ -11,23 +11,27 @@ export interface DocumentedMetric {
   /** Path that it is served at. */
   readonly endpoint: string;
   readonly buckets: readonly number[];
+  /** The release has it no more. */
+  readonly isRemoved: boolean;
 }
 
-/** The metrics that 1.37 documents: those of 1.36, with what 1.37 adds or describes otherwise. */
+/** The metrics that 1.37 documents: those of 1.36, with what 1.37 adds, describes otherwise or removed. */
 export function documentedMetrics(): readonly DocumentedMetric[] {
   const rows = ["1.36", "1.37"].flatMap((release) => {
     const path = `../../src/api/metrics/testdata/metrics-${release}.tsv`;
     return parseDocumented(readFileSync(new URL(path, import.meta.url), "utf8"));
   });
-  return [...new Map(rows.map((row) => [row.name, row])).values()];
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  return [...byName.values()].filter(({ isRemoved }) => !isRemoved);
 }
 
-/** The rows of the documented list: name, type, stability, labels, constant labels, endpoints, buckets, tab-separated. */
+/** The rows of the documented list: name, type, stability, labels, constant labels, endpoints, buckets, state, tab-separated. */
 function parseDocumented(text: string): readonly DocumentedMetric[] {
   const [, ...rows] = text.trimEnd().split("\n");
   return rows.map((row) => {
-    const [name = "", type = "", stability = "", labels = "", , endpoint = "", buckets = ""] =
+    const [name = "", type = "", stability = "", labels = "", , endpoint = "", ...rest] =
       row.split("\t");
+    const [buckets = "", state = ""] = rest;
     return {
       name,
       type: type.toLowerCase() as DocumentedMetric["type"],
@@ -35,6 +39,7 @@ function parseDocumented(text: string): readonly DocumentedMetric[] {
       labels: labels.split(",").filter((label) => label !== ""),
       endpoint,
       buckets: buckets.split(" ").filter(Boolean).map(Number),
+      isRemoved: state === "removed",
     };
   });
 }

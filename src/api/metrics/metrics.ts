@@ -15,14 +15,18 @@ export const METRICS = {
 const NO_CPU_MANAGER = "no container gets CPUs of its own: there is no CPU manager";
 const NO_MEMORY_MANAGER =
   "no container gets memory of chosen NUMA nodes: there is no memory manager";
+const NO_POD_LEVEL_MANAGERS = "the gate PodLevelResourceManagers has no effect";
 const NO_DRA = "resource claims are not supported";
 const NO_ELECTION = "nothing of a node is elected";
 const WINDOWS = "containers of Windows only";
 
 /** Documented metrics that are not served, with the reason. */
 export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
+  csi_node_storage_health_status: "CSI volumes are not supported (gate CSIVolumeHealth)",
   csi_operations_seconds: "CSI volumes are not supported",
   dra_grpc_operations_duration_seconds: NO_DRA,
+  dra_node_prepare_skips_total: NO_DRA,
+  dra_node_unprepare_skips_total: NO_DRA,
   dra_operations_duration_seconds: NO_DRA,
   dra_resource_claims_in_use: NO_DRA,
   kubelet_cpu_manager_allocation_per_numa: NO_CPU_MANAGER,
@@ -32,6 +36,9 @@ export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
   kubelet_cpu_manager_shared_pool_size_millicores: NO_CPU_MANAGER,
   kubelet_memory_manager_pinning_errors_total: NO_MEMORY_MANAGER,
   kubelet_memory_manager_pinning_requests_total: NO_MEMORY_MANAGER,
+  kubelet_resource_manager_allocation_errors_total: NO_POD_LEVEL_MANAGERS,
+  kubelet_resource_manager_allocations_total: NO_POD_LEVEL_MANAGERS,
+  kubelet_resource_manager_container_assignments_total: NO_POD_LEVEL_MANAGERS,
   kubelet_started_host_process_containers_errors_total: WINDOWS,
   kubelet_started_host_process_containers_total: WINDOWS,
   leader_election_master_status: NO_ELECTION,

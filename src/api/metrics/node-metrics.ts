@@ -79,13 +79,13 @@ export const NODE_METRICS = named({
     ["hash"],
   ),
   storage_operation_duration_seconds: histogramOf(
-    "ALPHA",
+    "BETA",
     "Duration in seconds of one operation on a volume.",
     STORAGE_SECONDS,
     ["volume_plugin", "operation_name", "status", "migrated"],
   ),
   volume_operation_total_seconds: histogramOf(
-    "ALPHA",
+    "BETA",
     "Duration in seconds of a volume's set-up or removal from end to end, with all attempts.",
     STORAGE_SECONDS,
     ["plugin_name", "operation_name"],
@@ -170,11 +170,6 @@ export const NODE_METRICS = named({
   kubelet_volume_stats_inodes: gaugeOf("ALPHA", "Maximum number of inodes in the volume", CLAIM),
   kubelet_volume_stats_inodes_free: gaugeOf("ALPHA", "Number of free inodes in the volume", CLAIM),
   kubelet_volume_stats_inodes_used: gaugeOf("ALPHA", "Number of used inodes in the volume", CLAIM),
-  kubelet_volume_stats_health_status_abnormal: gaugeOf(
-    "ALPHA",
-    "1 if the volume can no longer be measured, 0 if it can.",
-    CLAIM,
-  ),
   kubelet_container_log_filesystem_used_bytes: gaugeOf(
     "ALPHA",
     "Bytes used by the container's logs on the filesystem.",

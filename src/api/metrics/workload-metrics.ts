@@ -133,6 +133,11 @@ export const WORKLOAD_METRICS = named({
     "Duration in seconds from a change of a pod's status until the API server has it.",
     [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
   ),
+  kubelet_pod_level_resources_admission_total: counterOf(
+    "ALPHA",
+    "Admitted pods, by where their resources are written and by QoS class.",
+    ["config_mode", "qos_class"],
+  ),
   kubelet_admission_rejections_total: counterOf("ALPHA", "Rejected pods, by reason.", ["reason"]),
   kubelet_preemptions: counterOf(
     "ALPHA",
@@ -153,7 +158,17 @@ export const WORKLOAD_METRICS = named({
     "Changes of containers' resources that were asked for, by resource, requirement and direction.",
     ["resource", "requirement", "operation"],
   ),
-  kubelet_pod_pending_resizes: gaugeOf("ALPHA", "Pending pod resizes, by reason.", ["reason"]),
+  kubelet_pod_pending_resizes: gaugeOf(
+    "ALPHA",
+    "Pending pod resizes, by reason and by group of priorities.",
+    ["reason", "priority_bucket"],
+  ),
+  kubelet_pod_deferred_resize_duration_seconds: histogramOf(
+    "ALPHA",
+    "Duration in seconds for which a resize was Deferred, by what became of it and by group of priorities.",
+    [5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600],
+    ["resolution", "priority_bucket"],
+  ),
   kubelet_pod_in_progress_resizes: gaugeOf("ALPHA", "Pod resizes in progress."),
   kubelet_pod_infeasible_resizes_total: counterOf(
     "ALPHA",

@@ -15,7 +15,7 @@ interface QosRules {
 }
 
 /** Whether requests or limits of the pod as a whole are set. */
-function hasOwnResources({ requests = {}, limits = {} }: ResourceRequirements): boolean {
+export function hasOwnResources({ requests = {}, limits = {} }: ResourceRequirements): boolean {
   return [...Object.keys(requests), ...Object.keys(limits)].some(isPodLevelResource);
 }
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aContainer, aPod, aRecord, at, wall } from "../../../test/support/pods.ts";
+import { aContainer, aPod, aRecord, at } from "../../../test/support/pods.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
-import { asSpecified, type PodRecord } from "../../pipeline/pods/record/record.ts";
+import type { PodRecord } from "../../pipeline/pods/record/record.ts";
 import { countedReason, exposePods } from "./pod-metrics.ts";
 
 for (const [reason, counted] of [
@@ -37,23 +37,35 @@ test("exposePods counts a rejection once, however often it is published", () => 
   assert.ok(metrics.expose().includes(`${line}3`));
 });
 
-test("exposePods counts resizes that wait and that go on", () => {
-  const metrics = new MetricsRegistry();
-  const actuated = asSpecified(aPod());
-  const pending = { reason: "Deferred", message: "", generation: 2, sinceMs: wall(0) } as const;
-  const list = () => [
-    aRecord(),
-    aRecord({}, { resize: { actuated, pending, inProgress: { generation: 1 } } }),
-    aRecord({}, { resize: { actuated, pending } }),
-  ];
-  exposePods(metrics, { pods: { subscribe: () => () => {}, list, successors: () => [] } });
-  for (const line of [
-    'kubelet_pod_pending_resizes{reason="deferred"} 2',
-    'kubelet_pod_pending_resizes{reason="infeasible"} 0',
-    "kubelet_pod_in_progress_resizes 1",
-  ])
-    assert.ok(metrics.expose().includes(line), line);
-});
+const CPU = { requests: { cpu: "1" } };
+for (const [spec, mode, qos] of [
+  [{}, "", "besteffort"],
+  [{ containers: [{ name: "c", resources: CPU }] }, "container_level", "burstable"],
+  [{ initContainers: [{ name: "i", resources: CPU }] }, "container_level", "burstable"],
+  [{ resources: CPU }, "pod_level", "burstable"],
+  [
+    { resources: CPU, containers: [{ name: "c", resources: CPU }] },
+    "pod_and_container_level",
+    "burstable",
+  ],
+] as const)
+  test(`exposePods counts an admitted pod once: ${mode || "no resources"}`, () => {
+    const metrics = new MetricsRegistry();
+    const listeners: ((record: PodRecord) => void)[] = [];
+    const subscribe = (listener: (record: PodRecord) => void) => {
+      listeners.push(listener);
+      return () => {};
+    };
+    exposePods(metrics, { pods: { subscribe, list: () => [], successors: () => [] } });
+    const { pod } = aRecord();
+    const own = { ...pod, spec: { containers: [{ name: "c" }], ...spec } };
+    const record = aRecord({}, { pod: own as unknown as PodRecord["pod"] });
+    const admitted = { ...record, admission: { kind: "admitted" } } as const;
+    for (const each of [admitted, admitted]) for (const listener of listeners) listener(each);
+    const labels = `config_mode="${mode}",qos_class="${qos}"`;
+    const line = `kubelet_pod_level_resources_admission_total{${labels}} 1`;
+    assert.ok(metrics.expose().includes(line), metrics.expose());
+  });
 
 test("exposePods counts pods that are desired, active and worked on, with the Go kubelet's labels", () => {
   const metrics = new MetricsRegistry();

@@ -1,5 +1,6 @@
+import type { Pod } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
-import { qosClassOf } from "../../api/pod/qos.ts";
+import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Pods } from "../../pipeline/pods/pods.ts";
 import { isStatic, type PodRecord } from "../../pipeline/pods/record/record.ts";
@@ -44,17 +45,29 @@ function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">):
   });
 }
 
-function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
-  metrics.collected(METRICS.kubelet_pod_pending_resizes, () => {
-    const waiting = pods.list().flatMap(({ resize }) => resize.pending?.reason ?? []);
-    return ["Deferred", "Infeasible"].map((reason) => ({
-      labels: { reason: reason.toLowerCase() },
-      value: waiting.filter((each) => each === reason).length,
-    }));
+/** How the resources of an admitted pod are written, and its class, for each pod once (kubelet_pods.go). */
+function countAdmitted(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">): void {
+  const total = metrics.counter(METRICS.kubelet_pod_level_resources_admission_total);
+  const counted = new Set<string>();
+  pods.subscribe(({ uid, pod, admission, life, desired: { source } }) => {
+    if (life.kind === "released") counted.delete(uid);
+    else if (admission.kind === "admitted" && source !== "runtime" && !counted.has(uid)) {
+      counted.add(uid);
+      const qosClass = qosClassOf(pod).toLowerCase();
+      total.add({ config_mode: resourcesMode(pod), qos_class: qosClass });
+    }
   });
-  metrics.collected(METRICS.kubelet_pod_in_progress_resizes, () => [
-    { value: pods.list().filter(({ resize }) => resize.inProgress).length },
-  ]);
+}
+
+/** Where a pod's resources are written; empty where it has none. */
+function resourcesMode({ spec }: Pod): string {
+  const ofContainers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].some(
+    ({ resources: { requests = {}, limits = {} } = {} }) =>
+      Object.keys(requests).length > 0 || Object.keys(limits).length > 0,
+  );
+  if (spec?.resources && hasOwnResources(spec.resources))
+    return ofContainers ? "pod_and_container_level" : "pod_level";
+  return ofContainers ? "container_level" : "";
 }
 
 const isDesired = ({ desired: { source, removed } }: PodRecord): boolean =>
@@ -124,6 +137,8 @@ interface PodCountDeps {
   readonly pods: Pick<Pods, "subscribe" | "list" | "successors">;
   /** Mirror pods that the API server has for static pods; absent where there is no API server. */
   readonly mirrors?: () => number;
+  /** The gate PodLevelResources. Default true. */
+  readonly hasPodLevelResources?: boolean;
 }
 
 function countContainers(metrics: MetricsRegistry, pods: PodCountDeps["pods"]): void {
@@ -149,12 +164,12 @@ function countContainers(metrics: MetricsRegistry, pods: PodCountDeps["pods"]): 
 /** Counts pods by life and by quality of service, and those that were refused. */
 export function exposePods(
   metrics: MetricsRegistry,
-  { pods, mirrors = () => 0 }: PodCountDeps,
+  { pods, mirrors = () => 0, hasPodLevelResources = true }: PodCountDeps,
 ): void {
   countRefusals(metrics, pods);
   countContainers(metrics, pods);
   metrics.collected(METRICS.kubelet_mirror_pods, () => [{ value: mirrors() }]);
-  countResizes(metrics, pods);
+  if (hasPodLevelResources) countAdmitted(metrics, pods);
   countByLife(metrics, pods);
   metrics.collected(
     { name: "nodelet_pods_by_qos", help: "Pods by QoS class.", type: "gauge" },

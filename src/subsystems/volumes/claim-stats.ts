@@ -77,21 +77,10 @@ export class ClaimStats {
   readonly #measures: ClaimMeasures;
   readonly #durations: Histogram<"metric_source"> | undefined;
   #known: ReadonlyMap<string, Known> = new Map();
-  /** Claims that could not be measured the last time. */
-  #unmeasured: readonly MountedClaim[] = [];
 
   constructor(measures: ClaimMeasures, metrics: MetricsRegistry | undefined) {
     this.#measures = measures;
     this.#durations = metrics?.histogram(METRICS.kubelet_volume_metric_collection_duration_seconds);
-    metrics?.collected(METRICS.kubelet_volume_stats_health_status_abnormal, () =>
-      [
-        ...[...this.#known.values()].map((claim) => ({ ...claim, value: 0 })),
-        ...this.#unmeasured.map((claim) => ({ ...claim, value: 1 })),
-      ].map(({ namespace, name: persistentvolumeclaim, value }) => ({
-        labels: { namespace, persistentvolumeclaim },
-        value,
-      })),
-    );
     for (const { metric, of, ofDevice } of FIGURES)
       metrics?.collected(metric, () =>
         [...this.#known.values()].flatMap(({ namespace, name: persistentvolumeclaim, usage }) => {
@@ -119,7 +108,6 @@ export class ClaimStats {
       return usage ? [[key, { namespace, name, usage, atMs }] as const] : [];
     });
     this.#known = new Map(doneValues(measured).flat());
-    this.#unmeasured = [...byName].flatMap(([key, claim]) => (this.#known.has(key) ? [] : [claim]));
   }
 
   /** Those of the claims that were measured. */
