@@ -1,7 +1,8 @@
 /**
  * Created before every module: the machine, the agent's own files, and what modules share. Facts have one
- * writer: `podFacts` the pipeline, `node` the heartbeat, `pressure` eviction, `shuttingDown` the shutdown. News have one reader: the pipeline.
+ * writer: `podFacts` the pipeline, `node` the heartbeat, `pressure` eviction, `shuttingDown` the shutdown, `oomCounts` the OOM watcher. News have one reader: the pipeline.
  */
+import { OomCounts } from "../api/figures/oom-counts.ts";
 import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
 import { isSameFact, type PodFact } from "../api/pod-facts.ts";
@@ -60,6 +61,8 @@ export interface Foundation extends AgentStart {
   readonly pressure: Cell<readonly PressureCondition[]>;
   /** Whether the machine is going down, and pods are ended for it. */
   readonly shuttingDown: Cell<boolean>;
+  /** How often memory ran out, by cgroup. */
+  readonly oomCounts: OomCounts;
 }
 
 /** News that wait while the pipeline is not there yet; of one kind about one pod mostly only the latest does. */
@@ -100,5 +103,6 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
     news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),
     pressure: new Cell<readonly PressureCondition[]>([]),
     shuttingDown: new Cell(false),
+    oomCounts: new OomCounts(),
   };
 }

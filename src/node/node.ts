@@ -1,4 +1,5 @@
 /** The node as a whole: starts its loops. */
+import type { OomCounts } from "../api/figures/oom-counts.ts";
 import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
@@ -41,6 +42,7 @@ interface NodeDeps {
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
   readonly runtime: Pick<Runtime, "service">;
+  readonly oomCounts: OomCounts;
   /** The node's own object; undefined as long as the API has none. */
   readonly node: Reading<Node | undefined>;
 }
@@ -56,7 +58,8 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
   scope.defer("released pods", stop);
   startCgroupLoop({ outside, scope, pipeline, cgroups, events });
   startSystemGroups(options.config, { host, clock, log: outside.log.child("cgroups"), scope });
-  startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
+  const { oomCounts } = deps;
+  startOomWatch({ outside, scope, pipeline, cgroups, events, metrics, oomCounts });
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startIptables(options.config, { host, clock, log: outside.log.child("iptables"), scope });
   startPodCidr(options.config, {

@@ -1,4 +1,5 @@
 // Statistics on virtual time: a machine in memory with one pod, whose kernel files say what the test sets.
+import { OomCounts } from "../../src/api/figures/oom-counts.ts";
 import type { PodUid } from "../../src/api/pod-identity.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
@@ -70,6 +71,7 @@ export interface StatsWorld {
   readonly clock: SimClock;
   readonly host: FakeHost;
   readonly stats: Stats;
+  readonly oomCounts: OomCounts;
   readonly asked: string[];
   /** Lets `seconds` pass in which the group of that path uses so many of CPU. */
   readonly burn: (path: string, cpuSeconds: number, seconds: number) => Promise<void>;
@@ -140,6 +142,7 @@ export async function statsWorld(
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const log: Log = { ...silentLog, warn, child: () => log };
+  const oomCounts = new OomCounts();
   const stats = new Stats(
     {
       nodeName: "n",
@@ -156,6 +159,7 @@ export async function statsWorld(
       host,
       clock,
       log,
+      oomCounts,
       facts: { ...FAKE_FACTS, hugepageAware: true, ...facts },
       signal: new AbortController().signal,
       runtime,
@@ -166,5 +170,17 @@ export async function statsWorld(
     await clock.advance(seconds * 1000);
     setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
   };
-  return { clock, host, stats, asked, burn, counts, pods, filesystems, runtime, warnings };
+  return {
+    clock,
+    host,
+    stats,
+    oomCounts,
+    asked,
+    burn,
+    counts,
+    pods,
+    filesystems,
+    runtime,
+    warnings,
+  };
 }

@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { OomCounts } from "../../src/api/figures/oom-counts.ts";
 import type { IdentifiedPod, PodUid } from "../../src/api/pod-identity.ts";
 import {
   type Clock,
@@ -140,6 +141,7 @@ async function benchUsage(
       host,
       clock,
       log: silentLog,
+      oomCounts: new OomCounts(),
       facts: { ...(await host.facts()), hugepageAware: true },
       signal: new AbortController().signal,
       runtime: {

@@ -116,7 +116,6 @@ export interface GroupFigures {
   readonly hugepages: readonly HugepageFigures[];
   readonly devices: readonly DeviceFigures[];
   readonly cpuSpec?: CpuSpec;
-  readonly oomKills?: number;
   /** Average since an earlier sample; absent at the first. */
   readonly nanoCores?: number;
 }

@@ -16,7 +16,7 @@ interface StatsParts {
 
 /** Usage of node, pods and file systems. */
 export function assembleStats(
-  { options, outside, scope, facts, podFacts }: Foundation,
+  { options, outside, scope, facts, podFacts, oomCounts }: Foundation,
   { cri, cgroups, volumes }: StatsParts,
 ): Stats {
   const { config, nodeName, rootFolder, runtimeCgroup = "" } = options;
@@ -56,6 +56,7 @@ export function assembleStats(
         ...facts,
         hugepageAware: gatesInForce(config).isEnabled("HugepageAwareEviction"),
       },
+      oomCounts,
       signal: scope.signal,
       log: log.child("stats"),
       runtime: {

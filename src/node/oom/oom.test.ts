@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { OomCounts } from "../../api/figures/oom-counts.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
@@ -89,6 +90,7 @@ function startWatch(pod: Pod) {
   };
   const record = { pod, observed: { containers: [{ id: ID, name: "main" }] } };
   const scope = new TaskScope("test", { clock, log: silentLog });
+  const oomCounts = new OomCounts();
   startOomWatch({
     outside: { clock, log: silentLog, host },
     scope,
@@ -100,11 +102,12 @@ function startWatch(pod: Pod) {
       ofNode: ({ reason, message }) => recorded.push({ on: "node", reason, message }),
     },
     metrics: new MetricsRegistry(),
+    oomCounts,
   });
   const podChanged = () => {
     for (const listener of listeners) listener();
   };
-  return { clock, waiting, readAt, recorded, scope, listeners, podChanged };
+  return { clock, waiting, readAt, recorded, scope, listeners, podChanged, oomCounts };
 }
 
 async function watched(lines: readonly string[], pod: Pod): Promise<readonly RecordedEvent[]> {
@@ -124,6 +127,21 @@ const POD: Pod = {
   },
 };
 const VICTIM = `/kubepods/burstable/podx/${ID}`;
+
+test("OOM kills are counted by the group whose limit was reached, once for each report", async () => {
+  const { clock, waiting, scope, oomCounts } = startWatch(POD);
+  await clock.advance(12_500);
+  const together = "Memory cgroup out of memory: Killed process 5 (b) total-vm:1kB, anon-rss:4kB";
+  waiting.push([...memcg(VICTIM, VICTIM), together, ...memcg(VICTIM, VICTIM)]);
+  waiting.push([...memcg("/kubepods/burstable/podx", VICTIM), ...global(VICTIM)]);
+  await clock.advance(40_000);
+  await scope[Symbol.asyncDispose]();
+  const paths = [VICTIM, "/kubepods/burstable/podx", "/kubepods/burstable", "/"];
+  assert.deepEqual(
+    paths.map((path) => oomCounts.of(path)),
+    [2, 1, 0, 1],
+  );
+});
 
 test("an OOM kill is reported with its victim and limit", async () => {
   const head = "Process tail (pid 4538) holding 31 MiB was killed: ";

@@ -1,10 +1,11 @@
 /**
  * Watches OOM kills of the kernel, and reports the victim and which limit was reached. In: the
- * kernel's log, pods. Out: events on pods and on the node, a metric. Invariant: what was killed before the
+ * kernel's log, pods. Out: events on pods and on the node, counts. Invariant: what was killed before the
  * agent started is not reported.
  *
  * Example: `startOomWatch({ outside, scope, pipeline, cgroups, events, metrics })`.
  */
+import type { OomCounts } from "../../api/figures/oom-counts.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
@@ -24,6 +25,7 @@ interface OomWatchDeps {
   readonly cgroups: Pick<Cgroups, "locate">;
   readonly events: NodeEvents & PodEvents;
   readonly metrics: MetricsRegistry;
+  readonly oomCounts: Pick<OomCounts, "add">;
 }
 
 /**
@@ -86,6 +88,7 @@ async function follow(
 function reportKill(kill: OomKill, deps: OomWatchDeps, countKill: (limit: string) => void): void {
   const { cgroups, outside } = deps;
   outside.log.warn("process OOM-killed", { ...kill });
+  deps.oomCounts.add(kill.limitGroup ?? "/");
   const victim = cgroups.locate(kill.victimGroup);
   const found = victim.kind === "container" && deps.pipeline.pods.get(victim.uid as PodUid);
   if (found && victim.kind === "container") {

@@ -1,6 +1,7 @@
 // pure
 
 import type { InterfaceFigures, Measurement, ProcessFigures } from "../../api/figures/figures.ts";
+import type { OomCounts } from "../../api/figures/oom-counts.ts";
 import {
   exposeFamilies,
   type Labels,
@@ -18,6 +19,7 @@ interface CadvisorOptions {
   readonly facts: HostFacts;
   /** `/dev/sda` for `8:0`; empty when it has no name. */
   readonly deviceName: (device: string) => string;
+  readonly oomCounts: Pick<OomCounts, "of">;
 }
 
 /** `/metrics/cadvisor`: the names and labels that dashboards use (metrics/prometheus.go of cAdvisor). */
@@ -27,7 +29,7 @@ export function cadvisorPage(measured: Measurement, options: CadvisorOptions): s
     ...groupMetrics(rows),
     ...storageMetrics(rows, measured.node, options.deviceName),
     ...network(rows),
-    ...rest(rows),
+    ...rest(rows, options),
     ...spec(rows),
     ...machine(options),
   ]);
@@ -61,7 +63,10 @@ function network(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   );
 }
 
-function rest(rows: readonly MetricRow[]): readonly (MetricFamily | WrittenFamily)[] {
+function rest(
+  rows: readonly MetricRow[],
+  { oomCounts }: Pick<CadvisorOptions, "oomCounts">,
+): readonly (MetricFamily | WrittenFamily)[] {
   return [
     perGroup(
       gauge("container_last_seen", "Last time a container was seen by the exporter"),
@@ -82,13 +87,13 @@ function rest(rows: readonly MetricRow[]): readonly (MetricFamily | WrittenFamil
       ({ maxTasks }) => maxTasks,
     ),
     ...processes(rows),
-    perGroup(
+    perRow(
       counter(
         "container_oom_events_total",
         "Count of out of memory events observed for the container",
       ),
       rows,
-      ({ oomKills }) => oomKills,
+      ({ labels }) => oomCounts.of(labels["id"] ?? ""),
     ),
     {
       ...gauge(

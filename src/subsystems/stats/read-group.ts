@@ -42,8 +42,6 @@ export interface ReadOptions {
 /** Limits of a group that rarely change. */
 type GroupLimits = Pick<GroupFigures, "cpuSpec" | "maxTasks">;
 
-type MoreFigures = GroupLimits & Pick<GroupFigures, "oomKills">;
-
 /** Ticks of `cpuacct.stat`: 100 a second wherever Linux runs containers. */
 const NANOS_PER_TICK = 10_000_000;
 
@@ -78,7 +76,7 @@ function readGroupV1(
   const usageBytes = parseNumber(used);
   if (usageNanos === undefined && usageBytes === undefined) return undefined;
   const isAll = options.detail === "all";
-  const more = isAll ? moreV1(tree, path, options) : {};
+  const more = isAll ? heldLimits(options, path, () => limitsV1(tree, path)) : {};
   const memory =
     usageBytes === undefined ? undefined : memoryOf({ usageBytes, limit, stat, prefix: "total_" });
   return {
@@ -226,14 +224,6 @@ function devicesV1(tree: CgroupTree, path: string, options: ReadOptions): readon
   return [];
 }
 
-function moreV1(tree: CgroupTree, path: string, options: ReadOptions): MoreFigures {
-  const [oom] = tree.readNow(path, ["memory.oom_control"]);
-  return {
-    ...heldLimits(options, path, () => limitsV1(tree, path)),
-    ...optional("oomKills", keyedNumber(oom, "oom_kill")),
-  };
-}
-
 function heldLimits({ limits }: ReadOptions, path: string, read: () => GroupLimits): GroupLimits {
   return limits ? limits.get(path, read) : read();
 }
@@ -292,7 +282,7 @@ function readGroupV2(
       `hugetlb.${size}.events`,
     ]),
     devices: isAll ? parseIoStat(tree.readNow(path, ["io.stat"])[0]) : [],
-    ...(isAll ? moreV2(tree, path, options, events) : {}),
+    ...(isAll ? heldLimits(options, path, () => limitsV2(tree, path)) : {}),
   };
 }
 
@@ -334,18 +324,6 @@ function pressureV2(tree: CgroupTree, path: string): PressureFigures {
     .readNow(path, ["cpu.pressure", "memory.pressure", "io.pressure"])
     .map(parsePressure);
   return { ...optional("cpu", cpu), ...optional("memory", memory), ...optional("io", io) };
-}
-
-function moreV2(
-  tree: CgroupTree,
-  path: string,
-  options: ReadOptions,
-  events: string | undefined,
-): MoreFigures {
-  return {
-    ...heldLimits(options, path, () => limitsV2(tree, path)),
-    ...optional("oomKills", keyedNumber(events, "oom_kill")),
-  };
 }
 
 function limitsV2(tree: CgroupTree, path: string): GroupLimits {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FAKE_FACTS } from "../../../test/sim/fake-host.ts";
 import { GI, ID, NO_PRESSURE, POD, statsWorld } from "../../../test/support/stats-world.ts";
-import { availableMemory } from "../../api/figures/figures.ts";
 
 for (const version of [1, 2] as const) {
   test(`v${version}: figures of pod, container and node are the kernel's`, async () => {
@@ -32,34 +31,6 @@ for (const version of [1, 2] as const) {
     assert.equal(node.tasks, 222);
   });
 }
-
-/** Of 8 GiB: pages as the kernel counts them (`Hugetlb`, kB), what is free, the gate, what is available. */
-const HUGEPAGES: readonly (readonly [string, string, boolean, number])[] = [
-  ["none, with the gate", "MemFree: 7340032 kB", true, 7 * GI + 2 ** 20],
-  ["1 GiB", "Hugetlb: 1048576 kB\nMemFree: 6291456 kB", true, 6 * GI + 2 ** 20],
-  ["1 GiB, gate off", "Hugetlb: 1048576 kB\nMemFree: 6291456 kB", false, 7 * GI + 2 ** 20],
-  ["all of it", "Hugetlb: 8388608 kB\nMemFree: 0 kB", true, 0],
-  ["1 GiB at the start, not counted", "MemFree: 6291456 kB", true, 6 * GI + 2 ** 20],
-];
-for (const [what, lines, hugepageAware, available] of HUGEPAGES)
-  for (const version of [1, 2] as const)
-    test(`v${version}: memory of the node that is available with huge pages: ${what}`, async () => {
-      const pages = what.includes("not counted") ? 1 : 0;
-      const { stats, host } = await statsWorld(version, undefined, {
-        hugepageAware,
-        hugepages: [{ sizeBytes: GI, pages }],
-      });
-      host.kernelFiles.set("/proc/meminfo", `MemTotal: 8388608 kB\n${lines}`);
-      // The root counter of version 1 does not count huge pages either.
-      if (version === 1) host.cgroups.set("/", "memory.usage_in_bytes", `${GI}`);
-      for (const onlyCpuAndMemory of [true, false]) {
-        const { node } = await stats.summary({ onlyCpuAndMemory });
-        const { memory } = node as { readonly memory: { readonly availableBytes: number } };
-        assert.equal(memory.availableBytes, what === "all of it" ? 0 : available);
-      }
-      const { memory } = stats.machine().group;
-      assert.equal(memory && availableMemory(memory)?.available, available);
-    });
 
 for (const version of [1, 2] as const)
   test(`v${version}: a machine without swap shows that nobody uses any`, async () => {

@@ -17,6 +17,7 @@ import type {
   PodFigures,
   PodStorage,
 } from "../../api/figures/figures.ts";
+import type { OomCounts } from "../../api/figures/oom-counts.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { ownCgroup } from "../../kit/proc/own-cgroup.ts";
@@ -50,6 +51,7 @@ export interface StatsDeps {
   readonly host: Pick<Host, "cgroups" | "readKernel" | "openFiles" | "diskUsage" | "podFiles">;
   readonly runtime: DisksDeps["runtime"];
   readonly facts: HostFacts & CountedMachine;
+  readonly oomCounts: OomCounts;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends what is under way. */
@@ -187,11 +189,10 @@ export class Stats {
       this.measure({ detail: "all" }),
       this.#disks.refreshFilesystems(),
     ]);
-    const { facts, host } = this.#deps;
-    const disks = parseDiskstats(host.readKernel("/proc/diskstats"));
+    const disks = parseDiskstats(this.#deps.host.readKernel("/proc/diskstats"));
     const node = { ...measured.node, ...this.#filesystems(), disks };
     const deviceName = (device: string) => this.#nameOf(device);
-    return cadvisorPage({ ...measured, node }, { facts, deviceName });
+    return cadvisorPage({ ...measured, node }, { ...this.#deps, deviceName });
   }
 
   /**
