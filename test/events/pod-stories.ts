@@ -264,7 +264,7 @@ export const POD_STORIES: readonly Story[] = [
         { volumes: [{ name: "data", hostPath: { path: "/srv/file", type: "Directory" } }] },
       ),
     reported: [
-      'Warning FailedMount: MountVolume.SetUp failed for volume "data" : hostPath type check failed: /srv/file is not a directory',
+      `Warning FailedMount: MountVolume.SetUp failed for volume "data" : hostPath type check failed: /srv/file is not a directory, it's a File`,
     ],
   },
   {

@@ -91,7 +91,7 @@ const STORIES: Readonly<Record<string, Story>> = {
       [
         "Warning",
         "FailedMount",
-        /^MountVolume\.SetUp failed for volume "data" : hostPath type check failed: \/etc\/hostname is not a directory$/,
+        /^MountVolume\.SetUp failed for volume "data" : hostPath type check failed: \/etc\/hostname is not a directory, it's a File$/,
       ],
     ],
   },

@@ -34,7 +34,7 @@ test("hostPath types: made, checked, and what is reported when they do not fit",
       metadata: { name: "bad" },
       spec: { volumes: [{ name: "v", hostPath }], containers: [staying()] },
     });
-    const text = `MountVolume.SetUp failed for volume \\"v\\" : hostPath type check failed: /var/lib/here/file is not a directory`;
+    const text = `MountVolume.SetUp failed for volume \\"v\\" : hostPath type check failed: /var/lib/here/file is not a directory, it's a File`;
     await agent.until("it says why", () => agent.log().includes(text));
   }));
 

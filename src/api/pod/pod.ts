@@ -19,7 +19,8 @@ export const CONFIG_MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 /** Pods of at least this priority are critical: `system-cluster-critical` and above. */
 export const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
-const NODE_CRITICAL_CLASS = "system-node-critical";
+/** Class of pods that the node cannot do without. */
+export const NODE_CRITICAL_CLASS = "system-node-critical";
 
 /** The value of `annotations[key]`, never something inherited. */
 export function annotationOf(pod: Pod, key: string): string | undefined {

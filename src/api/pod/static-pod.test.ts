@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Pod } from "../generated/types.ts";
 import { isStaticPod, CONFIG_SOURCE_ANNOTATION as SOURCE } from "./pod.ts";
 import { stableJson, staticPodUid } from "./pod-keys.ts";
-import { bindStaticPod, seenFromApi } from "./static-pod.ts";
+import { bindStaticPod, seenFromApi, staticPriorityWarning } from "./static-pod.ts";
 
 const manifest: Pod = {
   metadata: { name: "etcd", labels: { a: "1", b: "2" } },
@@ -97,3 +97,42 @@ test("seenFromApi: source and time are the node's own words, all else stays", ()
   });
   assert.equal(isStaticPod(pod), false);
 });
+
+const PRIORITIES: readonly (readonly [
+  priority: number | undefined,
+  className: string | undefined,
+  warning: RegExp | undefined,
+])[] = [
+  [undefined, undefined, undefined],
+  [2_000_001_000, "system-node-critical", undefined],
+  [
+    undefined,
+    "system-node-critical",
+    /^Static pod has priorityClassName and nil priority\. Kubelet will not use/,
+  ],
+  [
+    2_000_001_000,
+    undefined,
+    /^Static pod has priority without priorityClassName\. Mirror pod creation may fail/,
+  ],
+  [0, undefined, /^Static pod has priority without priorityClassName\./],
+  [
+    2_000_000_000,
+    "system-cluster-critical",
+    /^Static pod has a priority other than 2000001000 or a priorityClassName other than system-node-critical\./,
+  ],
+  [1, "system-node-critical", /^Static pod has a priority other than 2000001000/],
+];
+
+for (const [priority, priorityClassName, warning] of PRIORITIES)
+  test(`staticPriorityWarning: priority ${priority} of class ${priorityClassName}`, () => {
+    const found = staticPriorityWarning({
+      spec: {
+        containers: [],
+        ...(priority === undefined ? {} : { priority }),
+        ...(priorityClassName === undefined ? {} : { priorityClassName }),
+      },
+    });
+    if (warning) assert.match(found ?? "", warning);
+    else assert.equal(found, undefined);
+  });

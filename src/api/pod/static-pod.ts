@@ -2,7 +2,12 @@
 import type { Pod, Toleration } from "../generated/types.ts";
 import type { PodUid } from "../observation.ts";
 import type { IdentifiedPod } from "../pod-identity.ts";
-import { CONFIG_HASH_ANNOTATION, CONFIG_SEEN_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from "./pod.ts";
+import {
+  CONFIG_HASH_ANNOTATION,
+  CONFIG_SEEN_ANNOTATION,
+  CONFIG_SOURCE_ANNOTATION,
+  NODE_CRITICAL_CLASS,
+} from "./pod.ts";
 import { type StaticPodOrigin, staticPodUid } from "./pod-keys.ts";
 
 interface StaticPodContext {
@@ -65,6 +70,25 @@ export function bindStaticPod(manifest: Pod, context: StaticPodContext): Identif
     // What a manifest that was saved from an API says of another life of the pod is not this one's.
     status: { phase: "Pending" },
   };
+}
+
+const NODE_CRITICAL_PRIORITY = 2_000_001_000;
+
+/**
+ * What the priority of a static pod leads to where nobody checks it, in the Go kubelet's words; `undefined` where priority
+ * and class agree (config/common.go getStaticPodPriorityWarning).
+ */
+export function staticPriorityWarning({ spec }: Pod): string | undefined {
+  const { priority, priorityClassName = "" } = spec ?? {};
+  if (priority === undefined)
+    return priorityClassName === ""
+      ? undefined
+      : "Static pod has priorityClassName and nil priority. Kubelet will not use priorityClassName, and mirror pod creation may fail.";
+  if (priorityClassName === "")
+    return "Static pod has priority without priorityClassName. Mirror pod creation may fail if the default priority class doesn't match the given priority.";
+  return priority === NODE_CRITICAL_PRIORITY && priorityClassName === NODE_CRITICAL_CLASS
+    ? undefined
+    : `Static pod has a priority other than ${NODE_CRITICAL_PRIORITY} or a priorityClassName other than ${NODE_CRITICAL_CLASS}. Mirror pod may be attempted to be evicted from the node ineffectively.`;
 }
 
 /**

@@ -10,7 +10,7 @@
 import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDescription, podDisplayName } from "../../api/pod/pod.ts";
-import { seenFromApi } from "../../api/pod/static-pod.ts";
+import { seenFromApi, staticPriorityWarning } from "../../api/pod/static-pod.ts";
 import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { PodEvents } from "../../api/ports/events.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/text/timestamps.ts";
@@ -256,7 +256,14 @@ export class Sources {
     this.#reportProblems([...[...this.#problemsOf.values()].flat(), ...merged.problems]);
     const { removed, desired } = differenceOf(before, merged.pods, recreated);
     for (const uid of removed) this.#deps.onUndesired(uid);
-    for (const pod of desired) this.#deps.onDesired(pod);
+    for (const pod of desired) this.#begin(pod);
+  }
+
+  #begin(desired: SourcedPod): void {
+    const warning = staticPriorityWarning(desired.pod);
+    if (warning !== undefined)
+      this.#deps.log.info(warning, { pod: podDisplayName(desired.pod), origin: desired.origin });
+    this.#deps.onDesired(desired);
   }
 
   #reportDuplicates(now: readonly SourcedPod[]): void {

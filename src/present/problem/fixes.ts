@@ -66,7 +66,7 @@ const FIXES: readonly Fix[] = [
   },
   {
     reason: MOUNT,
-    message: /(?:^|: )hostPath type check failed: (\S+) is not an? (.+?)\.?$/,
+    message: /(?:^|: )hostPath type check failed[:,] (\S+) is not an? ([^,]+?)(?:, .*)?\.?$/,
     text: ([, path, what]) => `create the ${what} ${path} on the node, or change hostPath.type`,
   },
   {

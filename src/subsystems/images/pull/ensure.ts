@@ -58,6 +58,11 @@ interface EnsureDeps {
 }
 
 type Refused = Extract<ImageOutcome, { kind: "refused" }>;
+/** An image by its full name, with what registries are shown. */
+type PullWith = { readonly image: string } & Pick<
+  Awaited<ReturnType<RegistryAccess["credentials"]>>,
+  "credentials"
+>;
 type Found = { readonly kind: "found"; readonly ref: string; readonly image: Image | undefined };
 
 /** See the head of this file. */
@@ -180,24 +185,36 @@ export class Ensure {
     }
     this.#recordEvent(request, "Normal", "Pulling", TEXTS.pulling(request.image));
     const asked = this.#deps.clock.monotonic();
+    let missingSecrets: readonly string[] = [];
     try {
-      const pulled = await this.#pull(request, image, signal);
+      const found = await this.#deps.access.credentials(image, request.pod, signal);
+      missingSecrets = found.missingSecrets;
+      const pulled = await this.#pull(request, { image, ...found }, signal);
       this.#backoff.delete(key);
       return await this.#pulled(request, pulled, asked, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      return this.#pullFailed(request, key, messageOf(error));
+      const refused = this.#pullFailed(request, key, messageOf(error));
+      if (missingSecrets.length > 0 && refused.reason === "ErrImagePull")
+        this.#recordSecretsMissing(request, missingSecrets);
+      return refused;
     }
   }
 
-  async #pull(request: ImageRequest, image: string, signal: AbortSignal): Promise<PulledImage> {
-    const { access, records, puller } = this.#deps;
+  /** Only once a pull has failed: without it nobody needs the secrets (kubelet.go SyncPod). */
+  #recordSecretsMissing({ pod }: ImageRequest, names: readonly string[]): void {
+    const reason = "FailedToRetrieveImagePullSecret";
+    const message = TEXTS.secretsMissing(names);
+    this.#deps.events.ofPod(pod, { type: "Warning", reason, message });
+  }
+
+  async #pull(
+    request: ImageRequest,
+    { image, credentials }: PullWith,
+    signal: AbortSignal,
+  ): Promise<PulledImage> {
+    const { records, puller } = this.#deps;
     const { pod } = request;
-    const { credentials, missingSecrets } = await access.credentials(image, pod, signal);
-    if (missingSecrets.length > 0) {
-      const message = TEXTS.secretsMissing(missingSecrets);
-      this.#recordEvent(request, "Warning", "FailedToRetrieveImagePullSecret", message);
-    }
     await records.began(request.image);
     const stop = { progress: () => {} };
     try {

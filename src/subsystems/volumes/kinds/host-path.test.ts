@@ -37,36 +37,39 @@ const at = (name: string) => (name.startsWith("/") ? name : join(base, name));
 const check = (name: string, type?: string) =>
   checkHostPath(files, { path: at(name), ...(type === undefined ? {} : { type }) });
 
-/** Name, type, and what it is reported not to be; `undefined` when it fits. */
-const CHECKS: readonly (readonly [string, string | undefined, string | undefined])[] = [
-  ["none", undefined, undefined],
-  ["none", "", undefined],
-  ["folder", "Directory", undefined],
-  ["folder", "DirectoryOrCreate", undefined],
-  ["file", "Directory", "directory"],
-  ["file", "DirectoryOrCreate", "directory"],
+/** Name, type, what it is reported not to be, and to be; `undefined` when it fits, or is of no type. */
+const CHECKS: readonly (readonly [string, string | undefined, string?, string?])[] = [
+  ["none", undefined],
+  ["none", ""],
+  ["folder", "Directory"],
+  ["folder", "DirectoryOrCreate"],
+  ["file", "Directory", "directory", "File"],
+  ["file", "DirectoryOrCreate", "directory", "File"],
   ["none", "Directory", "directory"],
-  ["file", "File", undefined],
-  ["link", "File", undefined],
-  ["file", "FileOrCreate", undefined],
-  ["folder", "File", "file"],
-  ["folder", "FileOrCreate", "file"],
-  ["socket", "File", "file"],
+  ["file", "File"],
+  ["link", "File"],
+  ["file", "FileOrCreate"],
+  ["folder", "File", "file", "Directory"],
+  ["folder", "FileOrCreate", "file", "Directory"],
+  ["socket", "File", "file", "Socket"],
   ["none", "File", "file"],
   ["dangling", "File", "file"],
-  ["socket", "Socket", undefined],
-  ["file", "Socket", "socket file"],
-  ["/dev/null", "CharDevice", undefined],
-  ["file", "CharDevice", "character device"],
-  ["/dev/null", "BlockDevice", "block device"],
+  ["socket", "Socket"],
+  ["file", "Socket", "socket file", "File"],
+  ["/dev/null", "CharDevice"],
+  ["file", "CharDevice", "character device", "File"],
+  ["/dev/null", "BlockDevice", "block device", "CharDevice"],
   ["none", "BlockDevice", "block device"],
 ];
 
-for (const [name, type, expected] of CHECKS)
+for (const [name, type, expected, is] of CHECKS)
   test(`checkHostPath of ${name} as ${type}: ${expected ?? "fits"}`, async () => {
     if (expected === undefined) await check(name, type);
     else {
-      const message = `hostPath type check failed: ${at(name)} is not a ${expected}`;
+      const why = `unable to determine its type: path "${at(name)}" does not exist`;
+      const message = is
+        ? `hostPath type check failed: ${at(name)} is not a ${expected}, it's a ${is}`
+        : `hostPath type check failed, ${at(name)} is not a ${expected}, ${why}`;
       await assert.rejects(check(name, type), { message });
     }
   });

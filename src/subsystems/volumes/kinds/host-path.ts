@@ -7,18 +7,23 @@ import type { VolumeKind } from "../kind.ts";
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
 
-/** File types allowed for each checked `hostPath.type`. */
+/** Types of files by the names that `hostPath.type` has for them. */
+type FileType = "Directory" | "File" | "Socket" | "CharDevice" | "BlockDevice";
+
+/** What each checked `hostPath.type` expects, and how the Go kubelet calls it. */
 const EXPECTED: Readonly<
-  Record<string, { readonly called: string; readonly test: (facts: FileFacts) => boolean }>
+  Record<string, { readonly called: string; readonly type: FileType } | undefined>
 > = {
-  Directory: { called: "directory", test: ({ kind }) => kind === "directory" },
-  DirectoryOrCreate: { called: "directory", test: ({ kind }) => kind === "directory" },
-  File: { called: "file", test: ({ kind }) => kind === "file" },
-  FileOrCreate: { called: "file", test: ({ kind }) => kind === "file" },
-  Socket: { called: "socket file", test: ({ kind }) => kind === "socket" },
-  CharDevice: { called: "character device", test: ({ device }) => device === "character" },
-  BlockDevice: { called: "block device", test: ({ device }) => device === "block" },
+  Directory: { called: "directory", type: "Directory" },
+  DirectoryOrCreate: { called: "directory", type: "Directory" },
+  File: { called: "file", type: "File" },
+  FileOrCreate: { called: "file", type: "File" },
+  Socket: { called: "socket file", type: "Socket" },
+  CharDevice: { called: "character device", type: "CharDevice" },
+  BlockDevice: { called: "block device", type: "BlockDevice" },
 };
+
+const UNKNOWN_TYPE = "only recognise file, directory, socket, block device and character device";
 
 /** Checks a path of the node, and creates it where its type says so (hostpath checkTypeInternal). */
 export async function checkHostPath(files: PodFiles, source: HostPathVolumeSource): Promise<void> {
@@ -30,9 +35,29 @@ export async function checkHostPath(files: PodFiles, source: HostPathVolumeSourc
   if (!found && type === "FileOrCreate") return files.append(path, "", FILE_MODE);
   const expected = EXPECTED[type];
   if (!expected) throw new OutsideError("invalid", `${type} is an invalid volume type`);
-  if (!found || !expected.test(found)) {
-    const message = `hostPath type check failed: ${path} is not a ${expected.called}`;
-    throw new OutsideError("precondition", message);
+  const foundType = found && typeOf(found);
+  if (foundType === expected.type) return;
+  const check = "hostPath type check failed";
+  const isNot = `${path} is not a ${expected.called}`;
+  const why = found ? UNKNOWN_TYPE : `path "${path}" does not exist`;
+  throw new OutsideError(
+    "precondition",
+    foundType
+      ? `${check}: ${isNot}, it's a ${foundType}`
+      : `${check}, ${isNot}, unable to determine its type: ${why}`,
+  );
+}
+
+function typeOf({ kind, device }: FileFacts): FileType | undefined {
+  switch (kind) {
+    case "directory":
+      return "Directory";
+    case "file":
+      return "File";
+    case "socket":
+      return "Socket";
+    default:
+      return device && (device === "character" ? "CharDevice" : "BlockDevice");
   }
 }
 
