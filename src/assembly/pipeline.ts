@@ -46,7 +46,6 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
   const { pods } = pipeline;
   exposePods(metrics, {
     pods,
-    hasPodLevelResources: gatesInForce(options.config).isEnabled("PodLevelResources"),
     ...(cluster ? { mirrors: () => cluster.pods.mirrors().length } : {}),
   });
   exposeResizes(metrics, { pods, clock: outside.clock });

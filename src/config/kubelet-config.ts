@@ -176,6 +176,7 @@ export interface KubeletConfig {
   readonly kubeReservedCgroup: string;
   readonly enforceNodeAllocatable: readonly string[];
   readonly allowedUnsafeSysctls: readonly string[];
+  readonly defaultPodSysctls: TextMap;
   readonly volumePluginDir: string;
   readonly providerID: string;
   readonly kernelMemcgNotification: boolean;

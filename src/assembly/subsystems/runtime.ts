@@ -1,3 +1,4 @@
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -27,6 +28,9 @@ export async function assembleRuntime(
       seccompDefault: config.seccompDefault,
       cpuCount: facts.cpuCount,
       thermalThrottleFolders: facts.thermalThrottleFolders,
+      defaultSysctls: gatesInForce(config).isEnabled("DefaultPodSysctls")
+        ? config.defaultPodSysctls
+        : {},
     },
     {
       cri,

@@ -189,6 +189,13 @@ export const POD_FIELDS = [
     "names, or beginnings that end in *, of kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.*",
   ),
   active(
+    "defaultPodSysctls",
+    map(STRING),
+    "Kernel settings of pods, where they do not share the namespace with the node and set no other value; gate " +
+      "DefaultPodSysctls.",
+    "names of settings of a namespace, each once, only with the gate",
+  ),
+  active(
     "userNamespaces.idsPerPod",
     longInteger(65536),
     "User and group ids given to a pod with a user namespace.",

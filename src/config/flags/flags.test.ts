@@ -358,6 +358,7 @@ test("every field that had a flag in Kubernetes has it here", () => {
     "containerLogMaxWorkers",
     "containerLogMonitorInterval",
     "crashLoopBackOff.maxContainerRestartPeriod",
+    "defaultPodSysctls",
     "draManagerReconcilePeriod",
     "enableDebugFlagsHandler",
     "enableProfilingHandler",

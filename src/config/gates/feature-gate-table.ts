@@ -156,6 +156,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "ComponentFlagz",
   "ComponentStatusz",
   "CustomCPUCFSQuotaPeriod",
+  "DefaultPodSysctls",
   "ExtendWebSocketsToKubelet",
   "GracefulNodeShutdown",
   "GracefulNodeShutdownBasedOnPodPriority",

@@ -99,6 +99,13 @@ export const REFUSED: readonly (readonly [body: string, path: string])[] = [
   ["hairpinMode: veth", "hairpinMode"],
   ["authorization: {mode: webhook}", "authorization.mode"],
   ["configMapAndSecretChangeDetectionStrategy: Poll", "configMapAndSecretChangeDetectionStrategy"],
+  ['defaultPodSysctls: {kernel.sem: "1"}', "defaultPodSysctls"],
+  ...["kernel.hostname", "vm.swappiness", "net.*", "Net.x", "kernel.shmfoo"].map(
+    (name): [string, string] => [
+      `defaultPodSysctls: {${JSON.stringify(name)}: "1"}\nfeatureGates: {DefaultPodSysctls: true}`,
+      `defaultPodSysctls[${name}]`,
+    ],
+  ),
   ["memoryReservationPolicy: none", "memoryReservationPolicy"],
   [
     "memoryReservationPolicy: TieredReservation\nfeatureGates: {MemoryQoS: false}",

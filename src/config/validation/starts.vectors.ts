@@ -142,6 +142,8 @@ export const STARTS: readonly string[] = [
     ...["net/ipv4/conf/eth0.100/forwarding", "net.ipv4.conf.eth0/100.forwarding", "net.a_b-*"],
     ...["user.*", "user.max_user_namespaces", "user/max_mnt_namespaces", "kernel.domainname"],
   ]),
+  'defaultPodSysctls: {net.ipv4.ip_forward: "1", kernel/shmmax: "1", user.max_user_namespaces: "1", kernel.domainname: a}\nfeatureGates: {DefaultPodSysctls: true}',
+  "defaultPodSysctls: {}",
   // Reservations.
   'kubeReserved: {cpu: "0", memory: "0", pid: "1"}',
   "systemReserved: {ephemeral-storage: 1Gi, memory: 1.5Gi}",

@@ -9,10 +9,12 @@ import {
   quantityValue,
   readQuantity,
 } from "../../api/text/quantity.ts";
+import { dottedSysctl } from "../../api/validation/security.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {
   type ConfigProblem,
+  duplicateValue,
   forbiddenField,
   invalidValue,
   requiredValue,
@@ -43,6 +45,7 @@ export function validatePods(config: KubeletConfig, gates: FeatureGates): Config
     ...validateContainerLogs(config),
     ...validateInside(config),
     ...validateSysctls(config),
+    ...validateDefaultSysctls(config, gates),
   ];
 }
 
@@ -239,6 +242,35 @@ const SYSCTL_PREFIXES = ["net.", "fs.mqueue.", "user."];
 const SYSCTL =
   /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|\*|[a-z0-9][-_a-z0-9]*\*)$/;
 const MAX_SYSCTL = 253;
+
+const SYSCTL_NAME = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
+
+const isNamespaced = (dotted: string): boolean =>
+  SYSCTL_NAMES.includes(dotted) || SYSCTL_PREFIXES.some((prefix) => dotted.startsWith(prefix));
+
+function validateDefaultSysctls(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  const names = Object.keys(config.defaultPodSysctls);
+  if (names.length === 0) return [];
+  const field = "defaultPodSysctls";
+  if (!gates.isEnabled("DefaultPodSysctls")) {
+    const why = `DefaultPodSysctls feature gate is required for Kubelet configuration option ${field}`;
+    return [forbiddenField(field, why, "enable the gate, or remove it")];
+  }
+  const seen = new Set<string>();
+  return names.flatMap((name): ConfigProblem[] => {
+    const path = `${field}[${name}]`;
+    if (name.length > MAX_SYSCTL || !SYSCTL_NAME.test(name))
+      return [invalidValue(path, name, `is not a valid sysctl name for ${field}`)];
+    const dotted = dottedSysctl(name);
+    const isKnown = isNamespaced(dotted);
+    const isAgain = seen.has(dotted);
+    seen.add(dotted);
+    return [
+      ...(isKnown ? [] : [invalidValue(path, name, `is not known to be namespaced for ${field}`)]),
+      ...(isAgain ? [duplicateValue(path, dotted, "remove one of the two spellings")] : []),
+    ];
+  });
+}
 
 function validateSysctls(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];

@@ -223,6 +223,18 @@ export const CHOICES: readonly (readonly [body: string, problem: string])[] = [
     "memorySwap: {swapBehavior: UnlimitedSwap}",
     'memorySwap.swapBehavior: Unsupported value: "UnlimitedSwap": supported values: "", "LimitedSwap", "NoSwap"',
   ],
+  [
+    'defaultPodSysctls: {net.ipv4.ip_forward: "1"}',
+    "defaultPodSysctls: Forbidden: DefaultPodSysctls feature gate is required for Kubelet configuration option defaultPodSysctls (enable the gate, or remove it)",
+  ],
+  [
+    'defaultPodSysctls: {net.ipv4.ip_forward: "1", net/ipv4/ip_forward: "0"}\nfeatureGates: {DefaultPodSysctls: true}',
+    'defaultPodSysctls[net/ipv4/ip_forward]: Duplicate value: "net.ipv4.ip_forward" (remove one of the two spellings)',
+  ],
+  [
+    'defaultPodSysctls: {kernel.panic: "1"}\nfeatureGates: {DefaultPodSysctls: true}',
+    'defaultPodSysctls[kernel.panic]: Invalid value: "kernel.panic": is not known to be namespaced for defaultPodSysctls',
+  ],
   ['compat: "1.35"', 'compat: Unsupported value: "1.35": supported values: "1.36", "1.37"'],
   [
     "memoryThrottlingFactor: 0.8\nfeatureGates: {MemoryQoS: false}",

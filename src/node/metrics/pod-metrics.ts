@@ -137,8 +137,6 @@ interface PodCountDeps {
   readonly pods: Pick<Pods, "subscribe" | "list" | "successors">;
   /** Mirror pods that the API server has for static pods; absent where there is no API server. */
   readonly mirrors?: () => number;
-  /** The gate PodLevelResources. Default true. */
-  readonly hasPodLevelResources?: boolean;
 }
 
 function countContainers(metrics: MetricsRegistry, pods: PodCountDeps["pods"]): void {
@@ -164,12 +162,12 @@ function countContainers(metrics: MetricsRegistry, pods: PodCountDeps["pods"]): 
 /** Counts pods by life and by quality of service, and those that were refused. */
 export function exposePods(
   metrics: MetricsRegistry,
-  { pods, mirrors = () => 0, hasPodLevelResources = true }: PodCountDeps,
+  { pods, mirrors = () => 0 }: PodCountDeps,
 ): void {
   countRefusals(metrics, pods);
   countContainers(metrics, pods);
   metrics.collected(METRICS.kubelet_mirror_pods, () => [{ value: mirrors() }]);
-  if (hasPodLevelResources) countAdmitted(metrics, pods);
+  countAdmitted(metrics, pods);
   countByLife(metrics, pods);
   metrics.collected(
     { name: "nodelet_pods_by_qos", help: "Pods by QoS class.", type: "gauge" },

@@ -76,6 +76,8 @@ interface RuntimeOptions {
   readonly cpuCount: number;
   /** Folders of the machine that containers do not see, beside the usual ones. */
   readonly thermalThrottleFolders: readonly string[];
+  /** Kernel settings of pods that set none of the same name. */
+  readonly defaultSysctls: Readonly<Record<string, string>>;
 }
 
 interface RuntimeDeps {
@@ -357,6 +359,7 @@ export class Runtime {
       attempt,
       userNamespace,
       roots: this.#options.roots,
+      defaultSysctls: this.#options.defaultSysctls,
       cgroupParent: this.#deps.cgroupParent(pod),
       ...this.#deps.sandboxResources(pod),
       dns: sandboxDns(pod, dns),

@@ -8,6 +8,7 @@ import {
   Protocol,
   type UserNamespace,
 } from "../../outside/cri/generated/api.ts";
+import { defaultSysctls } from "./default-sysctls.ts";
 import { sandboxLabels } from "./labels.ts";
 import { sandboxSecurity } from "./security/security-context.ts";
 
@@ -27,6 +28,8 @@ export interface SandboxSums {
 interface SandboxParts extends SandboxSums {
   readonly attempt: number;
   readonly roots: { readonly root: string; readonly logs: string };
+  /** Kernel settings of every pod that does not share their namespace with the machine. */
+  readonly defaultSysctls: Readonly<Record<string, string>>;
   /** Literal path of the pod's cgroup for the runtime. */
   readonly cgroupParent: string;
   readonly dns: PodDns;
@@ -65,13 +68,13 @@ export function sandboxConfig(
       securityContext: sandboxSecurity(pod, parts.userNamespace),
       resources: parts.resources,
       overhead: parts.overhead,
-      sysctls: Object.fromEntries(
+      sysctls: Object.fromEntries([
+        ...defaultSysctls(parts.defaultSysctls, pod.spec),
         // Of two spellings of one name the last counts; a runtime would set them in an order of its own.
-        (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [
-          dottedSysctl(name),
-          value,
-        ]),
-      ),
+        ...(pod.spec?.securityContext?.sysctls ?? []).map(
+          ({ name, value }) => [dottedSysctl(name), value] as const,
+        ),
+      ]),
     },
   };
 }
