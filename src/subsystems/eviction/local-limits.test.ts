@@ -84,6 +84,34 @@ const VECTORS: readonly (readonly [
     undefined,
     "dedicated",
   ],
+  [
+    "a sidecar within the sum of the pod",
+    {
+      rootfsMi: 30,
+      spec: {
+        initContainers: [
+          {
+            name: "c",
+            restartPolicy: "Always",
+            resources: { limits: { "ephemeral-storage": "20Mi" } },
+          },
+        ],
+        containers: [{ name: "d", resources: { limits: { "ephemeral-storage": "500Mi" } } }],
+      },
+    },
+    'Container c exceeded its local ephemeral storage limit "20Mi". ',
+  ],
+  [
+    "an init container that ends, within the sum of the pod",
+    {
+      rootfsMi: 30,
+      spec: {
+        initContainers: [{ name: "c", resources: { limits: { "ephemeral-storage": "20Mi" } } }],
+        containers: [{ name: "d", resources: { limits: { "ephemeral-storage": "500Mi" } } }],
+      },
+    },
+    undefined,
+  ],
   ["no limits", { rootfsMi: 900, volumeMi: 900 }, undefined],
   ["nothing measured", { unmeasured: true, spec: limited("1Mi") }, undefined],
   ["a pod that ends", { rootfsMi: 50, spec: limited("20Mi"), ending: "deleted" }, undefined],

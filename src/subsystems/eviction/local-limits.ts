@@ -1,7 +1,7 @@
 // pure
 
 import type { Pod } from "../../api/generated/types.ts";
-import { isCriticalPod } from "../../api/pod/pod.ts";
+import { isCriticalPod, isRestartableInit } from "../../api/pod/pod.ts";
 import { aggregateContainerLimits } from "../../api/pod/pod-resources.ts";
 import {
   canonicalQuantity,
@@ -69,7 +69,9 @@ interface StorageLimits {
 }
 
 const limitsOf = derivedOnce((pod: Pod): StorageLimits => {
-  const { volumes = [], containers = [] } = pod.spec ?? {};
+  const { volumes = [], containers = [], initContainers = [] } = pod.spec ?? {};
+  // A sidecar runs for as long as its pod; what other init containers take counts for the pod only.
+  const lasting = [...containers, ...initContainers.filter(isRestartableInit)];
   return {
     isCritical: isCriticalPod(pod),
     emptyDirs: volumes.flatMap(({ name, emptyDir }) => {
@@ -78,7 +80,7 @@ const limitsOf = derivedOnce((pod: Pod): StorageLimits => {
       return text !== undefined && bytes > 0 ? [{ name, text, bytes }] : [];
     }),
     containers: new Map(
-      containers.flatMap(({ name, resources }) => {
+      lasting.flatMap(({ name, resources }) => {
         const text = resources?.limits?.[STORAGE];
         return text === undefined ? [] : [[name, { text, bytes: wholeOf(text) }] as const];
       }),

@@ -50,6 +50,8 @@ export interface MadeVolume {
   readonly hostPath: string;
   /** Containers may read it only, whatever they ask for. */
   readonly readOnly: boolean;
+  /** Its files are the pod's own: with SELinux, the runtime gives them the label of the container. */
+  readonly relabels?: true;
   /** Group that every process of the pod is put in for its sake. */
   readonly groupId?: number;
   /** Why it could not be brought up to date; its containers go on with what it holds. */

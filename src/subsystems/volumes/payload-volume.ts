@@ -24,7 +24,7 @@ export async function setUpPayload(
 ): Promise<MadeVolume> {
   const path = volumePath(request, plugin);
   await ensureFolder(path, medium, request, deps);
-  const made = { hostPath: path, readOnly: true };
+  const made = { hostPath: path, readOnly: true, relabels: true } as const;
   const found = await payload().catch((error: unknown): Payload => {
     if (!isOutside(error)) throw error;
     return { kind: "fault", message: error.message };

@@ -131,6 +131,7 @@ export class Volumes {
   readonly #claims: ClaimStats;
   readonly #local: LocalVolumes;
   readonly #measures: VolumeMeasures;
+  readonly #hasSelinux: boolean;
 
   constructor(options: VolumeOptions, deps: VolumeDeps) {
     this.#options = options;
@@ -138,12 +139,13 @@ export class Volumes {
     this.#local = new LocalVolumes(options.roots.root, deps);
     const { clock, diskUsage = async () => undefined, readKernel = () => undefined } = deps;
     this.#claims = new ClaimStats({ clock, diskUsage, readKernel }, deps.metrics);
+    this.#hasSelinux = readKernel(SELINUX_FILE) !== undefined;
     this.#measures = deps.metrics
       ? volumeMeasures({
           clock,
           metrics: deps.metrics,
           volumes: () => [...this.#pods.values()].flatMap(({ counted }) => counted),
-          hasSelinux: readKernel(SELINUX_FILE) !== undefined,
+          hasSelinux: this.#hasSelinux,
         })
       : UNMEASURED;
   }
@@ -257,7 +259,7 @@ export class Volumes {
     if (own.length > 0) await this.#deps.volumes.overwrite(own.map(({ file }) => file));
     appendAll(
       mounts,
-      own.map(({ mount }) => mount),
+      own.map(({ mount }) => ({ ...mount, ...this.#labelling(true) })),
     );
     const groups = [...made.values()].flatMap(({ groupId }) =>
       groupId === undefined ? [] : [groupId],
@@ -272,6 +274,7 @@ export class Volumes {
       readonly: readOnly,
       recursiveReadOnly: mount.recursiveReadOnly,
       propagation: PROPAGATION[mount.propagation],
+      ...this.#labelling(made.relabels === true),
     };
     if (made.image) {
       const image = request.images.get(volumeName) ?? made.image.reference;
@@ -284,6 +287,11 @@ export class Volumes {
     if (subPath === "") return { ...common, hostPath: made.hostPath };
     const hostPath = await this.#bindSubPath(mount, request);
     return { ...common, hostPath };
+  }
+
+  /** Whether the runtime gives files of the pod the label of its container: only where the machine has SELinux. */
+  #labelling(isOwn: boolean): { readonly selinuxRelabel?: true } {
+    return isOwn && this.#hasSelinux ? { selinuxRelabel: true } : {};
   }
 
   /** A sub path is mounted by its descriptor, and the runtime only ever sees where. */

@@ -14,7 +14,7 @@ import { basename, dirname } from "node:path";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import { holdBeneath } from "../files/resolve-beneath.ts";
 import type { BindMount, MountPoint } from "../files/volume-files.ts";
-import { hostError, isMissing } from "../host-errors.ts";
+import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import {
   type MountEntry,
   mountOf,
@@ -159,7 +159,8 @@ export class Mounts {
       if (await shows(held, target)) return;
       for (let left = MOUNTS_LIMIT; await isMounted(target); left -= 1) {
         if (left === 0) throw new OutsideError("precondition", `${target} stays mounted`);
-        await this.#run("umount", [...AS_GIVEN, target]);
+        // Lazily: a file system that answers nobody must not hold up the container's start.
+        await this.#run("umount", [...AS_GIVEN, "-l", target]);
       }
       await makeTarget(held, target);
       await this.#run("mount", [...AS_GIVEN, "--bind", "/proc/self/fd/3", target], [held.fd]);
@@ -180,14 +181,28 @@ export class Mounts {
   }
 }
 
-/** Whether the very object is mounted at the target already. */
+/** What a mount fails with whose file system is gone (mount-utils IsCorruptedMnt). */
+const STALE: ReadonlySet<string | undefined> = new Set([
+  "ENOTCONN",
+  "ESTALE",
+  "EIO",
+  "EACCES",
+  "EHOSTDOWN",
+  "EWOULDBLOCK",
+  "EAGAIN",
+]);
+
+/** Whether the very object is mounted at the target already; a mount whose file system is gone shows nothing. */
 async function shows(held: FileHandle, target: string): Promise<boolean> {
   if (!(await isMounted(target))) return false;
-  const [expected, present] = await Promise.all([
-    held.stat({ bigint: true }),
-    stat(target, { bigint: true }),
-  ]);
-  return expected.ino === present.ino && expected.dev === present.dev;
+  const expected = await held.stat({ bigint: true });
+  try {
+    const present = await stat(target, { bigint: true });
+    return expected.ino === present.ino && expected.dev === present.dev;
+  } catch (thrown) {
+    if (STALE.has(errnoOf(thrown))) return false;
+    throw thrown;
+  }
 }
 
 async function isMounted(target: string): Promise<boolean> {

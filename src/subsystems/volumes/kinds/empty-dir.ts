@@ -20,7 +20,7 @@ export const emptyDirKind: VolumeKind = {
   plugin: PLUGIN,
   setUp: async (request, deps) => {
     const path = volumePath(request, PLUGIN);
-    const made = { hostPath: path, readOnly: false };
+    const made = { hostPath: path, readOnly: false, relabels: true } as const;
     const medium = request.volume.emptyDir?.medium ?? "";
     if (await isReady(path, medium, request, deps)) return made;
     const isNew = !(await deps.files.facts(path));

@@ -6,6 +6,6 @@ export const imageKind: VolumeKind = {
   plugin: VOLUME_SOURCES.image.folder,
   setUp: async ({ volume }) => {
     const { reference = "", pullPolicy = "IfNotPresent" } = volume.image ?? {};
-    return { hostPath: "", readOnly: true, image: { reference, pullPolicy } };
+    return { hostPath: "", readOnly: true, relabels: true, image: { reference, pullPolicy } };
   },
 };

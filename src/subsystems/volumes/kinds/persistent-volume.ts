@@ -16,7 +16,7 @@ interface PersistentVolumeRequest extends VolumeRequest {
   readonly readOnly: boolean;
 }
 
-type Made = Pick<MadeVolume, "hostPath" | "device" | "deviceNumber">;
+type Made = Pick<MadeVolume, "hostPath" | "relabels" | "device" | "deviceNumber">;
 
 /**
  * Makes what a persistent volume stands for: a path of the node, a file system, a block device. Throws
@@ -111,7 +111,7 @@ async function mountLocal(request: PersistentVolumeRequest, deps: KindDeps): Pro
     }
     throw error;
   });
-  return { hostPath: target };
+  return { hostPath: target, ...(readOnly ? {} : { relabels: true }) };
 }
 
 /** The device holds another file system than the volume says. */

@@ -1,0 +1,82 @@
+// A sub path whose file system has gone: at the container's next start it is mounted again, from what is there now.
+import assert from "node:assert/strict";
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createSystemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { connectHost } from "../../src/outside/host/connect-host.ts";
+import { createFileWorkers } from "../../src/outside/host/worker/file-workers.ts";
+import { fuseObstacle, TestFilesystem } from "../support/fuse/test-filesystem.ts";
+
+const clock = createSystemClock();
+const whole = { maxBytes: 100 };
+
+async function withVolume(
+  play: (at: {
+    readonly host: ReturnType<typeof connectHost>;
+    readonly root: string;
+    readonly target: string;
+    readonly bind: () => Promise<void>;
+  }) => Promise<void>,
+): Promise<void> {
+  const fileWorkers = createFileWorkers({ clock, log: silentLog });
+  const host = connectHost({ clock, log: silentLog, fileWorkers });
+  const folder = mkdtempSync(join(tmpdir(), "stale-"));
+  const [root, target] = [join(folder, "v"), join(folder, "t")];
+  mkdirSync(root);
+  const bind = () => host.volumes.bindBeneath({ root, relativePath: "file", target });
+  try {
+    await play({ host, root, target, bind });
+  } finally {
+    await host.volumes.unmount(target);
+    fileWorkers.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test(
+  "a sub path on a file system whose server has ended is mounted again",
+  { skip: fuseObstacle() ?? false },
+  () =>
+    withVolume(async ({ host, root, target, bind }) => {
+      const first = await TestFilesystem.mount(root);
+      await bind();
+      assert.equal(await host.podFiles.readText(target, whole), "hello\n");
+      first.end();
+      assert.throws(() => statSync(target), /ENOTCONN/);
+      const second = await TestFilesystem.mount(root);
+      try {
+        await bind();
+        assert.equal(await host.podFiles.readText(target, whole), "hello\n");
+        assert.equal((await host.volumes.mountsWithin(target)).length, 1);
+      } finally {
+        await host.volumes.unmount(target);
+        second.end();
+      }
+    }),
+);
+
+test(
+  "a sub path that shows another object is taken away even while that is in use",
+  { skip: fuseObstacle() ?? false },
+  () =>
+    withVolume(async ({ host, root, target, bind }) => {
+      const first = await TestFilesystem.mount(root);
+      await bind();
+      // With an ordinary umount this would be EBUSY.
+      const open = openSync(target, "r");
+      const second = await TestFilesystem.mount(root);
+      try {
+        await bind();
+        assert.equal(await host.podFiles.readText(target, whole), "hello\n");
+        assert.equal((await host.volumes.mountsWithin(target)).length, 1);
+      } finally {
+        closeSync(open);
+        await host.volumes.unmount(target);
+        second.end();
+        first.end();
+      }
+    }),
+);
