@@ -1,6 +1,8 @@
 // Pods with ids of their own, on containerd 2.1 with a runc that knows id-mapped mounts.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { staying, withNode } from "../volumes/world.ts";
 
@@ -80,6 +82,16 @@ test("hostUsers false: root inside is nobody outside, volumes keep their owners,
     },
     { box: NEWER },
   ));
+
+test("the machine's facts say whether the agent runs in a user namespace", () => {
+  const facts = join(import.meta.dirname, "../../src/outside/host/facts.ts");
+  const script = `import(${JSON.stringify(facts)}).then((facts) => console.log(facts.readHostFacts().inUserNamespace))`;
+  const [node, argv] = [process.execPath, ["--input-type=module", "-e", script]] as const;
+  const read = (program: string, args: readonly string[]) =>
+    execFileSync(program, args, { encoding: "utf8" }).trim();
+  assert.equal(read(node, argv), "false");
+  assert.equal(read("unshare", ["--user", "--map-root-user", node, ...argv]), "true");
+});
 
 test("procMount Unmasked shows what is hidden otherwise", () =>
   withNode(
