@@ -5,7 +5,8 @@
  * Inside, `/` is the machine's, but /etc, /opt and /var take no writes to the machine, /run and the
  * node's folders (/var/lib/kubelet, /var/lib/containerd, /var/log/pods, …) start empty on one file
  * system of limited size, the box's cgroups are the roots of all hierarchies, and `eth0` has
- * `nodeAddress`. /tmp and the checkout, wherever it lies, are the machine's.
+ * `nodeAddress`. /tmp and the checkout, wherever it lies, are the machine's. A box with a `root` has that system's
+ * files, and a /tmp of its own.
  *
  * A box ends with `dispose`, or with the process that started it; `sweep` removes what a killed one left.
  */
@@ -33,7 +34,7 @@ import {
   containerdPrograms,
   usualContainerd,
 } from "./containerd.ts";
-import { archiveFile, type ImageSpec, standardImages } from "./images.ts";
+import { archiveFile, IMAGES_FOLDER, type ImageSpec, standardImages } from "./images.ts";
 import { boxObstacle, cgroupRoots } from "./prerequisites.ts";
 import { type RuncVersion, runcProgram } from "./runc.ts";
 
@@ -56,6 +57,8 @@ export interface BoxOptions {
   readonly network?: boolean;
   /** Adds an IPv6 address to the node and to pods. Default false. */
   readonly ipv6?: boolean;
+  /** Folder with another system, such as `debianRoot` gives, that the box has in place of the machine's; not written to. */
+  readonly root?: string;
   /** Size of the disk, kept in memory; default 512. 0 takes the machine's temporary folder, unlimited. */
   readonly storeMib?: number;
 }
@@ -383,6 +386,8 @@ function initEnvironment(id: string, folder: string, options: BoxOptions): Recor
     BOX_GATEWAY: NODE.gateway,
     BOX_ADDRESS6: options.ipv6 ? NODE_IPV6 : "",
     BOX_CGROUP_VERSION: `${cgroupRoots().version}`,
+    BOX_ROOT: options.root ?? "",
+    BOX_IMAGES: IMAGES_FOLDER,
   };
 }
 

@@ -44,6 +44,8 @@ export interface ImageVariant extends ImageConfig {
 }
 
 /** Scripts, web pages and accounts of the test image; each script says in its head what it does. */
+/** Folder of the archives that boxes import. */
+export const IMAGES_FOLDER = join(CACHE_DIR, "images");
 const ROOTFS = join(import.meta.dirname, "rootfs");
 
 /** Pause and test image, which every box starts with. Throws when there is no static busybox. */
@@ -92,9 +94,9 @@ export function idOf(image: ImageSpec): string {
 export function archiveFile(images: readonly ImageSpec[]): string {
   const bytes = dockerArchive(images, goArchitecture());
   const digest = createHash("sha256").update(bytes).digest("hex").slice(0, 32);
-  const file = join(CACHE_DIR, "images", `${digest}.tar`);
+  const file = join(IMAGES_FOLDER, `${digest}.tar`);
   if (existsSync(file)) return file;
-  mkdirSync(join(CACHE_DIR, "images"), { recursive: true });
+  mkdirSync(IMAGES_FOLDER, { recursive: true });
   const partial = `${file}.${process.pid}`;
   writeFileSync(partial, bytes);
   renameSync(partial, file);

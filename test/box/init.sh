@@ -3,7 +3,8 @@
 # only reaps orphans until standard input ends. With it everything else in the box ends.
 #
 # In: BOX_ID BOX_DIR BOX_CHECKOUT BOX_HOSTNAME BOX_STORE_MIB BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
-# BOX_CGROUP_VERSION (1 or 2)
+# BOX_CGROUP_VERSION (1 or 2) BOX_ROOT (folder of another system that the box is to have; may be empty)
+# BOX_IMAGES (folder with images to import)
 # Out: lines on standard output: `pid N` (of this process, as the machine sees it), `ready` or `fail WHY`.
 set -eu
 exec 3<&0 </dev/null
@@ -17,11 +18,28 @@ umask 022
 store=$BOX_DIR/store
 mkdir "$store"
 [ "$BOX_STORE_MIB" = 0 ] || mount -t tmpfs -o "mode=755,size=${BOX_STORE_MIB}m" nodelet-box "$store"
+if [ -n "$BOX_ROOT" ]; then
+  # Another system in place of the machine's: of that one stay the kernel's views, the box's own folder and the checkout.
+  root=$store/root
+  mkdir -p "$root" "$store/layers" "$store/work/root"
+  mount -t overlay -o "lowerdir=$BOX_ROOT,upperdir=$store/layers,workdir=$store/work/root" nodelet-box "$root"
+  for place in proc sys dev; do mount --rbind "/$place" "$root/$place"; done
+  mount -t tmpfs -o mode=1777 nodelet-box "$root/tmp"
+  for place in "$BOX_DIR" "$store" "$BOX_CHECKOUT" "$BOX_IMAGES"; do
+    mkdir -p "$place" "$root$place"
+    mount --bind "$place" "$root$place"
+  done
+  mkdir "$root/.machine"
+  cd "$root"
+  pivot_root . .machine
+  umount --lazy /.machine
+  rmdir /.machine
+fi
 # The checkout, which may lie where the box has something else.
 mkdir "$store/checkout"
 mount --bind "$BOX_CHECKOUT" "$store/checkout"
 for place in etc opt var usr/local; do
-  [ -d "/$place" ] || continue
+  [ -d "/$place" ] && [ -z "$BOX_ROOT" ] || continue
   mkdir -p "$store/layers/$place" "$store/work/$place"
   mount -t overlay -o "lowerdir=/$place,upperdir=$store/layers/$place,workdir=$store/work/$place" \
     nodelet-box "/$place"

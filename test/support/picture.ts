@@ -1,5 +1,6 @@
 /** A picture of a machine in a box, and how two of them differ. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Box } from "../box/box.ts";
 
 /**
@@ -33,16 +34,16 @@ export async function machinePicture(box: Box): Promise<readonly string[]> {
       .filter((line) => line !== "" && !/iptables\.lock/.test(line))
       // Other tests mount below the machine's /tmp meanwhile.
       .filter((line) => !line.startsWith("mount /tmp/") || line.startsWith(`mount ${box.folder}`))
-      .flatMap(madeInBox)
+      .flatMap((line) => madeInBox(line, box.options.root ?? "/"))
       .sort()
   );
 }
 
-/** Writing to what the machine has, or into its folders, makes copies in the box, which are nothing new. */
-function madeInBox(line: string): string[] {
+/** Writing to what the system of the box has, or into its folders, makes copies in the box, which are nothing new. */
+function madeInBox(line: string, root: string): string[] {
   const [, path] = /^written (.*)$/.exec(line) ?? [];
   if (path === undefined) return [line];
-  return existsSync(path) ? [] : [`file ${path}`];
+  return existsSync(join(root, path)) ? [] : [`file ${path}`];
 }
 
 /** What is there now and was not before, and the other way round. */

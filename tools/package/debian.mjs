@@ -12,7 +12,7 @@ import { nodeFolder } from "./node-runtime.mjs";
 import { copyTree, LICENCES, setTimes, writeFile } from "./stage.mjs";
 
 /** Debian's names of the processors that there is a Node for. */
-const ARCHITECTURES = { x64: "amd64", arm64: "arm64" };
+export const ARCHITECTURES = { x64: "amd64", arm64: "arm64" };
 
 /** Who builds the package, by the variables that Debian's tools read (debchange(1)). */
 const MAINTAINER = `${process.env.DEBFULLNAME ?? "The nodelet authors"} <${process.env.DEBEMAIL ?? "maintainers@nodelet.example"}>`;
@@ -26,17 +26,20 @@ const COMPLETIONS = {
   fish: "usr/share/fish/vendor_completions.d/nodelet.fish",
 };
 
-/** Builds a package for each processor. */
-export async function buildDebianPackage({ stage, work, out, version, epochSeconds }) {
+/** Builds a package for each of the processors. */
+export async function buildDebianPackage(build) {
+  const { stage, work, out, version, epochSeconds, processors, uncompressed } = build;
   const files = [];
-  for (const [processor, architecture] of Object.entries(ARCHITECTURES)) {
+  for (const processor of processors) {
+    const architecture = ARCHITECTURES[processor];
     const root = join(work, `deb-${architecture}`);
     mkdirSync(root, { mode: 0o755 });
     await install({ root, stage, processor, version, epochSeconds });
     writeControl(root, { version, architecture });
     setTimes(root, epochSeconds);
     const file = join(out, `nodelet_${version}_${architecture}.deb`);
-    execFileSync("dpkg-deb", ["--root-owner-group", "-Zxz", "--build", root, file], {
+    const compression = uncompressed ? "-Znone" : "-Zxz";
+    execFileSync("dpkg-deb", ["--root-owner-group", compression, "--build", root, file], {
       env: { ...process.env, SOURCE_DATE_EPOCH: String(epochSeconds) },
       stdio: ["ignore", "ignore", "inherit"],
     });

@@ -1,5 +1,5 @@
 // Makes the packages that are published, into out/ or the folder given:
-//   npm run package [-- --out FOLDER] [npm|deb|executable …]
+//   npm run package [-- --out FOLDER] [--processor x64|arm64 …] [--uncompressed] [npm|deb|executable …]
 // Two builds of one commit make the same bytes: all times are those of the commit (or SOURCE_DATE_EPOCH).
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -10,22 +10,31 @@ import { bundledInputs } from "../build.mjs";
 import { ROOT } from "../setup/root.mjs";
 import { writeBillOfMaterials } from "./bill-of-materials.mjs";
 import { commitTime } from "./commit-time.mjs";
-import { buildDebianPackage } from "./debian.mjs";
+import { ARCHITECTURES, buildDebianPackage } from "./debian.mjs";
 import { buildExecutable } from "./executable.mjs";
 import { packForNpm } from "./npm-archive.mjs";
 import { manifest, stagePackage } from "./stage.mjs";
 
 const KINDS = { npm: packForNpm, deb: buildDebianPackage, executable: buildExecutable };
 
-const USAGE = `usage: npm run package [-- --out FOLDER] [${Object.keys(KINDS).join("|")} …]`;
+const USAGE = `usage: npm run package [-- --out FOLDER] [--processor ${Object.keys(ARCHITECTURES).join("|")} …] [--uncompressed] [${Object.keys(KINDS).join("|")} …]`;
 
 async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { out: { type: "string", default: join(ROOT, "out") } },
+    options: {
+      out: { type: "string", default: join(ROOT, "out") },
+      // Of Debian packages, which there is one of for each.
+      processor: { type: "string", multiple: true, default: Object.keys(ARCHITECTURES) },
+      // Debian packages for a trial: most of the time goes into compressing them.
+      uncompressed: { type: "boolean", default: false },
+    },
   });
   const unknown = positionals.find((kind) => !(kind in KINDS));
   if (unknown !== undefined) throw new Error(`unknown package kind "${unknown}"\n${USAGE}`);
+  const { processor: processors, uncompressed } = values;
+  const other = processors.find((name) => !(name in ARCHITECTURES));
+  if (other !== undefined) throw new Error(`unknown processor "${other}"\n${USAGE}`);
   const kinds = positionals.length > 0 ? positionals : Object.keys(KINDS);
   const out = resolve(values.out);
   mkdirSync(out, { recursive: true });
@@ -39,8 +48,8 @@ async function main() {
     const inputs = await bundledInputs();
     await stagePackage(stage, { version, date }, inputs);
     const files = [writeBillOfMaterials(out, version, inputs)];
-    for (const kind of kinds)
-      files.push(...(await KINDS[kind]({ stage, work, out, version, epochSeconds })));
+    const build = { stage, work, out, version, epochSeconds, processors, uncompressed };
+    for (const kind of kinds) files.push(...(await KINDS[kind](build)));
     writeFileSync(join(out, "SHA256SUMS"), files.map(sumLine).toSorted().join(""));
     for (const file of files) console.log(sizeLine(file));
   } finally {

@@ -27,6 +27,8 @@ const BY_PATH = {
   ],
   // A containerd and a runc that the machine does not have are fetched.
   "newer runtimes": ["test/pods/user-namespaces.it.ts", "test/volumes/newer-runtime.it.ts"],
+  // A Debian is fetched by debootstrap: three minutes the first time.
+  "a Debian 13": ["test/setup/debian-13.it.ts"],
   // All kinds of packages are built twice, types included.
   packages: ["test/packages/packages.it.ts"],
   // Each plays long lives of pods or of the agent against the clock: one to four minutes, mostly of waiting.
