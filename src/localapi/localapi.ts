@@ -29,6 +29,7 @@ import { startController } from "./control/controllers.ts";
 import { eventController } from "./control/event-expiry.ts";
 import { createDefaultObjects, namespaceController } from "./control/namespaces.ts";
 import { nodeTaintController } from "./control/node-taints.ts";
+import { offerRuntimeClasses } from "./control/runtime-classes.ts";
 import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
 import { POD_KIND as PODS_KIND } from "./kinds/catalog.ts";
@@ -50,6 +51,8 @@ export interface LocalApiOptions {
   readonly kubeconfigPath: string;
   /** Socket of the node's agent, for logs and connections into containers. */
   readonly agentSocket?: string;
+  /** Handlers of the runtime that get a RuntimeClass; undefined where nobody knows, and the classes stay as they are. */
+  readonly runtimeHandlers?: readonly string[];
   readonly versions: { readonly kubernetes: string; readonly nodelet: string };
   /** Texts of types and fields for `kubectl explain`; none without. */
   readonly readDescriptions?: () => Promise<Descriptions>;
@@ -114,7 +117,7 @@ export async function startLocalApi(
   const broken = reportBroken(store, folder, state);
   scope.defer("local API: last writes", () => store.flush());
   const core: ObjectsCore = { store, clock, random, log, unplannable: new WeakSet() };
-  createDefaultObjects(core);
+  createOwnObjects(core, options);
   store.flush();
   startControllers(core, credentials.authority, scope);
   const { volumesFolder } = options;
@@ -156,6 +159,11 @@ export async function startLocalApi(
   const isBrokenPod = (namespace: string, name: string) =>
     broken.has(`${namespace}/${name}`) && store.get(PODS, `${namespace}/${name}`) === undefined;
   return { url, kubeconfigPath, nodeKubeconfigPath, isBrokenPod };
+}
+
+function createOwnObjects(core: ObjectsCore, { runtimeHandlers }: LocalApiOptions): void {
+  createDefaultObjects(core);
+  if (runtimeHandlers !== undefined) offerRuntimeClasses(core, runtimeHandlers);
 }
 
 /**

@@ -1,11 +1,12 @@
 import { agentSocket } from "../client/socket.ts";
 import { retryDelayMs } from "../kit/backoff.ts";
 import { Cell, type Reading, until } from "../kit/cell.ts";
-import { InvariantError, messageOf } from "../kit/errors.ts";
+import { InvariantError, messageOf, OutsideError } from "../kit/errors.ts";
 import { TaskScope } from "../kit/scope.ts";
 import type { StateFile, StateFiles } from "../kit/state/state-files.ts";
 import type { LocalApi, LocalApiOptions } from "../localapi/localapi.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
+import type { Files } from "../outside/host/host.ts";
 import { DeferredTransport } from "../outside/kube/kube.ts";
 import type { Serving } from "../outside/serving.ts";
 import { readApiDescriptions } from "./api-descriptions.ts";
@@ -25,6 +26,10 @@ export const API_KUBECONFIG_VARIABLE = "NODELET_API_KUBECONFIG";
 export const API_VOLUMES_VARIABLE = "NODELET_API_VOLUMES";
 /** Names the one with the port; another one is taken when it is in use. */
 const API_PORT_VARIABLE = "NODELET_API_PORT";
+
+/** Name of the file below that folder with the handlers of the runtime that get a RuntimeClass, a JSON list of names. */
+export const RUNTIME_HANDLERS_FILE = "runtime-handlers.json";
+const MAX_HANDLERS_BYTES = 64 * 1024;
 
 const DEFAULT_PORT = 6443;
 const HOST = "127.0.0.1";
@@ -165,10 +170,35 @@ class OwnApiAttempts implements OwnApi {
     const { clock, random, log, host, serving } = outside;
     const { files, podFiles } = host;
     const world = { clock, random, log, files, podFiles, listen: serving.listen };
-    return await startLocalApi(this.#options, { ...world, state, openDatabase, scope });
+    const handlers = await readHandlers(files, this.#options.folder);
+    const options = { ...this.#options, ...(handlers ? { runtimeHandlers: handlers } : {}) };
+    return await startLocalApi(options, { ...world, state, openDatabase, scope });
   }
 
   #reason(): string {
     return `the local API is not running: ${this.problem.get() ?? "it is being started"}`;
+  }
+}
+
+/** What `up` wrote; undefined when nobody did. Throws `OutsideError` for a file that is no list of names. */
+async function readHandlers(
+  files: Pick<Files, "readText">,
+  folder: string,
+): Promise<readonly string[] | undefined> {
+  const path = `${folder}/${RUNTIME_HANDLERS_FILE}`;
+  const text = await files.readText(path, { maxBytes: MAX_HANDLERS_BYTES });
+  if (text === undefined) return undefined;
+  const names = parseNames(text);
+  if (names === undefined) throw new OutsideError("invalid", `${path}: not a JSON list of names`);
+  return names;
+}
+
+function parseNames(text: string): readonly string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isNames = Array.isArray(value) && value.every((name) => typeof name === "string");
+    return isNames ? value : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,5 +1,5 @@
 /** Programs of the machine that are called by name. */
-import { accessSync, constants, readdirSync } from "node:fs";
+import { accessSync, constants, readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { PROGRAM_FOLDERS } from "../outside/host/host.ts";
 
@@ -11,10 +11,23 @@ export function searchPath(env: NodeJS.ProcessEnv = process.env): string {
 
 /** Absolute path of a program; `undefined` when the machine has none of that name. */
 export function findProgram(name: string): string | undefined {
+  return placesOf(name).find(isExecutable);
+}
+
+/** Absolute paths of all programs of that name, in the order in which they are found; links to one file count once. */
+export function findPrograms(name: string): readonly string[] {
+  const byFile = new Map<string, string>();
+  for (const path of placesOf(name).filter(isExecutable)) {
+    const file = realpathSync(path);
+    if (!byFile.has(file)) byFile.set(file, path);
+  }
+  return [...byFile.values()];
+}
+
+function placesOf(name: string): readonly string[] {
   return searchPath()
     .split(":")
-    .map((folder) => join(folder, name))
-    .find(isExecutable);
+    .map((folder) => join(folder, name));
 }
 
 /** Whether this process may run the file. */

@@ -9,8 +9,8 @@ import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
 import { builtProgram } from "../../tools/go/build-programs.mjs";
 import { findProgram } from "./prerequisites.ts";
 
-/** Which runc; from 1.3 on it knows id-mapped mounts and what it can do for user namespaces. */
-export type RuncVersion = "machine" | "1.3" | "1.5";
+/** Which runc, or crun in its place; from 1.3 on it knows id-mapped mounts and what it can do for user namespaces. */
+export type RuncVersion = "machine" | "crun" | "1.3" | "1.5";
 
 const SUITE = "sid";
 const LIBRARIES = "usr/lib/x86_64-linux-gnu";
@@ -18,6 +18,7 @@ const LIBRARIES = "usr/lib/x86_64-linux-gnu";
 /** Path of the program; throws when it cannot be had here. */
 export function runcProgram(version: RuncVersion): string {
   if (version === "machine") return findProgram("runc") ?? "runc";
+  if (version === "crun") return findProgram("crun") ?? "crun";
   if (version === "1.5") {
     const built = builtProgram("runc");
     if (built === undefined)

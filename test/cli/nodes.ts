@@ -33,6 +33,7 @@ export function anOverview(changes: Partial<Overview> = {}): Overview {
     failingChecks: [
       { name: "runtime-listing", problem: "the runtime has not been listed for more than 90s" },
     ],
+    runtimeDeprecations: [],
     agent: { cpuSeconds: 12.5, residentBytes: 80 * 1024 ** 2, loopDelayP99Seconds: 0.0012 },
     ...changes,
   };

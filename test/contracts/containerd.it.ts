@@ -6,6 +6,8 @@ import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { type ContainerdVersion, usualContainerd } from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { findProgram } from "../box/prerequisites.ts";
+import { leaveHybrid } from "../support/hybrid-cgroups.ts";
 import { Bench, type RuntimeUnderTest, runtimeContract } from "./runtime-contract.ts";
 
 const SIGNAL = new AbortController().signal;
@@ -31,6 +33,14 @@ for (const containerd of [...VERSIONS, ...TODAYS]) {
     assert.ok(!(await box.ctr("tasks", "list", "-q")).includes(id));
   });
 }
+
+/** Installed for a whole run only; what `up` makes the default where it runs containers. */
+if (findProgram("crun") !== undefined)
+  runtimeContract("containerd machine with crun", async () => {
+    const box = await startBox({ containerd: "machine", runc: "crun" });
+    await leaveHybrid(box);
+    return underTest(box);
+  });
 
 function underTest(box: Box): RuntimeUnderTest {
   const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: 60_000 });

@@ -68,6 +68,8 @@ const NEEDS = [
     wholeOnly: true,
   },
   { debian: "pkg-config", profiles: ["test"], met: program("pkg-config"), wholeOnly: true },
+  { debian: "crun", profiles: ["test"], met: program("crun"), wholeOnly: true },
+  { debian: "debootstrap", profiles: ["test"], met: program("debootstrap"), wholeOnly: true },
   { debian: "chromium", profiles: ["test"], met: program("chromium"), wholeOnly: true },
   {
     debian: "debian-archive-keyring",

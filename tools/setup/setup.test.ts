@@ -108,6 +108,8 @@ test("the tests of a newcomer ask for no browser, no emulator and no build tools
   const names = (whole: boolean) => neededPackages("test", { whole }).map(({ debian }) => debian);
   const more = [
     "chromium",
+    "crun",
+    "debootstrap",
     "gcc",
     "libc6-dev",
     "libseccomp-dev",

@@ -3,6 +3,7 @@ import { NODE_FLAGS } from "../../outside/memory/memory.ts";
 import { selfCommand } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
 import type { UpContext } from "../up/request.ts";
+import { OCI_RUNTIME_NAMES } from "../up/runtime/oci-runtimes.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
 import { readDuration } from "./options/arguments.ts";
@@ -15,6 +16,7 @@ interface UpOptions extends PlaceOptions {
   readonly timeout: number;
   readonly check?: boolean;
   readonly containerd: string;
+  readonly ociRuntime?: string;
   readonly supervise?: boolean;
 }
 
@@ -42,6 +44,12 @@ export function addUpCommand(program: Command, context: CliContext): void {
     )
     .option("--check", "only check the machine, change nothing")
     .option("--containerd <which>", "auto, own, or the path of a socket", "auto")
+    .addOption(
+      new Option(
+        "--oci-runtime <name>",
+        "of nodelet's own containerd, for pods without a RuntimeClass; default crun where it works, else runc",
+      ).choices(OCI_RUNTIME_NAMES),
+    )
     .addOption(
       new Option(
         "--supervise",
@@ -74,6 +82,7 @@ async function up(
   const request = {
     paths,
     containerd: options.containerd,
+    ociRuntime: options.ociRuntime,
     agentFlags: flags,
     demo: options.demo === true,
     detach: options.detach === true,

@@ -72,7 +72,6 @@ export function readNode(text: string, path: string): DescribedNode {
       pidMax: amount("pid"),
       hugepages: hugepages(capacity, architecture, amount),
       thermalThrottleFolders: [],
-      inUserNamespace: info?.runningInUserNamespace ?? false,
     },
   };
 }

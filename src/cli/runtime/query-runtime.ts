@@ -1,6 +1,7 @@
 /** Short conversations with a container runtime on a socket. */
 import { lstatSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { deprecationsOf } from "../../api/node/runtime-deprecations.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
@@ -22,15 +23,21 @@ type RuntimeAnswer =
   | { readonly kind: "silent"; readonly why: string }
   | { readonly kind: "answers"; readonly facts: RuntimeFacts };
 
+interface ConnectionOptions {
+  readonly signal?: AbortSignal;
+  /** Deadline of one call. */
+  readonly callMs?: number;
+}
+
 /** Opens a connection for the time of `use`. */
 export async function withRuntime<T>(
   socket: string,
   use: (cri: RuntimeConnection, signal: AbortSignal) => Promise<T>,
-  signal: AbortSignal = NEVER_ABORTED,
+  { signal = NEVER_ABORTED, callMs = CALL_MS }: ConnectionOptions = {},
 ): Promise<T> {
   const endpoint = `unix://${socket}`;
   const outside = connectOutside(
-    { runtimeEndpoint: endpoint, imageEndpoint: endpoint, runtimeTimeoutMs: CALL_MS },
+    { runtimeEndpoint: endpoint, imageEndpoint: endpoint, runtimeTimeoutMs: callMs },
     silentLog,
   );
   try {
@@ -72,6 +79,7 @@ async function collectFacts(cri: RuntimeConnection, signal: AbortSignal): Promis
     version: `${runtimeName} ${runtimeVersion}`,
     api: runtimeApiVersion,
     notReady,
+    deprecations: deprecationsOf(status?.conditions ?? []),
     description: await cri.selfDescription(signal),
     pods: (await cri.runtime.listSandboxes({}, signal)).length,
   };

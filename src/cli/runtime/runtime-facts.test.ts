@@ -16,6 +16,7 @@ function facts(changes: Partial<RuntimeFacts> = {}): RuntimeFacts {
     version: "containerd 1.6.20",
     api: "v1",
     notReady: [],
+    deprecations: [],
     description: description({ SystemdCgroup: false }, { restrictOOMScoreAdj: true }),
     pods: 0,
     ...changes,

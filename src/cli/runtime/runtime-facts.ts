@@ -12,6 +12,8 @@ export interface RuntimeFacts {
   readonly notReady: readonly string[];
   /** Its own words about itself, by name (verbose status). */
   readonly description: Readonly<Record<string, string>>;
+  /** What it says of settings of its own that a later version of it will not support. */
+  readonly deprecations: readonly string[];
   /** Pods it runs. */
   readonly pods: number;
 }

@@ -4,6 +4,7 @@
 import { isKernelAtLeast } from "../../kit/proc/kernel-version.ts";
 import { humanBytes } from "../../present/amounts.ts";
 import { counted } from "../../present/text.ts";
+import { isContainerd2 } from "../../process/runtime-versions/series.ts";
 import {
   type RuntimeProgram,
   vulnerabilitiesOf,
@@ -30,7 +31,13 @@ export interface TakenPort {
 
 /** The runtime that pods will run on. */
 export type RuntimePlan =
-  | { readonly kind: "found"; readonly socket: string; readonly version: string }
+  | {
+      readonly kind: "found";
+      readonly socket: string;
+      readonly version: string;
+      /** What it says of settings of its own that a later version of it will not support. */
+      readonly deprecations: readonly string[];
+    }
   | {
       readonly kind: "own";
       readonly socket: string;
@@ -74,6 +81,8 @@ export interface MachineReport {
   readonly runtime: RuntimePlan;
   /** Versions of the programs that pods will run on; those that are missing or print none are left out. */
   readonly runtimeVersions: Readonly<Partial<Record<RuntimeProgram, string>>>;
+  /** OCI runtimes that the machine has, and the user's choice for pods that name no RuntimeClass. */
+  readonly ociRuntimes: { readonly found: readonly string[]; readonly chosen: string | undefined };
   readonly socketObstacle: string | undefined;
 }
 
@@ -112,6 +121,8 @@ export function judgeMachine(report: MachineReport): readonly Check[] {
     judgeSwap(report),
     judgePrograms(report),
     judgeRuntime(report),
+    ...judgeDeprecations(report),
+    judgeOciRuntimes(report),
     judgeVulnerabilities(report),
     judgeOthers(report),
     judgeName(report),
@@ -194,7 +205,19 @@ function judgePrograms({ missing }: MachineReport): Check {
   );
 }
 
-function judgeRuntime({ runtime, socketObstacle }: MachineReport): Check {
+function judgeRuntime(report: MachineReport): Check {
+  const check = judgeRuntimePlan(report);
+  const { containerd } = report.runtimeVersions;
+  if (check.level !== "ok" || containerd === undefined || isContainerd2(containerd)) return check;
+  const version = check.found.includes(containerd) ? "" : ` (${containerd})`;
+  return warn(check.name, `${check.found}${version}`, LAST_OF_CONTAINERD_1);
+}
+
+/** The Go kubelet 1.38 takes the cgroup driver from the runtime only, and no containerd 1 has that call. */
+const LAST_OF_CONTAINERD_1 =
+  "containerd 1.x works with Kubernetes up to 1.37; 1.38 needs containerd 2.0 or newer";
+
+function judgeRuntimePlan({ runtime, socketObstacle }: MachineReport): Check {
   switch (runtime.kind) {
     case "found":
       return ok("containerd", `${runtime.version} at ${runtime.socket}`);
@@ -211,6 +234,39 @@ function judgeRuntime({ runtime, socketObstacle }: MachineReport): Check {
     default:
       return runtime satisfies never;
   }
+}
+
+/** Of containerd 1.7 and newer that somebody else has configured; ours is configured again by each version. */
+function judgeDeprecations({ runtime }: MachineReport): readonly Check[] {
+  if (runtime.kind !== "found" || runtime.deprecations.length === 0) return [];
+  const fix =
+    "a later containerd will not support it: change its configuration, or what asks for it";
+  return runtime.deprecations.map((text) => warn("deprecated", text, fix));
+}
+
+function judgeOciRuntimes({ runtime, ociRuntimes: { found, chosen } }: MachineReport): Check {
+  const name = "OCI runtimes";
+  if (runtime.kind !== "own") {
+    if (chosen === undefined)
+      return ok(name, "those that the containerd in use is configured with");
+    const fix = "set default_runtime_name in its configuration, or take --containerd own";
+    return fail(
+      name,
+      `${chosen} cannot be chosen: the containerd in use is not nodelet's own`,
+      fix,
+    );
+  }
+  if (chosen !== undefined && !found.includes(chosen))
+    return fail(name, `${chosen} is not installed`, `install it, or choose ${orWord(found)}`);
+  if (found.length === 0) return warn(name, "none", "install runc or crun");
+  return ok(
+    name,
+    `${found.join(", ")}; the default is ${chosen ?? found[0]} if it can run a container`,
+  );
+}
+
+function orWord(names: readonly string[]): string {
+  return names.length === 0 ? "runc" : names.join(" or ");
 }
 
 /** Names of vulnerabilities that are shown; the agent's log has all of them. */

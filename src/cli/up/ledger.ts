@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname } from "node:path";
 import { KEPT_BROKEN } from "../../kit/state/free-name.ts";
 import { withFileLock } from "./file-lock.ts";
+import type { OciTrials } from "./runtime/oci-runtimes.ts";
 
 /** A process that cannot be mistaken for another one that got its number later. */
 export interface ProcessMark {
@@ -40,6 +41,8 @@ export interface HostLedger {
   readonly cgroups: readonly string[];
   /** Chains of packet filter rules that were there before, as `table/chain`. */
   readonly chainsBefore: readonly string[];
+  /** Results of running a container with each OCI runtime of the machine. */
+  readonly ociTrials: OciTrials;
 }
 
 const FORMAT = 1;
@@ -55,6 +58,7 @@ export const EMPTY_HOST_LEDGER: HostLedger = {
   sysctls: {},
   cgroups: [],
   chainsBefore: [],
+  ociTrials: {},
 };
 
 /** Reads the notes; `undefined` when there are none, or none that this version understands. */

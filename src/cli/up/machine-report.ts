@@ -17,6 +17,7 @@ import { formatConfigProblem } from "../../config/problem.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { findCniPlugins, findProgram, searchPath } from "../../process/programs.ts";
+import { chooseContainerd } from "../../process/runtime-versions/choose-containerd.ts";
 import { programVersion } from "../../process/runtime-versions/program-version.ts";
 import {
   type MachineReport,
@@ -27,6 +28,7 @@ import {
 import type { HostLedger, ProcessMark } from "./ledger.ts";
 import { socketObstacle, type UpPaths } from "./paths.ts";
 import { findRuntime, type RuntimeChoice } from "./runtime/find-runtime.ts";
+import { ociRuntimes } from "./runtime/oci-runtimes.ts";
 import { orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort } from "./taken-ports.ts";
 
@@ -36,6 +38,7 @@ interface Survey {
   readonly paths: UpPaths;
   readonly ledger: HostLedger | undefined;
   readonly containerd: RuntimeChoice;
+  readonly ociRuntime: string | undefined;
 }
 
 /** Everything that the checks need. */
@@ -66,6 +69,10 @@ export async function surveyMachine(survey: Survey): Promise<MachineReport> {
     otherKubelets: otherKubelets(),
     runtime,
     runtimeVersions: await runtimeVersions(runtime),
+    ociRuntimes: {
+      found: ociRuntimes(findProgram).map(({ name }) => name),
+      chosen: survey.ociRuntime,
+    },
     socketObstacle: socketObstacle(paths),
   };
 }
@@ -73,10 +80,8 @@ export async function surveyMachine(survey: Survey): Promise<MachineReport> {
 async function runtimeVersions(runtime: RuntimePlan): Promise<MachineReport["runtimeVersions"]> {
   // `containerd 1.7.24`, as the running one says.
   const found = runtime.kind === "found" ? runtime.version.split(" ")[1] : undefined;
-  const [containerd, runc] = await Promise.all([
-    found ?? programVersion("containerd"),
-    programVersion("runc"),
-  ]);
+  const containerd = found ?? (await chooseContainerd())?.version;
+  const runc = await programVersion("runc");
   return { ...(containerd ? { containerd } : {}), ...(runc ? { runc } : {}) };
 }
 

@@ -10,7 +10,7 @@ import { fileState, type OpenLedger } from "./ledger.ts";
 import { ownChains } from "./network-traces.ts";
 import type { UpPaths } from "./paths.ts";
 import { ensureSandboxImage } from "./runtime/bring-images.ts";
-import { ensureOwnContainerd } from "./runtime/own-containerd.ts";
+import { ensureOwnRuntime, offerHandlers } from "./runtime/own-runtime.ts";
 
 interface Preparation {
   readonly paths: UpPaths;
@@ -18,6 +18,8 @@ interface Preparation {
   readonly report: MachineReport;
   readonly host: Host;
   readonly print: (text: string) => void;
+  /** The user's choice for pods that name no RuntimeClass; ours where there is none. */
+  readonly ociRuntime: string | undefined;
 }
 
 /** The agent's cgroups hang here (cgroupRoot left alone). */
@@ -54,15 +56,20 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
   await makeFolders(preparation);
   if (runtime.kind === "own") {
     if (!runtime.running) print("starting containerd");
-    await ensureOwnContainerd({
+    await ensureOwnRuntime({
       paths,
       ledger,
       mayLowerOomScore: mayLowerOomScore(report.capabilities),
       overlayWorks: report.overlayProblem === undefined,
+      chosen: preparation.ociRuntime,
+      cgroupParent: AGENT_CGROUP,
+      print,
     });
-  } else ledger.change(() => ({ runtime: { kind: "found", socket: runtime.socket } }));
-  const own = runtime.kind === "own";
-  await ensureSandboxImage({ socket: runtime.socket, own, ledger, print });
+  } else {
+    ledger.change(() => ({ runtime: { kind: "found", socket: runtime.socket } }));
+    await ensureSandboxImage({ socket: runtime.socket, own: false, ledger, print });
+    offerHandlers(paths, []);
+  }
   writeKubeletConfig(preparation, runtime.socket);
 }
 

@@ -6,6 +6,8 @@ import type { RuntimeChoice } from "./runtime/find-runtime.ts";
 export interface UpRequest {
   readonly paths: UpPaths;
   readonly containerd: RuntimeChoice;
+  /** Name of the OCI runtime for pods that name no RuntimeClass, on a containerd of our own. */
+  readonly ociRuntime: string | undefined;
   /** Flags for the agent. */
   readonly agentFlags: readonly string[];
   readonly demo: boolean;

@@ -8,12 +8,20 @@ import { validateOnHost } from "../../config/validation/validate.ts";
 import { kubeletConfigFile } from "./kubelet-config-file.ts";
 import { DEFAULT_PLACES, socketObstacle, upPaths } from "./paths.ts";
 import { containerdConfig } from "./runtime/containerd-config.ts";
+import { ociRuntimes } from "./runtime/oci-runtimes.ts";
 import { choosePodNetwork, overlaps, podNetworkConfig, subnetOf } from "./runtime/pod-network.ts";
 
 const PATHS = upPaths(DEFAULT_PLACES);
+const RUNC = {
+  name: "runc",
+  type: "io.containerd.runc.v2",
+  path: "/usr/sbin/runc",
+  programs: ["/usr/sbin/runc"],
+};
+const HANDLERS = { runtimes: [RUNC], chosen: "runc" };
 const PLAIN = {
   sandboxImage: "i",
-  runc: "/r",
+  handlers: HANDLERS,
   cniPlugins: "/c",
   snapshotter: "native",
   mayLowerOomScore: false,
@@ -22,7 +30,7 @@ const PLAIN = {
 test("`containerdConfig` for the usual machine", () => {
   const text = containerdConfig(PATHS.containerd, {
     sandboxImage: "localhost/nodelet/pause:1",
-    runc: "/usr/sbin/runc",
+    handlers: HANDLERS,
     cniPlugins: "/usr/lib/cni",
     snapshotter: "overlayfs",
     mayLowerOomScore: true,
@@ -46,11 +54,33 @@ test("`containerdConfig` restricts oom scores only where it must", () => {
   assert.match(text, /^snapshotter = "native"$/m);
 });
 
+test("`containerdConfig` has a section for each handler, with a program where the shim takes one", () => {
+  const find = (program: string) => (program === "youki" ? undefined : `/opt/bin/${program}`);
+  const runtimes = ociRuntimes(find);
+  const text = containerdConfig(PATHS.containerd, {
+    ...PLAIN,
+    handlers: { runtimes, chosen: "crun" },
+  });
+  assert.match(text, /^default_runtime_name = "crun"$/m);
+  const sections = [...text.matchAll(/^\[.*\.runtimes\.(\S+)\]\n(\w+ = .*)$/gm)];
+  assert.deepEqual(
+    sections.map(([, name, line]) => [name, line]),
+    [
+      ["crun", 'runtime_type = "io.containerd.runc.v2"'],
+      ["crun.options", 'BinaryName = "/opt/bin/crun"'],
+      ["runc", 'runtime_type = "io.containerd.runc.v2"'],
+      ["runc.options", 'BinaryName = "/opt/bin/runc"'],
+      ["runsc", 'runtime_type = "io.containerd.runsc.v1"'],
+      ["kata", 'runtime_type = "io.containerd.kata.v2"'],
+    ],
+  );
+});
+
 test("`containerdConfig` quotes what paths may hold", () => {
   const paths = upPaths({ ...DEFAULT_PLACES, stateDir: '/odd "place"\\n' });
   const text = containerdConfig(paths.containerd, {
     sandboxImage: "i",
-    runc: "/r",
+    handlers: HANDLERS,
     cniPlugins: "/c",
     snapshotter: "overlayfs",
     mayLowerOomScore: true,

@@ -52,10 +52,10 @@ async function makeReady(
   { io }: UpContext,
   print: (text: string) => void,
 ): Promise<boolean> {
-  const { paths, containerd, checkOnly, demo } = request;
+  const { paths, containerd, checkOnly, demo, ociRuntime } = request;
   const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
-  const report = await surveyMachine({ host, paths, ledger, containerd });
+  const report = await surveyMachine({ host, paths, ledger, containerd, ociRuntime });
   const checks = judgeMachine(report);
   writeLines(io.stdout, renderChecks(checks, io.paint));
   if (checks.some(({ level }) => level === "fail")) return false;
@@ -66,7 +66,7 @@ async function makeReady(
   open.expectFolders([paths.stateDir, paths.runDir]);
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   using _claim = claimSupervisor(paths);
-  await prepareNode({ paths, ledger: open, report, host, print });
+  await prepareNode({ paths, ledger: open, report, host, print, ociRuntime });
   if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(open, print);
   if (demo) await bringDemo(request, print);
   return true;

@@ -169,7 +169,6 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "KubeletAllocatedPodsEndpoint",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
-  "KubeletInUserNamespace",
   "MemoryQoS",
   "NodeDeclaredFeatures",
   "NodeLogQuery",

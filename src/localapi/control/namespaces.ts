@@ -104,7 +104,8 @@ function emptyingSteps(core: ObjectsCore, namespace: ApiObject, name: string): (
     });
 }
 
-function createIfAbsent(
+/** Makes an object in the API's own name, unless one of that name is there. */
+export function createIfAbsent(
   core: ObjectsCore,
   kind: Kind,
   namespace: string,

@@ -92,7 +92,7 @@ export function renderNodeHistory(
 
 /** Renders why the node is not ready, which health checks fail, and which of the agent's own files were or are damaged. */
 export function renderNodeWhy(
-  { node, ready, why, conditions, failingChecks }: Overview,
+  { node, ready, why, conditions, failingChecks, runtimeDeprecations = [] }: Overview,
   problems: readonly StateProblem[],
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
@@ -109,6 +109,9 @@ export function renderNodeWhy(
   const checks = failingChecks.flatMap(({ name, problem }) =>
     text(INDENT, `health check fails: ${name}: ${problem}`),
   );
+  const deprecated = runtimeDeprecations.flatMap((each) =>
+    text(INDENT, `the container runtime warns: ${each}`),
+  );
   const files = problems.flatMap((problem) => [
     `${INDENT}${rfc3339(problem.atMs as WallMs)}  ${paint("yellow", TITLES[problem.kind])}  ${oneLine(problem.path)}`,
     ...text(INDENT.repeat(2), `why: ${problem.why}`),
@@ -118,7 +121,7 @@ export function renderNodeWhy(
     problems.length === 0
       ? `${INDENT}all state files of the agent are in order`
       : `${INDENT}${counted(problems.length, "problem")} with state files of the agent since it was started:`;
-  return [paint("bold", oneLine(node)), ...state, ...checks, heading, ...files];
+  return [paint("bold", oneLine(node)), ...state, ...checks, ...deprecated, heading, ...files];
 }
 
 function consequence({ kind, keptAs, holds }: StateProblem): string {

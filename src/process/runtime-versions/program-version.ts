@@ -9,9 +9,11 @@ import { type RuntimeProgram, vulnerabilitiesOf } from "./vulnerabilities.ts";
 const TIMEOUT_MS = 5_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
-/** Version of a program on the PATH, such as `1.1.5+ds1`; `undefined` when it is missing or prints none. */
-export async function programVersion(program: RuntimeProgram): Promise<string | undefined> {
-  const path = findProgram(program);
+/** Version of a program, by default of the first on the PATH, such as `1.1.5+ds1`; `undefined` when it is missing or prints none. */
+export async function programVersion(
+  program: RuntimeProgram,
+  path: string | undefined = findProgram(program),
+): Promise<string | undefined> {
   if (path === undefined) return undefined;
   try {
     const command = { path, args: ["--version"], env: {}, input: "" };

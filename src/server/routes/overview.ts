@@ -48,6 +48,8 @@ export interface Overview {
   readonly problems: number;
   /** Health checks of the agent that fail, as in `/healthz?verbose`; not each makes the node not ready. */
   readonly failingChecks: readonly { readonly name: string; readonly problem: string }[];
+  /** What the runtime says of settings of its own that a later version of it will not support. */
+  readonly runtimeDeprecations: readonly string[];
   /** Resource usage of the agent. */
   readonly agent: {
     readonly cpuSeconds: number;
@@ -82,6 +84,7 @@ export function readOverview(node: ServedNode, own: OwnProcess): Overview {
     containersRunning: running.length,
     problems: listProblems(node).length,
     failingChecks: node.health.problems.get().map(({ name, problem }) => ({ name, problem })),
+    runtimeDeprecations: node.subsystems.runtime.watch.health.get().deprecations,
     agent: {
       cpuSeconds,
       residentBytes,

@@ -1,5 +1,6 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { NodeFeatures, NodeRuntimeHandler } from "../../api/generated/types.ts";
+import { deprecationsOf } from "../../api/node/runtime-deprecations.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import { asPodUid } from "../../api/pod-identity.ts";
@@ -36,6 +37,8 @@ export interface RuntimeHealth {
   readonly features: NodeFeatures | undefined;
   /** Whether pods in the node's network can have users of their own. */
   readonly userNamespacesHostNetwork: boolean;
+  /** What the runtime warns of: settings and requests that a later version of it will not support. */
+  readonly deprecations: readonly string[];
 }
 
 /** Before the runtime has answered for the first time. */
@@ -49,6 +52,7 @@ const RUNTIME_UNKNOWN: RuntimeHealth = {
   handlers: [],
   features: undefined,
   userNamespacesHostNetwork: false,
+  deprecations: [],
 };
 
 /** Period of the runtime's status check (kubelet updateRuntimeUp). */
@@ -213,6 +217,7 @@ export class RuntimeWatch {
         })),
         features: features && { supplementalGroupsPolicy: features.supplementalGroupsPolicy },
         userNamespacesHostNetwork: features?.userNamespacesHostNetwork ?? false,
+        deprecations: deprecationsOf(status?.conditions ?? []),
       });
     } catch (error) {
       if (signal.aborted) return;

@@ -59,7 +59,7 @@ async function pulled(target: ImageTarget, image: string): Promise<boolean> {
   const pull = withRuntime(
     target.socket,
     (cri, signal) => cri.images.pullImage({ image, annotations: {} }, signal),
-    AbortSignal.timeout(PULL_MS),
+    { signal: AbortSignal.timeout(PULL_MS) },
   );
   return await pull.then(
     () => true,

@@ -1,10 +1,10 @@
 // pure
 import type { ContainerdPaths } from "../paths.ts";
+import type { OciHandlers, OciRuntime } from "./oci-runtimes.ts";
 
 interface ContainerdConfigOptions {
   readonly sandboxImage: string;
-  /** Absolute path of runc, or of what stands in for it. */
-  readonly runc: string;
+  readonly handlers: OciHandlers;
   /** Folder of the CNI plugins. */
   readonly cniPlugins: string;
   readonly snapshotter: "overlayfs" | "native";
@@ -37,7 +37,7 @@ const UNSAFE_PLUGINS = [
  */
 export function containerdConfig(paths: ContainerdPaths, options: ContainerdConfigOptions): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  const { sandboxImage, runc, cniPlugins, snapshotter, mayLowerOomScore } = options;
+  const { sandboxImage, handlers, cniPlugins, snapshotter, mayLowerOomScore } = options;
   return `# Written by "nodelet up" at every start; changes are lost.
 version = 2
 root = ${quoted(paths.root)}
@@ -66,22 +66,25 @@ stream_server_port = "0"
 
 [${cri}.containerd]
 snapshotter = ${quoted(snapshotter)}
-default_runtime_name = "runc"
+default_runtime_name = ${quoted(handlers.chosen)}
 
-[${cri}.containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-
-[${cri}.containerd.runtimes.runc.options]
-BinaryName = ${quoted(runc)}
-SystemdCgroup = false
-
-[${cri}.cni]
+${handlers.runtimes.map((runtime) => handlerSection(cri, runtime)).join("")}[${cri}.cni]
 bin_dir = ${quoted(cniPlugins)}
 conf_dir = ${quoted(paths.cniConfigs)}
 
 [${cri}.registry]
 config_path = "/etc/containerd/certs.d"
 `;
+}
+
+/** A handler with the shim and, where that takes it, the program to call. */
+function handlerSection(cri: string, { name, type, path }: OciRuntime): string {
+  const section = `${cri}.containerd.runtimes.${name}`;
+  const options =
+    path === undefined
+      ? ""
+      : `[${section}.options]\nBinaryName = ${quoted(path)}\nSystemdCgroup = false\n\n`;
+  return `[${section}]\nruntime_type = ${quoted(type)}\n\n${options}`;
 }
 
 /** Socket on which shims and others call containerd by ttrpc. */

@@ -1,3 +1,5 @@
+import { chooseContainerd } from "../../../process/runtime-versions/choose-containerd.ts";
+import { isContainerd2 } from "../../../process/runtime-versions/series.ts";
 import { queryRuntime } from "../../runtime/query-runtime.ts";
 import { runtimeObstacle } from "../../runtime/runtime-facts.ts";
 import type { RuntimePlan } from "../checks.ts";
@@ -20,7 +22,8 @@ interface RuntimeSearch {
 
 /**
  * Decides which runtime pods will run on: the one of the last `up`, so that its pods are found again;
- * else a containerd of the machine that can be used and runs no pods of others; else one of our own.
+ * else a containerd of the machine that can be used, runs no pods of others and is not older than one that we could start;
+ * else one of our own.
  */
 export async function findRuntime(search: RuntimeSearch): Promise<RuntimePlan> {
   const { choice, paths, last } = search;
@@ -29,9 +32,18 @@ export async function findRuntime(search: RuntimeSearch): Promise<RuntimePlan> {
   if (last?.kind === "own") return await planOwn(paths, undefined);
   if (last?.kind === "found") return await planNamed(search, last.socket);
   const found = await tryUsing(search, USUAL_SOCKET);
-  return found.kind === "usable"
-    ? { kind: "found", socket: USUAL_SOCKET, version: found.version }
-    : await planOwn(paths, found.why);
+  if (found.kind !== "usable") return await planOwn(paths, found.why);
+  const newer = await newerThan(found.version);
+  if (newer !== undefined) return await planOwn(paths, newer);
+  return { ...found, kind: "found", socket: USUAL_SOCKET };
+}
+
+/** Why a containerd 1 that runs is passed over: the machine has a containerd 2 as well. */
+async function newerThan(running: string): Promise<string | undefined> {
+  if (isContainerd2(running.split(" ")[1])) return undefined;
+  const program = await chooseContainerd();
+  if (program === undefined || !isContainerd2(program.version)) return undefined;
+  return `it is ${running}, and ${program.path} is containerd ${program.version}`;
 }
 
 async function planOwn(paths: UpPaths, notUsing: string | undefined): Promise<RuntimePlan> {
@@ -42,7 +54,7 @@ async function planOwn(paths: UpPaths, notUsing: string | undefined): Promise<Ru
 
 async function planNamed(search: RuntimeSearch, socket: string): Promise<RuntimePlan> {
   const found = await tryUsing(search, socket);
-  if (found.kind === "usable") return { kind: "found", socket, version: found.version };
+  if (found.kind === "usable") return { ...found, kind: "found", socket };
   const known = search.last?.socket === socket;
   return {
     kind: "refused",
@@ -55,7 +67,11 @@ async function planNamed(search: RuntimeSearch, socket: string): Promise<Runtime
 }
 
 type Usable =
-  | { readonly kind: "usable"; readonly version: string }
+  | {
+      readonly kind: "usable";
+      readonly version: string;
+      readonly deprecations: readonly string[];
+    }
   | { readonly kind: "not"; readonly why: string | undefined };
 
 async function tryUsing(search: RuntimeSearch, socket: string): Promise<Usable> {
@@ -66,6 +82,6 @@ async function tryUsing(search: RuntimeSearch, socket: string): Promise<Usable> 
   const known = last?.kind === "found" && last.socket === socket;
   const why = runtimeObstacle(answer.facts, { known, mayLowerOomScore });
   return why === undefined
-    ? { kind: "usable", version: answer.facts.version }
+    ? { kind: "usable", version: answer.facts.version, deprecations: answer.facts.deprecations }
     : { kind: "not", why };
 }

@@ -10,17 +10,13 @@ import {
   statSync,
   truncateSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { CliError } from "../../../present/cli-error.ts";
-import {
-  type CniPlugins,
-  findCniPlugins,
-  findProgram,
-  searchPath,
-} from "../../../process/programs.ts";
+import { type CniPlugins, findCniPlugins, searchPath } from "../../../process/programs.ts";
+import { chooseContainerd } from "../../../process/runtime-versions/choose-containerd.ts";
 import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
 import { queryRuntime } from "../../runtime/query-runtime.ts";
 import { OpenLedger } from "../ledger.ts";
@@ -35,6 +31,7 @@ import {
   startDetached,
 } from "../supervise/processes.ts";
 import { containerdConfig, ttrpcSocket } from "./containerd-config.ts";
+import type { OciHandlers } from "./oci-runtimes.ts";
 import {
   BRIDGE,
   choosePodNetwork,
@@ -48,6 +45,7 @@ interface OwnContainerdOptions {
   readonly ledger: OpenLedger;
   readonly mayLowerOomScore: boolean;
   readonly overlayWorks: boolean;
+  readonly handlers: OciHandlers;
 }
 
 /** How long it may take until containerd serves. */
@@ -79,12 +77,11 @@ export async function ensureOwnContainerd(options: OwnContainerdOptions): Promis
 }
 
 function writeConfig(options: OwnContainerdOptions, plugins: CniPlugins): boolean {
-  const { paths, ledger, mayLowerOomScore, overlayWorks } = options;
-  const runc = findProgram("runc");
-  if (runc === undefined) throw missing("runc");
+  const { paths, ledger, mayLowerOomScore, overlayWorks, handlers } = options;
+  if (handlers.runtimes.length === 0) throw missing("runc");
   const text = containerdConfig(paths.containerd, {
     sandboxImage: PAUSE_IMAGE,
-    runc,
+    handlers,
     cniPlugins: plugins.folder,
     snapshotter: overlayWorks ? "overlayfs" : "native",
     mayLowerOomScore,
@@ -138,14 +135,15 @@ async function start({
   ledger,
 }: Pick<OwnContainerdOptions, "paths" | "ledger">): Promise<void> {
   const { containerd } = paths;
-  const daemon = findProgram("containerd");
-  if (daemon === undefined) throw missing("containerd");
+  const program = await chooseContainerd();
+  if (program === undefined) throw missing("containerd");
   for (const socket of socketsOf(containerd)) rmSync(socket, { force: true });
   const logAt = endOfLog(containerd.log);
   const failed = (message: string) => startFailed(containerd.log, logAt, message);
   const child = startDetached({
-    argv: [daemon, "--config", containerd.config],
-    env: { PATH: searchPath(), HOME: "/root" },
+    argv: [program.path, "--config", containerd.config],
+    // Its own shim first, where the machine has several.
+    env: { PATH: `${dirname(program.path)}:${searchPath()}`, HOME: "/root" },
     log: containerd.log,
   });
   const mark = child.pid === undefined ? undefined : markOf(child.pid);
