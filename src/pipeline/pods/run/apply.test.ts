@@ -26,6 +26,7 @@ async function turn(
   runtime: Partial<PodPorts["runtime"]>,
   record: PodRecord,
   nowMs: number,
+  more: Partial<PodPorts> = {},
 ): Promise<PodRecord> {
   const clock = new SimClock();
   const decisions = { record: () => 1, conclude: () => {} };
@@ -40,6 +41,7 @@ async function turn(
     events,
     hooks,
     measures,
+    ...more,
   } as unknown as PodPorts;
   const attempts = new Attempts(decisions, clock);
   const deps = { clock, random: createSeededRandom(1), log: silentLog, ports, attempts };
@@ -98,4 +100,33 @@ test("applyPlan: what cannot be removed ends no run, and pauses removals only", 
   const record = await turn(runtime, aRecord({ sandboxes, containers }, NOT_STOPPED), 0);
   assert.deepEqual(tried, ["sb-1", "a-1", "a-0"]);
   assert.deepEqual(Object.keys(record.retries.failures), ["#cleanup"]);
+});
+
+test("applyPlan: what a pod has is noted once all its volumes are there, before its first container", async () => {
+  const steps: string[] = [];
+  let isBroken = true;
+  const ports = {
+    prerequisites: {
+      mountVolumes: async () => {
+        if (isBroken) throw new Error("no such volume");
+        steps.push("mounted");
+      },
+    },
+    resizes: {
+      prepared: () => void steps.push("prepared"),
+      starting: async () => void steps.push("starting"),
+    },
+    images: { ensure: async () => ({ kind: "present", image: {}, release: () => {} }) },
+  } as unknown as Partial<PodPorts>;
+  const createAttempt = async () => {
+    steps.push("container refused");
+    throw new Error("no");
+  };
+  const prerequisites = { directories: "present", cgroup: "present", volumes: "absent" } as const;
+  const stuck = await turn({ createAttempt }, aRecord({}, { prerequisites }), 0, ports);
+  assert.deepEqual(steps, [], "not without its volumes");
+  isBroken = false;
+  const fresh = { ...stuck, sync: { ...stuck.sync, freshness: "fresh" } } as const;
+  await turn({ createAttempt }, fresh, 600_000, ports);
+  assert.deepEqual(steps, ["mounted", "prepared", "starting", "container refused"]);
 });
