@@ -17,7 +17,7 @@ import type { StateFiles } from "../kit/state/state-files.ts";
 import type { Topic } from "../kit/topic.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
-import { createAdmission } from "./admission/admission.ts";
+import { createAdmission, createPreemption } from "./admission/admission.ts";
 import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
 import type { NodeInfo } from "./admission/rules.ts";
 import type { Topology } from "./admission/topology/topology.ts";
@@ -100,6 +100,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const measures = measurePort({ metrics: deps.metrics, clock });
   const counts = new ContinuedCounts(clock);
   const flight = new FlightRecorder(clock);
+  const preempt = createPreemption({ ...deps, decisions: deps.journal });
   const pods = new Pods(
     { orphanGraceSeconds: options.orphanGraceSeconds, keepOrphans: options.keepOrphans },
     {
@@ -110,8 +111,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       flight,
       scope,
       facts: podFacts,
-      ports: podPorts(options, { ...deps, ledger, counts, measures }),
-      admit: createAdmission({ ...deps, ledger, decisions: deps.journal }),
+      ports: podPorts(options, { ...deps, ledger, counts, measures, preempt }),
+      admit: createAdmission({ ...deps, ledger, preempt }),
       context: () => planContext(options, deps),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
       isSpared: deps.isSpared,

@@ -166,6 +166,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "InPlacePodVerticalScalingExclusiveCPUs",
   "InPlacePodVerticalScalingExclusiveMemory",
   "InPlacePodVerticalScalingInitContainers",
+  "InPlacePodVerticalScalingSchedulerPreemption",
   "KubeletAllocatedPodsEndpoint",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",

@@ -6,11 +6,6 @@
  *     const admit = createAdmission(deps);
  *     const verdict = await admit(candidate, holders); // { kind: "reject", rule, reason, message }
  */
-import { METRICS } from "../../api/metrics/metrics.ts";
-import type { PodNews } from "../../api/pod-news.ts";
-import type { Decisions } from "../../api/ports/decisions.ts";
-import type { MetricsRegistry } from "../../kit/metrics.ts";
-import type { Publisher } from "../../kit/topic.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
@@ -18,19 +13,18 @@ import type { Admit } from "../pods/admit.ts";
 import { securityOf, UNASKED_RUNTIME } from "./confinement.ts";
 import { heldBy } from "./held-resources.ts";
 import type { AllocationLedger } from "./ledger.ts";
-import { preemptPods } from "./preempt-pods.ts";
+import type { Preempt } from "./preempt-pods.ts";
 import { judge, type NodeInfo, RULES, requiresStrictGroups } from "./rules.ts";
 
 export { heldBy } from "./held-resources.ts";
+export { createPreemption, type Preempt } from "./preempt-pods.ts";
 
 interface AdmissionDeps {
   readonly outside: Outside;
   readonly events: Events;
   readonly runtime: Runtime;
-  readonly decisions: Pick<Decisions, "record">;
   readonly ledger: AllocationLedger;
-  readonly news: Publisher<PodNews>;
-  readonly metrics: MetricsRegistry;
+  readonly preempt: Preempt;
   readonly nodeInfo: () => NodeInfo;
   /** Rules of the embedding program; evaluated after our own. */
   readonly admit?: Admit;
@@ -38,9 +32,6 @@ interface AdmissionDeps {
 
 /** Our rules, then those of the embedding program. */
 export function createAdmission(deps: AdmissionDeps): Admit {
-  const preemptions = deps.metrics.counter(METRICS.kubelet_preemptions);
-  const onPreempted = (preemption_signal: string, pods: number) =>
-    preemptions.add({ preemption_signal }, pods);
   return async (candidate, others) => {
     const { ready } = deps.runtime.watch.health.get();
     if (!ready && requiresStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
@@ -55,7 +46,7 @@ export function createAdmission(deps: AdmissionDeps): Admit {
       nodeInfo,
     });
     if (refusal) {
-      const place = preemptPods(candidate, holders, { ...deps, nodeInfo, onPreempted });
+      const place = deps.preempt(candidate, holders, nodeInfo);
       return place ?? { kind: "reject", ...refusal };
     }
     return (await deps.admit?.(candidate, others)) ?? { kind: "admit", rules: RULES.length };

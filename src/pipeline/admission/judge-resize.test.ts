@@ -17,6 +17,7 @@ const SETTINGS: ResizeSettings = {
   initContainerScaling: true,
   exclusiveCpuScaling: false,
   exclusiveMemoryScaling: false,
+  preempts: false,
   cpuManagerPolicy: "none",
   memoryManagerPolicy: "None",
   limitedSwap: false,

@@ -25,6 +25,8 @@ export interface ResizeSettings {
   readonly initContainerScaling: boolean;
   readonly exclusiveCpuScaling: boolean;
   readonly exclusiveMemoryScaling: boolean;
+  /** Pods are ended for the resize of a critical one. */
+  readonly preempts: boolean;
   readonly cpuManagerPolicy: string;
   readonly memoryManagerPolicy: string;
   /** Burstable pods may swap, and the kernel can limit it. */

@@ -1,21 +1,44 @@
 /** Preemption for critical pods: others are terminated, and the critical one waits until they are. */
 import { makeDecision } from "../../api/decisions.ts";
+import { METRICS } from "../../api/metrics/metrics.ts";
 import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { PodEvents } from "../../api/ports/events.ts";
+import type { Counter, MetricsRegistry } from "../../kit/metrics.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
 import type { PodRecord } from "../pods/record/record.ts";
 import { isShortOnly, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
-interface PreemptDeps {
+interface PreemptionDeps {
   readonly events: PodEvents;
   readonly decisions: Pick<Decisions, "record">;
   readonly news: Publisher<PodNews>;
+  readonly metrics: MetricsRegistry;
+}
+
+interface PreemptDeps extends PreemptionDeps {
   readonly nodeInfo: NodeInfo;
-  /** Called with the resources that were short, separated by commas, and the number of pods that go for them. */
-  readonly onPreempted: (resources: string, pods: number) => void;
+  /** Pods that went, by the resources that were short, separated by commas. */
+  readonly preemptions: Counter;
+}
+
+/**
+ * Ends pods so that a critical one fits, and has it wait for them; `undefined` when that is not to be, or
+ * would not help. The pod of `candidate` is the one that shall fit.
+ */
+export type Preempt = (
+  candidate: PodRecord,
+  others: readonly PodRecord[],
+  nodeInfo: NodeInfo,
+) => AdmissionVerdict | undefined;
+
+/** For new pods and for resizes: the preemptions of both are counted together. */
+export function createPreemption(deps: PreemptionDeps): Preempt {
+  const preemptions = deps.metrics.counter(METRICS.kubelet_preemptions);
+  return (candidate, others, nodeInfo) =>
+    preemptPods(candidate, others, { ...deps, nodeInfo, preemptions });
 }
 
 /** Interval of checks whether preempted pods have ended. */
@@ -25,11 +48,8 @@ const REASON = "Preempting";
 const MESSAGE = "Preempted in order to admit critical pod";
 const DISRUPTION = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/**
- * Ends pods so that a critical one fits, and has it wait for them; `undefined` when that is not to be, or
- * would not help (preemption.go HandleAdmissionFailure).
- */
-export function preemptPods(
+/** Source: preemption.go HandleAdmissionFailure. */
+function preemptPods(
   candidate: PodRecord,
   others: readonly PodRecord[],
   deps: PreemptDeps,
@@ -47,8 +67,8 @@ export function preemptPods(
   const uids = new Set(plan.victims.map(({ metadata }) => metadata?.uid));
   const victims = staying.filter(({ uid }) => uids.has(uid));
   for (const victim of victims) evict(victim, podDisplayName(pod), deps);
-  const signal = missing.map(({ name }) => name).join(",");
-  deps.onPreempted(signal, victims.length);
+  const preemption_signal = missing.map(({ name }) => name).join(",");
+  deps.preemptions.add({ preemption_signal }, victims.length);
   return wait(
     `waiting for the end of ${victims.map((each) => podDisplayName(each.pod)).join(", ")}`,
   );

@@ -5,6 +5,7 @@ import {
   type ActuatedPod,
   allocationOf,
   isUnsure,
+  type ResizeVerdict,
   resizableContainers,
   withAllocation,
   withPodLimits,
@@ -19,11 +20,13 @@ import {
   tryUpdateQos,
 } from "../../subsystems/cgroups/cgroups.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
-import { heldBy } from "../admission/admission.ts";
+import { heldBy, type Preempt } from "../admission/admission.ts";
 import { judgeResize, orderResizes, type ResizeSettings } from "../admission/judge-resize.ts";
 import type { AllocationLedger } from "../admission/ledger.ts";
 import type { NodeInfo } from "../admission/rules.ts";
 import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
+
+type PodRecord = Parameters<PodResizePort["judge"]>[0];
 
 export interface ResizeDeps {
   readonly outside: Outside;
@@ -33,6 +36,7 @@ export interface ResizeDeps {
   readonly nodeInfo: () => NodeInfo;
   readonly settings: ResizeSettings;
   readonly podFacts: PodFacts;
+  readonly preempt: Preempt;
 }
 
 const limited = ({ spec }: IdentifiedPod, { resources }: Container): ResourceRequirements =>
@@ -42,21 +46,14 @@ const uidOf = (pod: IdentifiedPod): string => pod.metadata.uid;
 
 /** The port; see `PodResizePort`. */
 export function resizePort(deps: ResizeDeps): PodResizePort {
-  const { ledger, settings, nodeInfo } = deps;
+  const { ledger } = deps;
   return {
     asAllocated: (pod) => ledger.asAllocated(pod),
     isAllocated: (uid) => ledger.allocated(uid) !== undefined,
     actuated: (pod) => ledger.actuated(pod),
     admitted: (pod) => ledger.admit(pod),
     forget: (uid) => ledger.forget(uid),
-    judge: (candidate, others) =>
-      judgeResize({
-        desired: candidate.desired.pod,
-        allocated: candidate.pod,
-        others: others.map((record) => heldBy(record, ledger)),
-        nodeInfo: nodeInfo(),
-        settings,
-      }),
+    judge: (candidate, others) => judge(deps, candidate, others),
     order: (waiting) =>
       orderResizes(
         waiting.map((record) => ({
@@ -74,6 +71,27 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
     },
     apply: (request, signal) => apply(deps, request, signal),
   };
+}
+
+/** Others are ended for a critical pod, which is asked again once they have gone; the scheduler may be to decide that instead. */
+function judge(
+  { ledger, settings, nodeInfo, preempt }: ResizeDeps,
+  candidate: PodRecord,
+  others: readonly PodRecord[],
+): ResizeVerdict {
+  const holders = others.map((record) => ({ ...record, pod: heldBy(record, ledger) }));
+  const desired = candidate.desired.pod;
+  const info = nodeInfo();
+  const verdict = judgeResize({
+    desired,
+    allocated: candidate.pod,
+    others: holders.map(({ pod }) => pod),
+    nodeInfo: info,
+    settings,
+  });
+  if (verdict.kind === "deferred" && settings.preempts)
+    preempt({ ...candidate, pod: desired }, holders, info);
+  return verdict;
 }
 
 async function apply(
