@@ -1,6 +1,6 @@
 import type { Node } from "../api/generated/types.ts";
 import { declaredFeatures } from "../config/gates/declared-features.ts";
-import { gatesInForce } from "../config/gates/feature-gates.ts";
+import { type FeatureGates, gatesInForce } from "../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { releaseOf, versionOfRelease } from "../config/release.ts";
 import type { Cell, Reading } from "../kit/cell.ts";
@@ -18,7 +18,7 @@ import type { NodeAddresses } from "./addresses/addresses.ts";
 import { specifiedIps } from "./addresses/choose-addresses.ts";
 import type { NodeCapacity } from "./capacity.ts";
 import type { ClusterClients, ClusterOptions } from "./cluster.ts";
-import type { NodeAddressing, NodePressure } from "./heartbeat/derive-status.ts";
+import type { NodeAddressing, NodeIdentity, NodePressure } from "./heartbeat/derive-status.ts";
 import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import type { LeaseOutcome } from "./heartbeat/lease.ts";
 import { snapshotReader } from "./heartbeat/read-snapshot.ts";
@@ -80,6 +80,15 @@ function addressingOf(externalCloud: boolean, given: readonly string[]): NodeAdd
   return given.length > 0 ? { kind: "cloud", provided: given } : { kind: "cloud" };
 }
 
+/** What the node shows of the agent's user namespace. */
+function userNamespaceOf(
+  gates: FeatureGates,
+  { inUserNamespace }: HostFacts,
+): Pick<NodeIdentity, "runningInUserNamespace"> {
+  if (!gates.isEnabled("KubeletInUserNamespace")) return {};
+  return { runningInUserNamespace: inUserNamespace };
+}
+
 function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const { config, nodeName, cluster, given } = options;
   const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
@@ -109,6 +118,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
         port: config.enableServer ? config.port : 0,
         addressing: addressingOf(externalCloud, specifiedIps(given)),
+        ...userNamespaceOf(gates, facts),
       },
       registration: config.registerNode
         ? {

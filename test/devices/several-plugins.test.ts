@@ -65,3 +65,17 @@ test("two plugins with equal ids: the health of a device is that of its own reso
   assert.deepEqual(world.changed, ["a health"]);
   await world.close();
 });
+
+test("the status names devices in the order of their ids, however they were given", async () => {
+  const world = await new DeviceWorld().open();
+  await world.startPlugin(gpus(3), {
+    prefer: (available, amount) => available.toSorted().toReversed().slice(0, amount),
+  });
+  await world.grant(podOf("a", "c=2"));
+  const [shown] = world.devices.allocatedResources("a" as PodUid, "c") ?? [];
+  assert.deepEqual(
+    shown?.resources?.map(({ resourceID }) => resourceID),
+    ["g1", "g2"],
+  );
+  await world.close();
+});

@@ -216,7 +216,7 @@ function assertFields(event: CoreEvent, name: string): void {
   assert.ok((firstTimestamp ?? "~") <= (lastTimestamp ?? ""));
 }
 
-/** The rows of the table of events: `Type Reason Age From Message`; newer kubectls name the container before the message. */
+/** The rows of the table of events: `Type Reason Age From Message`. */
 function assertDescribed(description: string, { reported }: Story): void {
   const table = description.slice(description.indexOf("\nEvents:"));
   assert.match(table, /^ +Type +Reason +Age +From +Message$/m);
@@ -224,8 +224,7 @@ function assertDescribed(description: string, { reported }: Story): void {
     const rows = table.split("\n").filter((line) => line.startsWith(`  ${type}  `));
     const texts = rows.flatMap((row) => {
       const [, of, text] =
-        /^ {2}\w+ +(\w+) +\S+(?: \(x\d+ over \S+\))? +kubelet +(?:spec\.\S+: )?(.*)$/.exec(row) ??
-        [];
+        /^ {2}\w+ +(\w+) +\S+(?: \(x\d+ over \S+\))? +kubelet +(.*)$/.exec(row) ?? [];
       return of === reason ? [text ?? ""] : [];
     });
     assert.ok(

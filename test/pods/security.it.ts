@@ -212,5 +212,11 @@ test("what neither runtime nor kernel can enforce is refused, and so are users t
       await node.run({ securityContext, containers: [{ ...staying(), image: GROUPED }] });
       assert.equal((await node.inside("id -u")).trim(), "1000");
     },
-    { box: { images: [grouped, testImage({ names: [NAMED], user: "nobody" })] } },
+    // Newer ones can enforce a policy for groups.
+    {
+      box: {
+        containerd: "machine",
+        images: [grouped, testImage({ names: [NAMED], user: "nobody" })],
+      },
+    },
   ));

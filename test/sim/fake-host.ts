@@ -47,6 +47,7 @@ export const FAKE_FACTS: HostFacts = {
   pidMax: 32_768,
   hugepages: [{ sizeBytes: 2 ** 21, pages: 0 }],
   thermalThrottleFolders: [],
+  inUserNamespace: false,
 };
 
 /** A disk that is a third full. */

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants } from "node:zlib";
+import { ADDED_FIELDS } from "./added-fields.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const modelsDir = join(root, "node_modules/@kubernetes/client-node/dist/gen/models");
@@ -112,8 +113,14 @@ async function load(name) {
     if (/^[A-Z]/.test(referenced) && !["Date", "IntOrString", "V1MicroTime"].includes(referenced))
       await load(referenced);
   }
-  models.set(name, fields);
+  for (const { text, number: _, ...field } of ADDED_FIELDS[name] ?? []) {
+    fields.push({ required: false, ...field });
+    descriptions[shortName(name)][field.name] = text;
+  }
+  models.set(name, name in ADDED_FIELDS ? fields.sort(byName) : fields);
 }
+
+const byName = (a, b) => (a.name < b.name ? -1 : 1);
 
 /** Our spelling of a field's type: a scalar, `[]T`, `{}T` or the name of another model. */
 function kindOf(field) {

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { API_SCHEMA } from "../../src/api/generated/schema.ts";
 import { fetchPackages } from "../debian-suite.mjs";
+import { ADDED_FIELDS } from "./added-fields.mjs";
 
 const SUITE = "sid";
 const [api, machinery] = fetchPackages(
@@ -46,6 +47,9 @@ const all = new Map();
 for (const file of FILES)
   for (const [name, fields] of messagesOf(file)) if (!all.has(name)) all.set(name, fields);
 const events = messagesOf(EVENTS);
+for (const [model, fields] of Object.entries(ADDED_FIELDS))
+  for (const { number, name, type } of fields)
+    all.get(model.slice("V1".length)).push([number, name, type]);
 all.set("CoreEvent", all.get("Event"));
 all.set("CoreEventSeries", all.get("EventSeries"));
 all.set("CoreEventList", all.get("EventList"));

@@ -132,7 +132,7 @@ export const API_SCHEMA: Readonly<Record<string, Readonly<Record<string, string>
   NodeSpec: { configSource: "NodeConfigSource", externalID: "string", podCIDR: "string", podCIDRs: "[]string", providerID: "string", taints: "[]Taint", unschedulable: "bool", },
   NodeStatus: { addresses: "[]NodeAddress", allocatable: "{}quantity", capacity: "{}quantity", conditions: "[]NodeCondition", config: "NodeConfigStatus", daemonEndpoints: "NodeDaemonEndpoints", declaredFeatures: "[]string", features: "NodeFeatures", images: "[]ContainerImage", nodeInfo: "NodeSystemInfo", phase: "string", runtimeHandlers: "[]NodeRuntimeHandler", volumesAttached: "[]AttachedVolume", volumesInUse: "[]string", },
   NodeSwapStatus: { capacity: "int64", },
-  NodeSystemInfo: { architecture: "string!", bootID: "string!", containerRuntimeVersion: "string!", kernelVersion: "string!", kubeProxyVersion: "string!", kubeletVersion: "string!", machineID: "string!", operatingSystem: "string!", osImage: "string!", swap: "NodeSwapStatus", systemUUID: "string!", },
+  NodeSystemInfo: { architecture: "string!", bootID: "string!", containerRuntimeVersion: "string!", kernelVersion: "string!", kubeProxyVersion: "string!", kubeletVersion: "string!", machineID: "string!", operatingSystem: "string!", osImage: "string!", runningInUserNamespace: "bool", swap: "NodeSwapStatus", systemUUID: "string!", },
   NonResourceAttributes: { path: "string", verb: "string", },
   NonResourceRule: { nonResourceURLs: "[]string", verbs: "[]string!", },
   ObjectFieldSelector: { apiVersion: "string", fieldPath: "string!", },

@@ -911,6 +911,7 @@ export interface NodeSystemInfo {
   readonly machineID: string;
   readonly operatingSystem: string;
   readonly osImage: string;
+  readonly runningInUserNamespace?: boolean;
   readonly swap?: NodeSwapStatus;
   readonly systemUUID: string;
 }

@@ -132,7 +132,7 @@ export const WIRE_FIELDS: Readonly<Record<string, string>> = {
   NodeSpec: "1 podCIDR,7 podCIDRs,3 providerID,4 unschedulable,5 taints,6 configSource,2 externalID",
   NodeStatus: "1 capacity,2 allocatable,3 phase,4 conditions,5 addresses,6 daemonEndpoints,7 nodeInfo,8 images,9 volumesInUse,10 volumesAttached,11 config,12 runtimeHandlers,13 features,14 declaredFeatures",
   NodeSwapStatus: "1 capacity",
-  NodeSystemInfo: "1 machineID,2 systemUUID,3 bootID,4 kernelVersion,5 osImage,6 containerRuntimeVersion,7 kubeletVersion,8 kubeProxyVersion,9 operatingSystem,10 architecture,11 swap",
+  NodeSystemInfo: "1 machineID,2 systemUUID,3 bootID,4 kernelVersion,5 osImage,6 containerRuntimeVersion,7 kubeletVersion,8 kubeProxyVersion,9 operatingSystem,10 architecture,11 swap,12 runningInUserNamespace",
   NonResourceAttributes: "1 path,2 verb",
   NonResourceRule: "1 verbs,2 nonResourceURLs",
   ObjectFieldSelector: "1 apiVersion,2 fieldPath",

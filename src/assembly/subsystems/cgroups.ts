@@ -15,7 +15,7 @@ export async function assembleCgroups(
 ): Promise<Cgroups> {
   const { host, clock } = outside;
   const log = outside.log.child("cgroups");
-  const runtimeDriver = await runtimeCgroupDriver(runtime, { log, metrics }, scope.signal);
+  const runtimeDriver = await runtimeCgroupDriver(runtime, { log, metrics, clock }, scope.signal);
   const { systemd } = host;
   const cgroups = new Cgroups(
     { tree: host.cgroups, facts, clock, log, metrics, ...(systemd ? { systemd } : {}) },

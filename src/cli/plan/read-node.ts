@@ -72,6 +72,7 @@ export function readNode(text: string, path: string): DescribedNode {
       pidMax: amount("pid"),
       hugepages: hugepages(capacity, architecture, amount),
       thermalThrottleFolders: [],
+      inUserNamespace: info?.runningInUserNamespace ?? false,
     },
   };
 }

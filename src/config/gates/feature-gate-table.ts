@@ -170,6 +170,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "KubeletAllocatedPodsEndpoint",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
+  "KubeletInUserNamespace",
   "MemoryQoS",
   "NodeDeclaredFeatures",
   "NodeLogQuery",

@@ -37,6 +37,7 @@ const FACTS: HostFacts = {
   pageBytes: 4096,
   hugepages: [{ sizeBytes: 2 * 1024 * 1024, pages: 0 }],
   thermalThrottleFolders: [],
+  inUserNamespace: false,
 };
 
 const IDENTITY: NodeIdentity = {
@@ -113,27 +114,6 @@ test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
   });
 });
 
-/** Bytes of the node's file system, and how capacity and allocatable (a tenth less) show them. */
-const STORAGE: readonly (readonly [number, string, string])[] = [
-  [62_725_623_808, "62725623808", "56453061428"],
-  [64_000_000_000, "64G", "57600M"],
-  [64_000_512_000, "64000512k", "57600460800"],
-  [2 ** 40, "1099511627776", "989560464999"],
-];
-for (const [bytes, capacity, allocatable] of STORAGE)
-  test(`deriveNodeStatus: ephemeral storage of ${bytes} bytes is ${capacity}, in decimal form`, () => {
-    const amounts = nodeCapacity(FACTS, bytes, {
-      maxPods: 110,
-      podsPerCore: 0,
-      systemReserved: {},
-      kubeReserved: {},
-      evictionHard: { "nodefs.available": "10%" },
-    });
-    const status = deriveNodeStatus(undefined, IDENTITY, later({ amounts }));
-    assert.equal(status.capacity?.["ephemeral-storage"], capacity);
-    assert.equal(status.allocatable?.["ephemeral-storage"], allocatable);
-  });
-
 test("deriveNodeStatus says what is wrong with the agent while the node is ready, and not beside why it is not", () => {
   const ready = (change: Partial<NodeSnapshot>) =>
     conditionsOf(deriveNodeStatus(undefined, IDENTITY, later(change)))["Ready"];
@@ -182,7 +162,10 @@ test("deriveNodeStatus moves transition times with the status only", () => {
 test("deriveNodeStatus leaves to others what is theirs", () => {
   const theirs = {
     capacity: { "example.com/dongle": "2", cpu: "1" },
-    conditions: [{ type: "NetworkUnavailable", status: "False" }],
+    conditions: [
+      { type: "NetworkUnavailable", status: "False" },
+      { type: "DrainInProgress", status: "True", reason: "Kubectl" },
+    ],
     volumesAttached: [{ name: "a", devicePath: "b" }],
     addresses: [{ type: "ExternalIP", address: "198.51.100.1" }],
   };
@@ -194,7 +177,9 @@ test("deriveNodeStatus leaves to others what is theirs", () => {
   assert.equal(status.capacity?.["example.com/dongle"], "2");
   assert.equal(status.allocatable?.["example.com/dongle"], "2");
   assert.equal(status.capacity?.["cpu"], "2");
-  assert.equal(conditionsOf(status)["NetworkUnavailable"], "False undefined: undefined");
+  const conditions = conditionsOf(status);
+  assert.equal(conditions["NetworkUnavailable"], "False undefined: undefined");
+  assert.equal(conditions["DrainInProgress"], "True Kubectl: undefined");
   assert.deepEqual(status.volumesAttached, theirs.volumesAttached);
   assert.deepEqual(status.addresses, theirs.addresses);
 });

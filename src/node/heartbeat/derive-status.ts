@@ -38,6 +38,8 @@ export interface NodeIdentity {
   /** The HTTPS port; 0 when there is none. */
   readonly port: number;
   readonly addressing: NodeAddressing;
+  /** Whether the agent runs in a user namespace; absent: the node does not show it. */
+  readonly runningInUserNamespace?: boolean;
 }
 
 /** Which pressures the node is under. */
@@ -94,7 +96,7 @@ export function deriveNodeStatus(
   identity: NodeIdentity,
   snapshot: NodeSnapshot,
 ): NodeStatus {
-  const { facts } = identity;
+  const { facts, runningInUserNamespace } = identity;
   const { runtimeHandlers, features, declaredFeatures, volumesInUse } = snapshot;
   // Features that a previous agent declared do not hold for this one.
   const { declaredFeatures: _, ...kept } = previous ?? {};
@@ -118,6 +120,7 @@ export function deriveNodeStatus(
       operatingSystem: "linux",
       architecture: goArchitectureOf(facts.architecture),
       ...(facts.swapBytes > 0 ? { swap: { capacity: facts.swapBytes } } : {}),
+      ...(runningInUserNamespace === undefined ? {} : { runningInUserNamespace }),
     },
     images: snapshot.images,
     ...(declaredFeatures ? { declaredFeatures } : {}),
@@ -255,14 +258,16 @@ function aggregated(messages: readonly string[]): string {
 }
 
 /**
- * Whether the API should receive a status: anything but the times of heartbeats differs. Features go along
- * with the rest: servers that do not know them never give them back
+ * Whether the API should receive a status: anything but the times of heartbeats differs. Features and the user
+ * namespace go along with the rest: servers that do not know them never give them back
  * (kubelet_node_status.go nodeStatusHasChanged).
  */
-export function comparableStatus(status: NodeStatus): NodeStatus {
-  const { conditions: given, declaredFeatures: _, ...rest } = status;
+export function comparableStatus(status: NodeStatus): object {
+  const { conditions: given, declaredFeatures: _, nodeInfo: info, ...rest } = status;
+  const { runningInUserNamespace: ___, ...nodeInfo } = info ?? {};
   const timeless = (given ?? []).map(({ lastHeartbeatTime: __, ...condition }) => condition);
-  return { ...rest, conditions: timeless.toSorted((a, b) => (a.type < b.type ? -1 : 1)) };
+  const sorted = timeless.toSorted((a, b) => (a.type < b.type ? -1 : 1));
+  return { ...rest, nodeInfo, conditions: sorted };
 }
 
 const EVENTS: Readonly<

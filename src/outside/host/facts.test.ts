@@ -65,12 +65,32 @@ test("readHostFacts takes each fact from its file", () => {
         "/sys/devices/system/cpu/cpu2/thermal_throttle",
         "/sys/devices/system/cpu/cpu10/thermal_throttle",
       ],
+      inUserNamespace: false,
     });
     assert.ok(architecture);
   } finally {
     remove();
   }
 });
+
+/** Map of ids of a process, and whether that is another user namespace than the machine's first one. */
+const UID_MAPS: readonly (readonly [string, boolean])[] = [
+  ["         0          0 4294967295\n", false],
+  ["         0       1000          1\n", true],
+  ["         0       1000          1\n         1     100000      65536\n", true],
+  ["         0          0      65536\n", true],
+  ["         1          1 4294967295\n", true],
+  ["", false],
+];
+for (const [map, expected] of UID_MAPS)
+  test(`readHostFacts: a user namespace with the map ${JSON.stringify(map)}`, () => {
+    const { root, remove } = machine(map === "" ? {} : { "/proc/self/uid_map": map });
+    try {
+      assert.equal(readHostFacts(root).inUserNamespace, expected);
+    } finally {
+      remove();
+    }
+  });
 
 test("readHostFacts works without any readable file", () => {
   const { root, remove } = machine({

@@ -48,7 +48,13 @@ export function readHostFacts(root = ""): HostFacts {
     ]),
     hugepages: readHugepages(`${root}/sys/kernel/mm/hugepages`),
     thermalThrottleFolders: thermalThrottleFolders(root),
+    inUserNamespace: isMapped(text("/proc/self/uid_map")),
   };
+}
+
+/** Every id is itself in the machine's first user namespace; where the kernel has no such namespaces there is no map. */
+function isMapped(uidMap: string): boolean {
+  return uidMap !== "" && !/^\s*0\s+0\s+4294967295\s*$/.test(uidMap);
 }
 
 /** Key of the page size in the auxiliary vector (getauxval(3)). */

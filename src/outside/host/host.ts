@@ -242,6 +242,8 @@ export interface HostFacts {
   readonly hugepages: readonly { readonly sizeBytes: number; readonly pages: number }[];
   /** Folders of /sys that count how often each processor was throttled for its heat; no workload may read them. */
   readonly thermalThrottleFolders: readonly string[];
+  /** Whether this process runs in a user namespace other than the machine's first one. */
+  readonly inUserNamespace: boolean;
 }
 
 /** Size and use of a file system (statfs). */

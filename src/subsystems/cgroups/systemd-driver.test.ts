@@ -134,28 +134,51 @@ test("a pod's slice for which systemd did not take the limits gets them at the n
   assert.equal(await host.cgroups.read(cgroups.podPath(G), "memory.max"), String(2 ** 30));
 });
 
-test("the runtime's driver is asked for, and not having one is fine", async () => {
-  const signal = new AbortController().signal;
-  let metrics = new MetricsRegistry();
-  let warnings: string[] = [];
+/** Asks a runtime that gives these answers one after the other; the last one is repeated. */
+async function askDriver(...answers: readonly (number | "none" | OutsideError["code"])[]) {
+  const clock = new SimClock();
+  const metrics = new MetricsRegistry();
+  const warnings: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
-  const ask = (answer: () => Promise<{ linux: { cgroupDriver: 0 | 1 } | undefined }>) => {
-    metrics = new MetricsRegistry();
-    warnings = [];
-    return runtimeCgroupDriver({ runtimeConfig: answer }, { log, metrics }, signal);
+  const left = [...answers];
+  let asked = 0;
+  const runtimeConfig = async () => {
+    asked += 1;
+    const answer = left.length > 1 ? left.shift() : left[0];
+    if (typeof answer === "number") return { linux: { cgroupDriver: answer } };
+    if (answer === "none") return { linux: undefined };
+    throw new OutsideError(answer as OutsideError["code"], "no");
   };
-  const losing = 'kubelet_cri_losing_support{version="1.38.0"} 1';
-  assert.equal(await ask(async () => ({ linux: { cgroupDriver: 0 } })), "systemd");
-  assert.equal(await ask(async () => ({ linux: { cgroupDriver: 1 } })), "cgroupfs");
-  assert.equal(await ask(async () => ({ linux: undefined })), undefined);
-  await assert.rejects(
-    ask(async () => ({ linux: { cgroupDriver: 7 as 0 } })),
-    /^UsageError: .*not known \(7; 0 is systemd, 1 is cgroupfs\).*SystemdCgroup/,
-  );
-  for (const code of ["unimplemented", "deadline"] as const) {
-    assert.equal(await ask(() => Promise.reject(new OutsideError(code, "no"))), undefined);
-    assert.equal(metrics.expose().includes(losing), code === "unimplemented", code);
-    assert.equal(warnings.length, 1, code);
-    assert.equal(/From Kubernetes 1\.38 on/.test(warnings[0] ?? ""), code === "unimplemented");
+  const runtime = { runtimeConfig } as Parameters<typeof runtimeCgroupDriver>[0];
+  const { signal } = new AbortController();
+  const driver = runtimeCgroupDriver(runtime, { log, metrics, clock }, signal);
+  await Promise.all([clock.advance(60_000), driver.catch(() => {})]);
+  return { driver, asked, warnings, text: metrics.expose() };
+}
+
+test("the runtime's driver is asked for, and not having one is fine", async () => {
+  for (const [answers, driver, questions] of [
+    [[0], "systemd", 1],
+    [[1], "cgroupfs", 1],
+    [["none"], undefined, 1],
+    [["unimplemented"], undefined, 1],
+    [["unavailable", "deadline", "unavailable", "deadline", 1], "cgroupfs", 5],
+  ] as const) {
+    const result = await askDriver(...answers);
+    assert.deepEqual([await result.driver, result.asked], [driver, questions], answers.join());
+    const isLosing = result.text.includes('kubelet_cri_losing_support{version="1.38.0"} 1');
+    assert.equal(isLosing, answers[0] === "unimplemented", answers.join());
+    const [warning = "none"] = result.warnings;
+    assert.equal(
+      result.warnings.length,
+      typeof answers[0] === "number" || answers[0] === "none" ? 0 : 1,
+    );
+    assert.equal(/From Kubernetes 1\.38 on/.test(warning), isLosing, warning);
   }
+});
+
+test("a driver that is not known refuses the start with what to do", async () => {
+  const { driver } = await askDriver(7);
+  await assert.rejects(driver, UsageError);
+  await assert.rejects(driver, /unknown cgroup driver 7: configure systemd or cgroupfs/);
 });

@@ -89,6 +89,20 @@ test("sandboxDns refuses an empty file that the runtime would take another one f
   ]);
 });
 
+test("podDns: link-local servers with a scope are for pods in the node's network only", () => {
+  const servers = ["fe80::1%eth0", "FEB0::2%1", "fe80::3", "2001:db8::1%x", "192.0.2.1"];
+  const cluster = { servers: [], domain: "c.local", host: dns({ servers, searches: ["a"] }) };
+  assert.deepEqual(
+    podDns(pod, cluster),
+    dns({ servers: ["fe80::3", "2001:db8::1%x", "192.0.2.1"], searches: ["a"] }),
+  );
+  const first = { ...pod, spec: { ...pod.spec, dnsPolicy: "ClusterFirst" } } as Pod;
+  assert.deepEqual(podDns(first, cluster), podDns(pod, cluster), "without a cluster's resolver");
+  const onHost = { ...pod, spec: { ...pod.spec, hostNetwork: true } } as Pod;
+  assert.deepEqual(podDns(onHost, cluster).servers, servers.slice(0, 3));
+  assert.deepEqual(dnsFaults(pod, cluster), [], "what cannot be reached is not missed");
+});
+
 test("podDns: no file of the node adds nothing to the domains of a cluster", () => {
   const first = { ...pod, spec: { ...pod.spec, dnsPolicy: "ClusterFirst" } } as Pod;
   const cluster = { servers: ["10.96.0.10"], domain: "c.local", host: NO_DNS, nodeIps: [] };

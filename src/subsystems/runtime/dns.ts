@@ -123,7 +123,7 @@ function mergedOptions(
 function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
   if (pod.spec?.dnsPolicy === "None") return NO_DNS;
   if (!usesClusterDns(pod) || cluster.servers.length === 0)
-    return cluster.nodeIps ? noResolver(cluster.nodeIps) : cluster.host;
+    return cluster.nodeIps ? noResolver(cluster.nodeIps) : reachableHost(pod, cluster.host);
   const namespace = pod.metadata?.namespace ?? "default";
   const searches =
     cluster.domain === ""
@@ -135,6 +135,18 @@ function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
           ...cluster.host.searches,
         ];
   return { servers: cluster.servers, searches: [...new Set(searches)], options: CLUSTER_OPTIONS };
+}
+
+const SCOPED_LINK_LOCAL = /^fe[89ab][0-9a-f]?:[^%]*%/i;
+
+/**
+ * The node's resolver as a pod can reach it: a link-local address with a scope names an interface of the node, which a
+ * network of its own has not (Kubernetes 1.38 drops them).
+ */
+function reachableHost({ spec }: Pod, host: PodDns): PodDns {
+  if (spec?.hostNetwork === true) return host;
+  const servers = host.servers.filter((server) => !SCOPED_LINK_LOCAL.test(server));
+  return servers.length === host.servers.length ? host : { ...host, servers };
 }
 
 /** Entries omitted from the pod's resolv.conf: messages of the event DNSConfigForming. */

@@ -64,6 +64,15 @@ const onFailure = (amount: string) =>
     restartPolicy: "OnFailure",
     containers: [aContainer("a", { resources: cpu(amount), resizePolicy: RESTARTS })],
   });
+/** A pod that is being initialized: a sidecar, one that prepares, one that was added to inspect it. */
+const begun = (amount: string) =>
+  aPod({
+    initContainers: [
+      aContainer("s", { restartPolicy: "Always", resources: cpu(amount) }),
+      aContainer("prep", { resources: cpu(amount) }),
+    ],
+    ephemeralContainers: [aContainer("dbg")],
+  });
 const STEP_FAILURE = {
   "#resize": { reason: "Error", message: "no", failures: 1, notBefore: at(5_000) },
 };
@@ -196,6 +205,14 @@ const ROWS: readonly Row[] = [
     containers: [anEnd("a", 1)],
     expect: ["start a#1"],
     resizing: false,
+  },
+  {
+    what: "before an ephemeral, an init and a regular container that start",
+    pod: begun("2"),
+    has: had(begun("1")),
+    containers: [anAttempt("s")],
+    expect: ["resize s", "start dbg#0", "start prep#0"],
+    resizing: true,
   },
   {
     what: "after a failure not before its time",

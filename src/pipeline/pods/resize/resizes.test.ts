@@ -114,6 +114,27 @@ test("a resize is judged once sources were seen, allocated, and applied", async 
   assert.deepEqual(record?.resize.inProgress, { generation: 2 });
 });
 
+test("a pod that is not admitted asks for nothing, and its last update is judged once it runs", async () => {
+  const resizing = new Resizing();
+  resizing.resizes.open();
+  const uid = "p" as PodUid;
+  const waiting = aRecord(
+    { pod: podOf(uid, "1", 1) },
+    { uid, life: { kind: "waiting" }, admission: { kind: "undecided" } },
+  );
+  resizing.records.set(uid, waiting);
+  resizing.resizes.notice(waiting);
+  resizing.request(uid, "2", 2);
+  resizing.request(uid, "3", 3);
+  assert.deepEqual(await resizing.settle(), []);
+  assert.deepEqual([resizing.asked, resizing.measured], [[], []]);
+  resizing.send(uid, { kind: "admitted" });
+  assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
+  const { pod, resize } = resizing.records.get(uid) ?? waiting;
+  assert.equal(pod.spec?.containers[0]?.resources?.requests?.["cpu"], "3");
+  assert.deepEqual(resize.inProgress, { generation: 3 });
+});
+
 test("a resize that does not fit is recorded once, and retried when resources may have become free", async () => {
   const resizing = new Resizing();
   resizing.resizes.open();

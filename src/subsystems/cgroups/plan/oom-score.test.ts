@@ -57,4 +57,9 @@ test("oomScoreAdj: a sidecar outlives what it serves, unclaimed memory is shared
   });
   assert.equal(score(whole, "a"), 750);
   assert.equal(score(whole, "b"), 875);
+  const less = pod([container("a", { memory: "2Gi" }), container("b", { memory: "1Gi" })], {
+    resources: { requests: { memory: "1Gi" } },
+  });
+  assert.equal(score(less, "a"), 750, "no container pays for another");
+  assert.equal(score(less, "b"), 875);
 });

@@ -36,10 +36,13 @@ function leastRegularRequest(pod: PodDemand): number {
   return requests.length === 0 ? 0 : smallest(requests);
 }
 
-/** The pod's own request that no container claims, divided equally among all containers. */
+/**
+ * The pod's own request that no container claims, divided equally among all containers; never below 0, where it requests
+ * less than they do.
+ */
 function unclaimedPerContainer(pod: PodDemand): number {
   const own = pod.podLevel.requests.memoryBytes ?? 0;
   const count = pod.containers.length;
   if (own === 0 || count === 0) return 0;
-  return Math.trunc((own - pod.containersMemoryBytes) / count);
+  return Math.trunc(Math.max(0, own - pod.containersMemoryBytes) / count);
 }

@@ -6,13 +6,23 @@ import {
   parseMappings,
   parseSubIds,
   rangeFault,
+  withoutLast,
 } from "./id-ranges.ts";
 
-test("defaultRange: all ids but the lowest, whole ranges", () => {
-  assert.deepEqual(defaultRange(65_536), { first: 65_536, length: 2 ** 32 - 65_536 });
+test("defaultRange: all ids but the lowest and the last, whole ranges", () => {
+  assert.deepEqual(defaultRange(65_536), { first: 65_536, length: 2 ** 32 - 2 * 65_536 });
   const { first, length } = defaultRange(3 * 65_536);
   assert.deepEqual([first % (3 * 65_536), length % (3 * 65_536)], [0, 0]);
   assert.ok(first + length <= 2 ** 32);
+});
+
+test("withoutLast leaves out the block of the id that stands for none, and nothing else", () => {
+  for (const [first, length, expected] of [
+    [2 ** 31, 2 ** 31, 2 ** 31 - 65_536],
+    [2 ** 31, 2 ** 31 - 65_536, 2 ** 31 - 65_536],
+    [65_536, 65_536, 65_536],
+  ] as const)
+    assert.deepEqual(withoutLast({ first, length }, 65_536), { first, length: expected });
 });
 
 const SUB_IDS: readonly (readonly [string, object])[] = [
@@ -39,6 +49,12 @@ const RANGES: readonly (readonly [number, number, string | undefined])[] = [
   [65_536, 109 * 65_536, "kubelet user assigned IDs are not enough to support 110 pods"],
   [65_537, 110 * 65_536, "kubelet user assigned ID 65537 is not a multiple of 65536"],
   [0, 110 * 65_536, "kubelet user assigned ID 0 must be greater or equal to 65536"],
+  [2 ** 31, 2 ** 31, undefined],
+  [
+    2 ** 31,
+    2 ** 31 + 65_536,
+    "kubelet user assigned IDs end at 4295032831, beyond the last ID 4294967295",
+  ],
   [65_536, 65_537, "kubelet user assigned IDs length 65537 is not a multiple of 65536"],
 ];
 for (const [first, length, expected] of RANGES)

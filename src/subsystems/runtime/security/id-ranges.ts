@@ -12,9 +12,15 @@ const END = 2 ** 32;
 /** Ranges are multiples of this. */
 const UNIT = 65_536;
 
-/** All ids but the lowest, which are the machine's own. */
+/** All ids but the lowest, which are the machine's own, and the highest, which hold no valid id: -1 is none. */
 export function defaultRange(idsPerPod: number): IdRange {
-  return { first: idsPerPod, length: END - idsPerPod - (END % idsPerPod) };
+  return withoutLast({ first: idsPerPod, length: END - idsPerPod - (END % idsPerPod) }, idsPerPod);
+}
+
+/** The range without the block of ids that ends with 2^32 - 1, if it holds that. */
+export function withoutLast(range: IdRange, idsPerPod: number): IdRange {
+  const { first, length } = range;
+  return first + length === END ? { first, length: length - idsPerPod } : range;
 }
 
 /** Output of `getsubids`: one line `0: kubelet 65536 7208960`. */
@@ -43,6 +49,8 @@ export function rangeFault(
     return `kubelet user assigned ID ${first} must be greater or equal to ${idsPerPod}`;
   if (length % idsPerPod !== 0)
     return `kubelet user assigned IDs length ${length} is not a multiple of ${idsPerPod}`;
+  if (first + length > END)
+    return `kubelet user assigned IDs end at ${first + length - 1}, beyond the last ID ${END - 1}`;
   if (Math.floor(length / idsPerPod) < maxPods)
     return `kubelet user assigned IDs are not enough to support ${maxPods} pods`;
   return undefined;

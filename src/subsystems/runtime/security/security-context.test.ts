@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Container, PodSpec } from "../../../api/generated/types.ts";
+import type { Container, PodSpec, SeccompProfile } from "../../../api/generated/types.ts";
 import {
   containerSecurity,
   nonRootViolation,
   type SecurityParts,
   sandboxSecurity,
+  seccompViolation,
 } from "./security-context.ts";
 
 const PARTS: SecurityParts = {
@@ -133,6 +134,22 @@ test("containerSecurity: the image's user is set explicitly when the spec names 
   assert.deepEqual(user(NOBODY), { uid: 65534n, username: undefined });
   assert.deepEqual(user(NAMED), { uid: undefined, username: "app" });
   assert.deepEqual(user(NOBODY, { runAsUser: 5 }), { uid: 5n, username: undefined });
+});
+
+test("seccompViolation: types that are none, and a local profile without a name", () => {
+  const violation = (own: SeccompProfile | undefined, ofPod?: SeccompProfile) =>
+    seccompViolation(
+      pod(ofPod ? { securityContext: { seccompProfile: ofPod } } : {}),
+      container(own ? { seccompProfile: own } : {}),
+    );
+  for (const type of ["RuntimeDefault", "Unconfined"]) assert.equal(violation({ type }), undefined);
+  assert.equal(violation({ type: "Localhost", localhostProfile: "a.json" }), undefined);
+  assert.match(violation({ type: "Localhost" }) ?? "", /^localhostProfile must be set/);
+  const unknown = (type: string) =>
+    `unknown seccompProfile type "${type}": must be one of RuntimeDefault, Unconfined, Localhost`;
+  assert.equal(violation({ type: "" }), unknown(""));
+  assert.equal(violation(undefined, { type: "toString" }), unknown("toString"));
+  assert.equal(violation({ type: "RuntimeDefault" }, { type: "" }), undefined, "its own counts");
 });
 
 test("containerSecurity: seccomp of container, pod, default; a local profile never falls to unconfined", () => {

@@ -112,10 +112,15 @@ function userIdFault(uid: bigint, where: string): string | undefined {
   return `container has runAsNonRoot and image has an invalid user id (${uid}). (Must be 1-(${MAX_USER_ID})): must be between 0 and ${MAX_USER_ID}, inclusive ${where}`;
 }
 
-/** A local profile that has no name: the Go kubelet once ran such containers unconfined (CVE-2023-2431). */
+/**
+ * A profile of a type that is none, or a local one that has no name: the Go kubelet once ran such containers unconfined
+ * (CVE-2023-2431).
+ */
 export function seccompViolation(pod: Pod, container: Container): string | undefined {
   const profile =
     container.securityContext?.seccompProfile ?? pod.spec?.securityContext?.seccompProfile;
+  if (profile && !Object.hasOwn(PROFILE_TYPES, profile.type))
+    return `unknown seccompProfile type ${JSON.stringify(profile.type)}: must be one of ${Object.keys(PROFILE_TYPES).join(", ")}`;
   return profile?.type === "Localhost" && !profile.localhostProfile
     ? "localhostProfile must be set if seccompProfile type is Localhost."
     : undefined;

@@ -14,6 +14,7 @@ import {
   parseMappings,
   parseSubIds,
   rangeFault,
+  withoutLast,
 } from "./id-ranges.ts";
 
 /** Folder of the recorded ranges and the ID space they are allocated from. */
@@ -195,7 +196,11 @@ async function readIdRange(
   host: Pick<Host, "files" | "runProgram">,
   signal: AbortSignal,
 ): Promise<IdRange> {
-  const range = (await subordinateIds(host, signal)) ?? defaultRange(idsPerPod);
+  const found = await subordinateIds(host, signal);
+  const range =
+    found && !("fault" in found)
+      ? withoutLast(found, idsPerPod)
+      : (found ?? defaultRange(idsPerPod));
   const fault = "fault" in range ? range.fault : rangeFault(range, { idsPerPod, maxPods });
   if (fault !== undefined) throw new UsageError(`user namespaces: kubelet mappings: ${fault}`);
   return range as IdRange;

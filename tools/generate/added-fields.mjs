@@ -1,0 +1,14 @@
+// Fields of Kubernetes 1.37 that neither the OpenAPI models nor the .proto files of 1.36 have, which the generators read: by
+// model, with the type as the models spell it, the number in the API's binary form, and what `kubectl explain` shows.
+
+/** @type {Readonly<Record<string, readonly { name: string, type: string, format?: string, number: number, text: string }[]>>} */
+export const ADDED_FIELDS = {
+  V1NodeSystemInfo: [
+    {
+      name: "runningInUserNamespace",
+      type: "boolean",
+      number: 12,
+      text: "Whether the kubelet runs in a user namespace. Absent where it does not say so.",
+    },
+  ],
+};
