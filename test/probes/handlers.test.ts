@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { createServer as createHttp } from "node:http";
-import { createServer as createH2, type ServerHttp2Stream } from "node:http2";
+import {
+  createServer as createH2,
+  createSecureServer as createSecureH2,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import { afterEach, test } from "node:test";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
@@ -12,6 +16,7 @@ import { connectNet } from "../../src/outside/net/connect-net.ts";
 import { expandCommand } from "../../src/subsystems/probes/handlers/exec.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
 import { runProbe } from "../../src/subsystems/probes/run-probe.ts";
+import { TEST_CERTIFICATE } from "./certificate.ts";
 import { listen } from "./sockets.ts";
 import { exited } from "./world.ts";
 
@@ -40,6 +45,8 @@ interface Setting {
   readonly container?: Partial<Container>;
   readonly timeoutMs?: number;
   readonly exec?: (command: readonly string[], seconds: number) => ExecResult;
+  /** Whether probes may ask for HTTP/2 and TLS. */
+  readonly gates?: boolean;
 }
 
 async function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
@@ -47,6 +54,7 @@ async function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcom
     {
       net,
       clock,
+      protocols: { http2: setting.gates ?? false, grpcTls: setting.gates ?? false },
       runtime: {
         execSync: async (id, command, seconds) => {
           assert.equal(id, "c1");
@@ -231,6 +239,34 @@ function reply(stream: ServerHttp2Stream, state: number, status = "0"): void {
   stream.on("wantTrailers", () => stream.sendTrailers(trailers));
   stream.end(status === "0" ? Buffer.from([0, 0, 0, 0, 2, 8, state]) : undefined);
 }
+
+test("httpGet and grpc: the protocol that the probe asks for, with the feature gates only", async () => {
+  const h2c = await listen(track(createH2((_, response) => response.end("two"))));
+  const http1 = await listen(track(createHttp((_, response) => response.end("one"))));
+  const http = (port: number, protocol: string, gates: boolean) =>
+    attempt({ httpGet: { port, protocol } }, { gates, timeoutMs: 2_000 });
+  assert.deepEqual(await http(h2c, "HTTP2", true), { kind: "success", output: "two" });
+  assert.equal((await http(http1, "HTTP2", true)).kind, "failure");
+  for (const [protocol, gates] of [
+    ["HTTP2", false],
+    ["HTTP1", true],
+    ["HTTP1", false],
+  ] as const) {
+    assert.deepEqual(await http(http1, protocol, gates), { kind: "success", output: "one" });
+    assert.equal((await http(h2c, protocol, gates)).kind, "failure");
+  }
+  const secure = createSecureH2(TEST_CERTIFICATE);
+  secure.on("stream", (stream: ServerHttp2Stream) => reply(stream, 1));
+  const port = await listen(track(secure));
+  const grpc = (mode: string, gates: boolean) =>
+    attempt({ grpc: { port, mode } }, { gates, timeoutMs: 500 });
+  assert.deepEqual(await grpc("TLS", true), { kind: "success", output: "service healthy" });
+  for (const [mode, gates] of [
+    ["TLS", false],
+    ["Plaintext", true],
+  ] as const)
+    assert.equal((await grpc(mode, gates)).kind, "failure");
+});
 
 test("grpc: SERVING is success, every other answer a failure with the Go kubelet's text", async () => {
   const at = async (answer: (stream: ServerHttp2Stream) => void, timeoutMs = 10_000) =>

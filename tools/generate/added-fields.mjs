@@ -3,6 +3,25 @@
 
 /** @type {Readonly<Record<string, readonly { name: string, type: string, format?: string, number: number, text: string }[]>>} */
 export const ADDED_FIELDS = {
+<<<<<<< HEAD
+=======
+  V1GRPCAction: [
+    {
+      name: "mode",
+      type: "string",
+      number: 3,
+      text: "How to connect: Plaintext (the default) or TLS, whose certificate is not verified. Alpha.",
+    },
+  ],
+  V1HTTPGetAction: [
+    {
+      name: "protocol",
+      type: "string",
+      number: 6,
+      text: "Protocol of a probe: HTTP1 (the default) or HTTP2, which is HTTP/2 without TLS. Alpha.",
+    },
+  ],
+>>>>>>> c0560e2b (probes: HTTP/2 without TLS and gRPC over TLS, behind their gates)
   V1NodeSystemInfo: [
     {
       name: "runningInUserNamespace",

@@ -560,6 +560,7 @@ export interface GCEPersistentDiskVolumeSource {
 }
 
 export interface GRPCAction {
+  readonly mode?: string;
   readonly port: number;
   readonly service?: string;
 }
@@ -588,6 +589,7 @@ export interface HTTPGetAction {
   readonly httpHeaders?: readonly HTTPHeader[];
   readonly path?: string;
   readonly port: number | string;
+  readonly protocol?: string;
   readonly scheme?: string;
 }
 

@@ -16,6 +16,25 @@ const portProblems = (port: number | string, path: string): Problems =>
   faultsAt(path, port, typeof port === "number" ? portNumberFaults(port) : portNameFaults(port));
 
 const HTTP_SCHEMES = ["HTTP", "HTTPS"] as const;
+const HTTP_PROTOCOLS = ["HTTP1", "HTTP2"] as const;
+const GRPC_MODES = ["Plaintext", "TLS"] as const;
+
+function protocolProblems({ protocol, scheme, host }: HTTPGetAction, path: string): Problems {
+  const at = child(path, "protocol");
+  if (protocol === undefined) return FINE;
+  if (!(HTTP_PROTOCOLS as readonly string[]).includes(protocol))
+    return [unsupported(at, protocol, HTTP_PROTOCOLS)];
+  if (protocol !== "HTTP2") return FINE;
+  return [
+    ...(scheme === "HTTPS" ? [invalid(at, protocol, "is only supported with HTTP (H2C)")] : []),
+    ...(host ? [forbidden(child(path, "host"), "may not be set with the protocol HTTP2")] : []),
+  ];
+}
+
+const modeProblems = (mode: string | undefined, path: string): Problems =>
+  mode === undefined || (GRPC_MODES as readonly string[]).includes(mode)
+    ? FINE
+    : [unsupported(path, mode, GRPC_MODES)];
 
 function httpGetProblems(action: HTTPGetAction, path: string): Problems {
   const { path: target = "", scheme = "", httpHeaders = [] } = action;
@@ -25,6 +44,7 @@ function httpGetProblems(action: HTTPGetAction, path: string): Problems {
     ...((HTTP_SCHEMES as readonly string[]).includes(scheme)
       ? []
       : [unsupported(child(path, "scheme"), scheme, HTTP_SCHEMES)]),
+    ...protocolProblems(action, path),
     ...httpHeaders.flatMap(({ name }) =>
       faultsAt(child(path, "httpHeaders"), name, httpHeaderNameFaults(name)),
     ),
@@ -47,7 +67,10 @@ const HANDLER_CHECKS: {
     command.length === 0 ? [required(child(path, "command"))] : FINE,
   httpGet: httpGetProblems,
   tcpSocket: ({ port }, path) => portProblems(port, child(path, "port")),
-  grpc: ({ port }, path) => portProblems(port, child(path, "port")),
+  grpc: ({ port, mode }, path) => [
+    ...portProblems(port, child(path, "port")),
+    ...modeProblems(mode, child(path, "mode")),
+  ],
   sleep: ({ seconds = 0 }, path, graceSeconds) =>
     graceSeconds !== undefined && (seconds < 0 || seconds > graceSeconds)
       ? [

@@ -1,3 +1,4 @@
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -28,6 +29,11 @@ export function assembleProbes(
       return place.kind === "container" ? place.group : undefined;
     },
   });
+  const gates = gatesInForce(options.config);
+  const protocols = {
+    http2: gates.isEnabled("H2CContainerProbe"),
+    grpcTls: gates.isEnabled("GRPCContainerProbeTLS"),
+  };
   return new Probes(
     {
       clock,
@@ -41,6 +47,6 @@ export function assembleProbes(
       metrics: probeMetrics,
       events,
     },
-    { ...DEFAULT_PROBES_OPTIONS, ...options.probes },
+    { ...DEFAULT_PROBES_OPTIONS, protocols, ...options.probes },
   );
 }

@@ -11,8 +11,10 @@ import {
   type ServiceDefinition,
 } from "@grpc/grpc-js";
 import fc from "fast-check";
+import { TEST_CERTIFICATE } from "../../../test/probes/certificate.ts";
 import { listen, timeWaitCount } from "../../../test/probes/sockets.ts";
 import { grpcHealth, healthStateOf } from "./grpc-health.ts";
+import { LaxTls } from "./lax-tls.ts";
 import type { GrpcHealthAnswer } from "./net.ts";
 
 const never = new AbortController().signal;
@@ -34,7 +36,13 @@ afterEach(() => {
   open.clear();
 });
 
-function check(port: number, options: { service?: string; timeoutMs?: number } = {}) {
+interface CheckOptions {
+  service?: string;
+  timeoutMs?: number;
+  tls?: boolean;
+}
+
+function check(port: number, { tls = false, ...options }: CheckOptions = {}) {
   return grpcHealth(
     {
       host: "127.0.0.1",
@@ -42,7 +50,9 @@ function check(port: number, options: { service?: string; timeoutMs?: number } =
       service: options.service ?? "",
       timeoutMs: options.timeoutMs ?? 10_000,
       userAgent: "kube-probe/1.36",
+      tls,
     },
+    new LaxTls(),
     never,
   );
 }
@@ -61,7 +71,10 @@ const definition: ServiceDefinition = {
 };
 
 /** A server of the ordinary library, which takes the state to answer from the name of the service. */
-async function serveHealth(seen: Metadata[] = []): Promise<number> {
+async function serveHealth(
+  seen: Metadata[] = [],
+  credentials = ServerCredentials.createInsecure(),
+): Promise<number> {
   const server = new GrpcServer();
   const handler: handleUnaryCall<Buffer, Buffer> = (call, reply) => {
     seen.push(call.metadata);
@@ -76,7 +89,7 @@ async function serveHealth(seen: Metadata[] = []): Promise<number> {
   server.addService(definition, { Check: handler });
   open.add({ close: () => server.forceShutdown() });
   return new Promise((resolve, reject) => {
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) => {
+    server.bindAsync("127.0.0.1:0", credentials, (error, port) => {
       if (error) reject(error);
       else resolve(port);
     });
@@ -132,7 +145,7 @@ test("grpcHealth times out in the call on a server that hangs, and ends early wi
   });
   const stop = new AbortController();
   const request = { host: "127.0.0.1", port, service: "hang", timeoutMs: 60_000 };
-  const early = grpcHealth(request, stop.signal);
+  const early = grpcHealth(request, new LaxTls(), stop.signal);
   setTimeout(() => stop.abort(new Error("enough")), 50);
   await assert.rejects(early, /enough/);
 });
@@ -253,4 +266,22 @@ test("healthStateOf reads the state among other fields and never throws", () => 
   assert.equal(healthStateOf(framed("08")), undefined);
   assert.equal(healthStateOf(framed("120578")), undefined);
   fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void healthStateOf(bytes)));
+});
+
+test("grpcHealth over TLS takes any certificate, and needs a server that speaks TLS", async () => {
+  const { key, cert } = TEST_CERTIFICATE;
+  const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
+  const secure = await serveHealth([], ServerCredentials.createSsl(null, [pair]));
+  assert.deepEqual(await check(secure, { tls: true }), { kind: "status", status: "SERVING" });
+  const plain = await serveHealth();
+  const answers = [
+    await check(secure, { timeoutMs: 500 }),
+    await check(plain, { tls: true, timeoutMs: 500 }),
+  ];
+  for (const { kind } of answers) assert.ok(kind === "failure" || kind === "timeout", kind);
+  const [, handshake] = answers;
+  assert.match(
+    handshake && "message" in handshake ? handshake.message : "",
+    /transport: authentication handshake failed: /,
+  );
 });

@@ -10,6 +10,7 @@ import {
   HealthCheckResponse_ServingStatus as STATES,
 } from "./generated/health-v1/api.ts";
 import { requestOnce, type SingleReply } from "./http2-request.ts";
+import type { LaxTls } from "./lax-tls.ts";
 import type { GrpcHealthAnswer, GrpcHealthRequest } from "./net.ts";
 
 const CHECK_PATH = "/grpc.health.v1.Health/Check";
@@ -22,30 +23,37 @@ const CONNECT_RETRY_MS = 1000;
 
 interface Progress {
   stage: "connect" | "call";
+  /** The part of connecting that is under way, in grpc-go's words. */
+  connecting: "Error while dialing" | "authentication handshake failed";
   lastError: string | undefined;
 }
 
 /**
- * One `grpc.health.v1.Health/Check` over plaintext HTTP/2, dialling included in the one deadline. A peer
+ * One `grpc.health.v1.Health/Check` over HTTP/2, dialling included in the one deadline. A peer
  * that cannot be connected to is tried again within it, as the Go kubelet's blocking dial does.
  */
 export function grpcHealth(
   request: GrpcHealthRequest,
+  tls: LaxTls,
   signal: AbortSignal,
 ): Promise<GrpcHealthAnswer> {
-  const progress: Progress = { stage: "connect", lastError: undefined };
+  const progress: Progress = {
+    stage: "connect",
+    connecting: "Error while dialing",
+    lastError: undefined,
+  };
   const startedAt = performance.now();
   const leftMs = () => request.timeoutMs - (performance.now() - startedAt);
   const onTimeout = () => timedOut(progress);
   return bounded<GrpcHealthAnswer>({ timeoutMs: request.timeoutMs, signal, onTimeout }, (held) =>
-    untilConnected(request, held, { progress, leftMs }),
+    untilConnected(request, held, { progress, leftMs, tls }),
   );
 }
 
 function timedOut(progress: Progress): GrpcHealthAnswer {
   const cause =
     progress.stage === "connect" && progress.lastError !== undefined
-      ? `: connection error: desc = "transport: Error while dialing: ${progress.lastError}"`
+      ? `: connection error: desc = "transport: ${progress.lastError}"`
       : "";
   return {
     kind: "timeout",
@@ -57,11 +65,15 @@ function timedOut(progress: Progress): GrpcHealthAnswer {
 async function untilConnected(
   request: GrpcHealthRequest,
   held: HeldSockets,
-  { progress, leftMs }: { readonly progress: Progress; readonly leftMs: () => number },
+  {
+    progress,
+    leftMs,
+    tls,
+  }: { readonly progress: Progress; readonly leftMs: () => number; readonly tls: LaxTls },
 ): Promise<GrpcHealthAnswer> {
   for (;;) {
     try {
-      return await check(request, held, progress);
+      return await check(request, held, { progress, tls });
     } catch (error) {
       if (!(error instanceof PeerError)) throw error;
       if (progress.stage === "call") {
@@ -70,7 +82,7 @@ async function untilConnected(
           message: new GrpcError(GRPC_STATUS.Unavailable, error.message).message,
         };
       }
-      progress.lastError = error.message;
+      progress.lastError = `${progress.connecting}: ${error.message}`;
       // No time for another attempt: the outcome is known now.
       if (leftMs() <= CONNECT_RETRY_MS) return timedOut(progress);
       await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
@@ -81,14 +93,17 @@ async function untilConnected(
 async function check(
   request: GrpcHealthRequest,
   held: HeldSockets,
-  progress: Progress,
+  { progress, tls }: { readonly progress: Progress; readonly tls: LaxTls },
 ): Promise<GrpcHealthAnswer> {
-  const socket = await dial(request.host, request.port, held);
+  progress.connecting = "Error while dialing";
+  const raw = await dial(request.host, request.port, held);
+  if (request.tls) progress.connecting = "authentication handshake failed";
+  const socket = request.tls ? await tls.secure(raw, { ...request, protocols: ["h2"] }) : raw;
   const message = HealthCheckRequest.encode({ service: request.service }).finish();
   const reply = await requestOnce(socket, {
     headers: [
       [":method", "POST"],
-      [":scheme", "http"],
+      [":scheme", request.tls ? "https" : "http"],
       [":authority", joinHostPort(request.host, request.port)],
       [":path", CHECK_PATH],
       ["content-type", "application/grpc"],

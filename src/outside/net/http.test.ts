@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createServer as createHttp, type RequestListener } from "node:http";
-import { createSecureServer as createH2 } from "node:http2";
+import { createSecureServer as createH2, createServer as createH2c } from "node:http2";
 import { createServer as createHttps } from "node:https";
 import { createServer, type Server, type Socket } from "node:net";
 import { after, afterEach, test } from "node:test";
@@ -197,6 +197,26 @@ test("HttpClient fails on redirects that lead nowhere", async () => {
     kind: "failure",
     message: 'Get "ftp://127.0.0.1/x": unsupported protocol scheme "ftp"',
   });
+});
+
+test("HttpClient speaks HTTP/2 without TLS where that is asked for, and nothing else then", async () => {
+  const h2c = createH2c((request, reply) => {
+    const { [":scheme"]: scheme, "x-own": own } = request.headers;
+    if (request.url === "/moved") reply.writeHead(302, { location: "/end" }).end();
+    else if (request.url === "/gone") reply.writeHead(503).end("no");
+    else reply.end(`${scheme} ${own}`);
+  });
+  const only2 = await listen(track(h2c));
+  const headers = [{ name: "X-Own", value: "a" }];
+  const ask = (port: number, path: string, http2: boolean) =>
+    get(`http://127.0.0.1:${port}${path}`, { headers, http2, timeoutMs: 2_000 });
+  assert.deepEqual(await ask(only2, "/", true), response(200, "http a"));
+  assert.deepEqual(await ask(only2, "/moved", true), response(200, "http a"));
+  assert.deepEqual(await ask(only2, "/gone", true), response(503, "no"));
+  assert.notEqual((await ask(only2, "/", false)).kind, "response", "HTTP/1.1 to HTTP/2");
+  const only1 = await serveHttp((_, reply) => reply.end("one"));
+  assert.notEqual((await ask(only1, "/", true)).kind, "response", "HTTP/2 to HTTP/1.1");
+  assert.deepEqual(await ask(only1, "/", false), response(200, "one"));
 });
 
 test("HttpClient accepts self-signed certificates, old TLS, and speaks HTTP/2 where the server requires it", async () => {

@@ -1,11 +1,4 @@
-import { constants } from "node:crypto";
-import { isIP, type Socket } from "node:net";
-import {
-  connect as connectTls,
-  createSecureContext,
-  type SecureContext,
-  type TLSSocket,
-} from "node:tls";
+import type { Socket } from "node:net";
 import { bounded, type HeldSockets, reset } from "./bounded.ts";
 import {
   brokenText,
@@ -17,6 +10,7 @@ import {
 } from "./dial.ts";
 import { type HttpReply, MalformedReply, ReplyReader } from "./http-reply.ts";
 import { requestOnce } from "./http2-request.ts";
+import { LaxTls } from "./lax-tls.ts";
 import type { HttpAnswer, HttpExchange } from "./net.ts";
 
 /** Requests in one exchange, the first included (Go's net/http). */
@@ -54,7 +48,11 @@ const READ_BUFFER_BYTES = 16 * 1024;
 export class HttpClient {
   /** Used by one read at a time; one for each connection would be most of the cost of a probe. */
   readonly #buffer = new Uint8Array(READ_BUFFER_BYTES);
-  #lax: SecureContext | undefined;
+  readonly #tls: LaxTls;
+
+  constructor(tls = new LaxTls()) {
+    this.#tls = tls;
+  }
 
   get(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> {
     const at = { url: exchange.url };
@@ -92,7 +90,7 @@ export class HttpClient {
     for (let requests = 1; ; requests += 1) {
       const target = requests === 1 ? first : mustParse(at.url);
       const head = headOf(exchange, target, { host, referer });
-      const reply = await this.#request(target, head, exchange.maxBodyBytes, held);
+      const reply = await this.#request(target, head, exchange, held);
       const next = exchange.followSameHost ? redirectOf(reply, at.url) : undefined;
       if (next === undefined || next.hostname !== first.host) {
         return {
@@ -116,12 +114,15 @@ export class HttpClient {
   async #request(
     target: HttpTarget,
     head: Head,
-    maxBodyBytes: number,
+    { maxBodyBytes, http2 = false }: HttpExchange,
     held: HeldSockets,
   ): Promise<HttpReply> {
-    if (!target.secure) return await this.#requestPlain(target, head.text, maxBodyBytes, held);
+    if (!target.secure && !http2)
+      return await this.#requestPlain(target, head.text, maxBodyBytes, held);
     const raw = await dial(target.host, target.port, held);
-    const socket = await secure(raw, target, this.#laxContext());
+    if (!target.secure) return await requestTwo(raw, target, head, maxBodyBytes);
+    const { host, port } = target;
+    const socket = await this.#tls.secure(raw, { host, port, protocols: ["h2", "http/1.1"] });
     const reply =
       socket.alpnProtocol === "h2"
         ? await requestTwo(socket, target, head, maxBodyBytes)
@@ -168,16 +169,6 @@ export class HttpClient {
         if (!isOver) step(() => reader.end());
       });
     });
-  }
-
-  /** Talks to whatever a pod serves: no verification, every version and cipher that is still built in. */
-  #laxContext(): SecureContext {
-    this.#lax ??= createSecureContext({
-      minVersion: "TLSv1",
-      ciphers: "DEFAULT:@SECLEVEL=0",
-      secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
-    });
-    return this.#lax;
   }
 }
 
@@ -309,7 +300,7 @@ async function requestTwo(
   const reply = await requestOnce(socket, {
     headers: [
       [":method", "GET"],
-      [":scheme", "https"],
+      [":scheme", target.secure ? "https" : "http"],
       [":authority", head.authority],
       [":path", target.path],
       ...headers,
@@ -322,30 +313,6 @@ async function requestTwo(
     body: reply.body,
     complete: false,
   };
-}
-
-function secure(raw: Socket, target: HttpTarget, secureContext: SecureContext): Promise<TLSSocket> {
-  return new Promise((resolve, reject) => {
-    const socket = connectTls({
-      socket: raw,
-      secureContext,
-      rejectUnauthorized: false,
-      ALPNProtocols: ["h2", "http/1.1"],
-      ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
-    });
-    socket.on("error", (error) => reject(new PeerError(tlsText(target, error))));
-    socket.once("close", () => reject(new PeerError("EOF")));
-    raw.once("end", () => reject(new PeerError("EOF")));
-    socket.once("secureConnect", () => resolve(socket));
-  });
-}
-
-function tlsText(target: HttpTarget, error: NodeJS.ErrnoException): string {
-  if (error.code === "ERR_SSL_WRONG_VERSION_NUMBER") {
-    return "http: server gave HTTP response to HTTPS client";
-  }
-  if (error.code === "ECONNRESET" && error.syscall === undefined) return "EOF";
-  return brokenText(target.host, target.port, error);
 }
 
 /** A string in quotes as Go's `%q` writes it, near enough for URLs and header names. */

@@ -11,6 +11,8 @@ export interface HttpExchange {
   readonly maxBodyBytes: number;
   /** Follows redirects to the same host name, up to ten requests in all; others are the answer. */
   readonly followSameHost: boolean;
+  /** Speaks HTTP/2 without TLS, as a server of it expects from the first byte. With TLS the server chooses. */
+  readonly http2?: boolean;
 }
 
 /** Outcome of a GET; messages as in Go's net/http. */
@@ -30,13 +32,15 @@ export type ConnectAnswer =
   | { readonly kind: "timeout"; readonly message: string }
   | { readonly kind: "failure"; readonly message: string };
 
-/** One `grpc.health.v1.Health/Check` over plaintext; dialling counts against the deadline. */
+/** One `grpc.health.v1.Health/Check`; dialling counts against the deadline. */
 export interface GrpcHealthRequest {
   readonly host: string;
   readonly port: number;
   readonly service: string;
   readonly timeoutMs: number;
   readonly userAgent?: string;
+  /** TLS, with any certificate; absent: plaintext. */
+  readonly tls?: boolean;
 }
 
 /** Outcome of a health check; a `failure` carries the status as grpc-go prints it. */

@@ -25,6 +25,7 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     random: { next: () => 0, hex: () => "" },
     log: silentLog,
     ports: {
+      protocols: { http2: false, grpcTls: false },
       runtime: { execSync: unused, version: unused },
       net,
       clock,

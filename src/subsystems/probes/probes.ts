@@ -29,7 +29,7 @@ import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
 import { Prober } from "./prober.ts";
 import type { ProbeRecord, ProbeReport } from "./report.ts";
-import type { ProbePorts } from "./run-probe.ts";
+import type { ProbePorts, ProbeProtocols } from "./run-probe.ts";
 import { Schedule } from "./schedule.ts";
 import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
 import { Spread } from "./spread.ts";
@@ -38,7 +38,7 @@ import { kindsOf, type ProbedPod, type Watched } from "./target.ts";
 export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeRecord, ProbeReport };
 
-export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
+export interface ProbesDeps extends Omit<ProbePorts, "guard" | "protocols"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */
   readonly processes?: ContainerProcesses;
@@ -63,6 +63,7 @@ export interface ProbesOptions {
   readonly fineAttemptsPerSecond: number;
   /** Whether exec probes that ran out of time are ended with all they started, unless set by the pod. */
   readonly endLeftovers: boolean;
+  readonly protocols: ProbeProtocols;
 }
 
 /** Sixteen exec probes at once keep two cores busy without starving anybody; a hung pod takes four. */
@@ -72,6 +73,7 @@ export const DEFAULT_PROBES_OPTIONS: ProbesOptions = {
   historyLength: 20,
   fineAttemptsPerSecond: 200,
   endLeftovers: true,
+  protocols: { http2: false, grpcTls: false },
 };
 
 const METRIC_TYPE: Readonly<Record<ProbeKind, string>> = {
@@ -115,6 +117,7 @@ export class Probes {
       ports: {
         runtime: deps.runtime,
         net: deps.net,
+        protocols: options.protocols,
         clock,
         ...(deps.processes ? { guard: new ExecGuard(deps.processes, clock) } : {}),
       },

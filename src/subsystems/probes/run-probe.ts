@@ -15,6 +15,13 @@ import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 /** The runtime, the network and the guard that attempts of probes use. */
 export interface ProbePorts extends ExecPorts {
   readonly net: Net;
+  readonly protocols: ProbeProtocols;
+}
+
+/** Protocols that probes may ask for, beside HTTP/1.1 and plaintext (gates H2CContainerProbe, GRPCContainerProbeTLS). */
+export interface ProbeProtocols {
+  readonly http2: boolean;
+  readonly grpcTls: boolean;
 }
 
 /** Maximum tries of one attempt while it errors; a failed probe is not retried. */
@@ -72,9 +79,11 @@ type Handlers = {
 
 const HANDLERS: Handlers = {
   exec: probeExec,
-  httpGet: ({ net }, ...probe) => probeHttp(net, ...probe),
+  httpGet: ({ net, protocols }, action, ...rest) =>
+    probeHttp(net, protocols.http2 ? action : { ...action, protocol: "HTTP1" }, ...rest),
   tcpSocket: ({ net }, ...probe) => probeTcp(net, ...probe),
-  grpc: ({ net }, ...probe) => probeGrpc(net, ...probe),
+  grpc: ({ net, protocols }, action, ...rest) =>
+    probeGrpc(net, protocols.grpcTls ? action : { ...action, mode: "Plaintext" }, ...rest),
 };
 
 async function callHandler<K extends ProbeHandlerName>(

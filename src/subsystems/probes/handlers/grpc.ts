@@ -17,6 +17,7 @@ export async function probeGrpc(
       service: action.service ?? "",
       timeoutMs: request.timeoutMs,
       userAgent: USER_AGENT,
+      ...(action.mode === "TLS" ? { tls: true } : {}),
     },
     signal,
   );

@@ -24,6 +24,7 @@ export async function probeHttp(
       timeoutMs: request.timeoutMs,
       maxBodyBytes: MAX_OUTPUT_BYTES,
       followSameHost: true,
+      ...(action.protocol === "HTTP2" ? { http2: true } : {}),
     },
     signal,
   );
