@@ -173,6 +173,17 @@ test("every flag sets a field, has an effect of its own, or says that it has non
   }
 });
 
+/** Fields that no release has: one of nodelet's own, and one of a later state of the API. */
+const OTHER_FIELDS = ["compat", "draManagerReconcilePeriod"];
+
+test("every field of KubeletConfiguration is known, and no other", () => {
+  const known = new Set(FIELDS.map(({ path }) => path.split(".", 1)[0] ?? ""));
+  for (const release of RELEASES)
+    for (const { field = "" } of table(`fields-${release}.tsv`)) assert.ok(known.has(field), field);
+  const listed = new Set(table("fields-1.37.tsv").map(({ field }) => field));
+  assert.deepEqual([...known].filter((name) => !listed.has(name)).toSorted(), OTHER_FIELDS);
+});
+
 test("every field documented as effective is read outside of the configuration", () => {
   const unread = FIELDS.filter(({ path, effect }) => {
     const last = path.split(".").at(-1) ?? "";

@@ -54,6 +54,8 @@ test("as kubelet it says its version as a kubelet does", async () => {
   const raw = await nodelet(["--version=raw"], AS_KUBELET);
   assert.match(raw.stdout, /^version\.Info\{Major:"1", Minor:"37", GitVersion:"v1\.37\./);
   assert.equal((await nodelet(["run", "--version"])).stdout, stdout);
+  const followed = await nodelet(["run", "--compat=1.36", "--version"]);
+  assert.match(followed.stdout, /^Kubernetes v1\.36\.\d+\+nodelet\./);
 });
 
 test("as kubelet it takes the kubelet's flags, and shows them", async () => {

@@ -29,7 +29,7 @@ const RESERVED_CGROUPS = [
 ] as const;
 const MIN_SHUTDOWN_MS = 1_000;
 
-/** Rules about the enforcement of reservations. Source: apis/config/validation of Kubernetes 1.36. */
+/** Rules about the enforcement of reservations. Source: apis/config/validation of Kubernetes 1.37. */
 export function validateAllocatable(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const enforced = new Set(config.enforceNodeAllocatable);

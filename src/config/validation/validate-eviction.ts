@@ -9,7 +9,7 @@ import { DISABLED_SHARES, readEvictionAmount } from "./eviction-thresholds.ts";
 
 /**
  * Rules about eviction. The Go kubelet finds these at start-up instead of validation; either way it does
- * not start. Source: pkg/kubelet/eviction/helpers.go of Kubernetes 1.36.
+ * not start. Source: pkg/kubelet/eviction/helpers.go of Kubernetes 1.37.
  */
 export function validateEviction(config: KubeletConfig): ConfigProblem[] {
   const { evictionHard, evictionSoft, evictionSoftGracePeriod, evictionMinimumReclaim } = config;

@@ -50,7 +50,7 @@ const CPU_CONFLICTS = [
 
 /**
  * Rules about the managers of CPUs, memory and topology. The Go kubelet finds most of them when it creates these
- * managers. Source: pkg/kubelet/cm/cpumanager, memorymanager and topologymanager of Kubernetes 1.36.
+ * managers. Source: pkg/kubelet/cm/cpumanager, memorymanager and topologymanager of Kubernetes 1.37.
  */
 export function validateManagers(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
   const choices = [

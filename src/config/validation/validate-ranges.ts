@@ -35,7 +35,7 @@ const within = (
   fix?: string,
 ): RangeRule => (fix === undefined ? { path, min, max, rule } : { path, min, max, rule, fix });
 
-/** Numbers that must lie between two bounds. Source: apis/config/validation of Kubernetes 1.36. */
+/** Numbers that must lie between two bounds. Source: apis/config/validation of Kubernetes 1.37. */
 const RANGES: readonly RangeRule[] = [
   within("port", 1, MAX_PORT, PORT, "the usual port is 10250"),
   within("readOnlyPort", 0, MAX_PORT, "must be between 0 and 65535, inclusive", "0 disables it"),
