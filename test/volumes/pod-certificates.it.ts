@@ -26,6 +26,7 @@ const SERVER = join(import.meta.dirname, "../localapi/serve.ts");
 const PORT = 6443;
 const LOOPBACK = "127.0.0.1";
 const REQUESTS = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests";
+const BUNDLES = "/apis/certificates.k8s.io/v1/clustertrustbundles";
 const SIGNER = "example.test/pods";
 const START_MS = 30_000;
 const HOUR_MS = 3_600_000;
@@ -225,6 +226,29 @@ test("key and certificate in one step: first, at their time, and after a restart
     await agent.until("nothing is left", async () => {
       return JSON.stringify(await podTraces(box)) === JSON.stringify(before);
     });
+  }));
+
+test("a trust bundle of the API is a file of the pod", () =>
+  withApi(async (api, agent, box) => {
+    const inside = insideOf(box, async () => (await api.pod("pod")).status);
+    const { authorityPem: trustBundle } = await PodSigner.create(Date.now() as WallMs);
+    const metadata = { name: "example.test:pods:live", labels: { live: "yes" } };
+    const spec = { signerName: SIGNER, trustBundle };
+    await api.must("POST", BUNDLES, { metadata, spec });
+    const labelSelector = { matchLabels: { live: "yes" } };
+    const sources = [
+      { clusterTrustBundle: { path: "named.pem", name: metadata.name } },
+      { clusterTrustBundle: { path: "chosen.pem", signerName: SIGNER, labelSelector } },
+    ];
+    const volumeMounts = [{ name: "p", mountPath: "/p" }];
+    const volumes = [{ name: "p", projected: { sources } }];
+    const pod = podOf("pod", { volumes, containers: [staying("main", { volumeMounts })] });
+    await api.must("POST", PODS, pod);
+    await agent.until("the pod is Ready", async () => {
+      return conditionOf(await api.pod("pod"), "Ready") === "True";
+    });
+    for (const name of ["named.pem", "chosen.pem"])
+      assert.equal(await inside(`cat /p/${name}`), trustBundle);
   }));
 
 test("a denial is reported by events, and not asked again", () =>

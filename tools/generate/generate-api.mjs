@@ -34,6 +34,7 @@ const ROOTS = [
   "V1PriorityClass",
   "V1CertificateSigningRequest",
   "V1beta1PodCertificateRequest",
+  "V1beta1ClusterTrustBundle",
   "V1TokenReview",
   "V1SubjectAccessReview",
   "V1SelfSubjectAccessReview",

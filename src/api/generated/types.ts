@@ -176,12 +176,24 @@ export interface ClientIPConfig {
   readonly timeoutSeconds?: number;
 }
 
+export interface ClusterTrustBundle {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly spec: ClusterTrustBundleSpec;
+}
+
 export interface ClusterTrustBundleProjection {
   readonly labelSelector?: LabelSelector;
   readonly name?: string;
   readonly optional?: boolean;
   readonly path: string;
   readonly signerName?: string;
+}
+
+export interface ClusterTrustBundleSpec {
+  readonly signerName?: string;
+  readonly trustBundle: string;
 }
 
 export interface Condition {

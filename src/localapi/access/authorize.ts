@@ -62,6 +62,7 @@ const OF_NODES: readonly Rule[] = [
     resources: ["certificatesigningrequests", "podcertificaterequests"],
     verbs: ["create", ...READ],
   },
+  { group: "certificates.k8s.io", resources: ["clustertrustbundles"], verbs: READ },
 ];
 
 /** Rights of every authenticated user. */

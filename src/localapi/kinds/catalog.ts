@@ -9,6 +9,7 @@ import { type Kind, textAt, type Verb } from "./kind.ts";
 import * as rules from "./other-rules.ts";
 import { POD_CERTIFICATE_RULES } from "./pod-certificate-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
+import { TRUST_BUNDLE_RULES } from "./trust-bundle-rules.ts";
 
 const ALL_VERBS: readonly Verb[] = [
   "create",
@@ -188,6 +189,17 @@ export const POD_CERTIFICATE_REQUEST_KIND = kind({
 });
 
 /** See `KINDS`. */
+const TRUST_BUNDLE_KIND = kind({
+  group: "certificates.k8s.io",
+  kind: "ClusterTrustBundle",
+  plural: "clustertrustbundles",
+  namespaced: false,
+  rules: TRUST_BUNDLE_RULES,
+  table: other.TRUST_BUNDLE_TABLE,
+  selectable: byPaths("spec.signerName"),
+});
+
+/** See `KINDS`. */
 export const CLAIMS = kind({
   kind: "PersistentVolumeClaim",
   plural: "persistentvolumeclaims",
@@ -247,6 +259,7 @@ export const KINDS: readonly Kind[] = [
   }),
   SIGNING_REQUEST_KIND,
   POD_CERTIFICATE_REQUEST_KIND,
+  TRUST_BUNDLE_KIND,
   kind({
     group: "coordination.k8s.io",
     kind: "Lease",

@@ -34,6 +34,8 @@ export interface KindRules {
   /** Of a status that is written through its own path: what is left out and nevertheless stays. */
   readonly keepStatus?: (now: ApiObject, before: ApiObject) => ApiObject;
   readonly validate?: (object: ApiObject) => Problems;
+  /** Names are not those of other kinds: `validate` judges them. */
+  readonly hasOwnNames?: true;
   /** Warnings for the client that creates or replaces the object. */
   readonly warn?: (object: ApiObject) => readonly string[];
   /** Beside `validate`, for updates. */

@@ -30,7 +30,10 @@ export function uuidOf(hex: string): string {
 
 /** Validates metadata against the rules that all kinds share. */
 export function sharedProblems(kind: Kind, { metadata }: ApiObject): Problems {
-  const problems = metadataProblems(metadata, "metadata");
+  const all = metadataProblems(metadata, "metadata");
+  const problems = kind.rules.hasOwnNames
+    ? all.filter(({ path }) => path !== "metadata.name")
+    : all;
   if (kind.namespaced) return problems;
   return [
     ...problems.filter(({ path }) => path !== "metadata.namespace"),

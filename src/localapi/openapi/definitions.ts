@@ -48,7 +48,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/^PriorityClass$/, "scheduling"],
   [/^(CSINode|StorageClass)/, "storage"],
   [/^VolumeNodeResources$/, "storage"],
-  [/^(CertificateSigningRequest|PodCertificateRequest)/, "certificates"],
+  [/^(CertificateSigningRequest|PodCertificateRequest|ClusterTrustBundle(Spec)?$)/, "certificates"],
   [/^(TokenRe|BoundObjectReference|UserInfo)/, "authentication"],
   [
     /^(SubjectAccess|ResourceAttributes|NonResourceAttributes|FieldSelector(Attributes|Requirement)|LabelSelectorAttributes)/,

@@ -2,6 +2,7 @@
 /** Tables of the kinds outside the core group (printers.go). */
 import type {
   CertificateSigningRequest,
+  ClusterTrustBundle,
   CSINode,
   Lease,
   PodCertificateRequest,
@@ -95,6 +96,15 @@ export const POD_CERTIFICATE_TABLE: ObjectTable = {
       status?.conditions?.[0]?.type ?? "Pending",
       ageOf(object, now),
     ];
+  },
+};
+
+/** `kubectl get clustertrustbundles`. */
+export const TRUST_BUNDLE_TABLE: ObjectTable = {
+  columns: [NAME, column("SignerName")],
+  cells: (object) => {
+    const { signerName } = as<ClusterTrustBundle>(object).spec;
+    return [object.metadata.name, orNone(signerName)];
   },
 };
 
