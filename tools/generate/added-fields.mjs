@@ -3,8 +3,6 @@
 
 /** @type {Readonly<Record<string, readonly { name: string, type: string, format?: string, number: number, text: string }[]>>} */
 export const ADDED_FIELDS = {
-<<<<<<< HEAD
-=======
   V1GRPCAction: [
     {
       name: "mode",
@@ -21,7 +19,6 @@ export const ADDED_FIELDS = {
       text: "Protocol of a probe: HTTP1 (the default) or HTTP2, which is HTTP/2 without TLS. Alpha.",
     },
   ],
->>>>>>> c0560e2b (probes: HTTP/2 without TLS and gRPC over TLS, behind their gates)
   V1NodeSystemInfo: [
     {
       name: "runningInUserNamespace",
