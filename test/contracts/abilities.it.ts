@@ -109,7 +109,7 @@ async function abilitiesOf(box: Box, cri: ContainerRuntime): Promise<Abilities> 
     image: { image: image?.id ?? "" },
     command: ["sh", "-c", PROGRAM],
     logPath: "main.log",
-    stopSignal: Signal.SIGUSR1,
+    stopSignal: Signal.SIGNAL_SIGUSR1,
     CDIDevices: [{ name: "nodelet.test/device=one" }],
     linux: { securityContext: {} },
   };

@@ -200,8 +200,8 @@ export function listedContainer(container: FakeContainer): Container {
 export function containerStatus(container: FakeContainer): ContainerStatus {
   const { podSandboxId: _, ...listed } = listedContainer(container);
   const { startedAt, finishedAt, exitCode, reason } = container;
-  const { stopSignal = Signal.SIGTERM } = container.config;
-  const signalled = stopSignal === Signal.RUNTIME_DEFAULT ? Signal.SIGTERM : stopSignal;
+  const { stopSignal = Signal.SIGNAL_SIGTERM } = container.config;
+  const signalled = stopSignal === Signal.SIGNAL_RUNTIME_DEFAULT ? Signal.SIGNAL_SIGTERM : stopSignal;
   const ended = { startedAt, finishedAt, exitCode, reason };
   return ContainerStatus.fromPartial({ ...listed, ...ended, stopSignal: signalled });
 }

@@ -42,7 +42,7 @@ test("stop signals reach the runtime, and the status shows them where they were 
   ];
   return withPod({ os: { name: "linux" }, containers }, async (world) => {
     const signals = [...world.runtime.containers.values()].map(({ config }) => config.stopSignal);
-    assert.deepEqual(signals, [Signal.SIGRTMINPLUS3, Signal.RUNTIME_DEFAULT]);
+    assert.deepEqual(signals, [Signal.SIGNAL_SIGRTMINPLUS3, Signal.SIGNAL_RUNTIME_DEFAULT]);
     assert.deepEqual(
       statusOf(world)?.containerStatuses?.map(({ name, stopSignal }) => [name, stopSignal]),
       [

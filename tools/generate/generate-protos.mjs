@@ -1,11 +1,10 @@
-// Generates the protocol buffer codecs beneath src/outside/: CRI v1 from the interface definition that
-// Debian ships (golang-k8s-cri-api-dev of suite sid), all others from protos/<module> here.
+// Generates the protocol buffer codecs beneath src/outside/: CRI v1 from the interface definition in its Go module, in the
+// version of tools/go/kubernetes, all others from protos/<module> here.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { fetchPackages } from "../debian-suite.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 
@@ -39,6 +38,14 @@ function generate(protoFile, outDir) {
   execFileSync(join(root, "node_modules/.bin/buf"), ["generate"], { cwd: work, stdio: "inherit" });
 }
 
+/** Where the source of a Go module is, in the version that the control plane of the tests has. */
+function moduleFolder(name) {
+  const cwd = join(root, "tools/go/kubernetes");
+  execFileSync("go", ["mod", "download", name], { cwd, stdio: "inherit" });
+  const argv = ["list", "-m", "-f", "{{.Dir}}", name];
+  return execFileSync("go", argv, { cwd, encoding: "utf8" }).trim();
+}
+
 const protos = join(root, "tools/generate/protos");
 for (const module of readdirSync(protos)) {
   const outDir = join(root, "src/outside", module, "generated");
@@ -47,9 +54,8 @@ for (const module of readdirSync(protos)) {
   console.log(`codecs written to src/outside/${module}/generated`);
 }
 
-const [criPackage] = fetchPackages("sid", ["golang-k8s-cri-api-dev"], { say: console.log });
 generate(
-  join(criPackage, "usr/share/gocode/src/k8s.io/cri-api/pkg/apis/runtime/v1/api.proto"),
+  join(moduleFolder("k8s.io/cri-api"), "pkg/apis/runtime/v1/api.proto"),
   join(root, "src/outside/cri/generated"),
 );
 console.log("CRI codecs written to src/outside/cri/generated");
