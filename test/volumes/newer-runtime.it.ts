@@ -1,6 +1,7 @@
 // What only newer runtimes can: containerd 2.1 from another Debian suite, with the machine's runc.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { usualContainerd } from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { staying, withNode } from "./world.ts";
 
@@ -64,15 +65,31 @@ test("recursive read-only, and the user in the status, where the runtime can", (
   ));
 
 test("an older runtime refuses image volumes with a reason", () =>
-  withNode(async ({ agent }) => {
-    agent.apply("pod.yaml", {
-      metadata: { name: "pod" },
-      spec: {
+  withNode(
+    async ({ agent }) => {
+      agent.apply("pod.yaml", {
+        metadata: { name: "pod" },
+        spec: {
+          volumes: [{ name: "i", image: { reference: TEST_IMAGE } }],
+          containers: [staying("main", { volumeMounts: [{ name: "i", mountPath: "/image" }] })],
+        },
+      });
+      const waiting = () => agent.status()?.containerStatuses?.[0]?.state?.waiting;
+      await agent.until("it is refused", () => waiting()?.reason === "CreateContainerConfigError");
+      assert.equal(waiting()?.message, 'volume "i": this container runtime cannot mount images');
+    },
+    { box: { containerd: "machine" } },
+  ));
+
+/** Built for a whole run only. */
+if (usualContainerd() === "2.4")
+  test("containerd 2.4 mounts a part of an image", () =>
+    withNode(async ({ inside, run }) => {
+      const volumeMounts = [{ name: "i", mountPath: "/etc-of-image", subPath: "etc" }];
+      await run({
         volumes: [{ name: "i", image: { reference: TEST_IMAGE } }],
-        containers: [staying("main", { volumeMounts: [{ name: "i", mountPath: "/image" }] })],
-      },
-    });
-    const waiting = () => agent.status()?.containerStatuses?.[0]?.state?.waiting;
-    await agent.until("it is refused", () => waiting()?.reason === "CreateContainerConfigError");
-    assert.equal(waiting()?.message, 'volume "i": this container runtime cannot mount images');
-  }));
+        containers: [staying("main", { volumeMounts })],
+      });
+      assert.match(await inside("cat /etc-of-image/passwd"), /^root:/);
+      assert.match(await inside("touch /etc-of-image/x 2>&1 || true"), /Read-only file system/);
+    }));
