@@ -3,6 +3,15 @@
 
 /** @type {Readonly<Record<string, readonly { name: string, type: string, format?: string, number: number, text: string }[]>>} */
 export const ADDED_FIELDS = {
+  V1EmptyDirVolumeSource: [
+    {
+      name: "mode",
+      type: "number",
+      format: "int32",
+      number: 3,
+      text: "Mode of the folder, 0 to 01777 in octal; 0777 unless given. Alpha.",
+    },
+  ],
   V1GRPCAction: [
     {
       name: "mode",

@@ -62,7 +62,7 @@ export const API_SCHEMA: Readonly<Record<string, Readonly<Record<string, string>
   DownwardAPIProjection: { items: "[]DownwardAPIVolumeFile", },
   DownwardAPIVolumeFile: { fieldRef: "ObjectFieldSelector", mode: "int32", path: "string!", resourceFieldRef: "ResourceFieldSelector", },
   DownwardAPIVolumeSource: { defaultMode: "int32", items: "[]DownwardAPIVolumeFile", },
-  EmptyDirVolumeSource: { medium: "string", sizeLimit: "quantity", },
+  EmptyDirVolumeSource: { medium: "string", mode: "int32", sizeLimit: "quantity", },
   EnvFromSource: { configMapRef: "ConfigMapEnvSource", prefix: "string", secretRef: "SecretEnvSource", },
   EnvVar: { name: "string!", value: "string", valueFrom: "EnvVarSource", },
   EnvVarSource: { configMapKeyRef: "ConfigMapKeySelector", fieldRef: "ObjectFieldSelector", fileKeyRef: "FileKeySelector", resourceFieldRef: "ResourceFieldSelector", secretKeyRef: "SecretKeySelector", },

@@ -420,6 +420,7 @@ export interface DownwardAPIVolumeSource {
 
 export interface EmptyDirVolumeSource {
   readonly medium?: string;
+  readonly mode?: number;
   readonly sizeLimit?: string;
 }
 

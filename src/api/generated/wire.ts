@@ -61,7 +61,7 @@ export const WIRE_FIELDS: Readonly<Record<string, string>> = {
   DownwardAPIProjection: "1 items",
   DownwardAPIVolumeFile: "1 path,2 fieldRef,3 resourceFieldRef,4 mode",
   DownwardAPIVolumeSource: "1 items,2 defaultMode",
-  EmptyDirVolumeSource: "1 medium,2 sizeLimit",
+  EmptyDirVolumeSource: "1 medium,2 sizeLimit,3 mode",
   EnvFromSource: "1 prefix,2 configMapRef,3 secretRef",
   EnvVar: "1 name,2 value,3 valueFrom",
   EnvVarSource: "1 fieldRef,2 resourceFieldRef,3 configMapKeyRef,4 secretKeyRef,5 fileKeyRef",

@@ -1,3 +1,4 @@
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import { generateKeyOfType } from "../../outside/x509/x509.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import { PodCertificates, Volumes } from "../../subsystems/volumes/volumes.ts";
@@ -28,8 +29,9 @@ export function assembleVolumes(
     });
   const roots = { root: rootFolder, logs: config.podLogsDir };
   const { allocatable } = capacity;
+  const emptyDirModes = gatesInForce(config).isEnabled("EmptyDirVolumeMode");
   const volumes = new Volumes(
-    { roots, clusterDomain: config.clusterDomain, allocatable },
+    { roots, clusterDomain: config.clusterDomain, allocatable, emptyDirModes },
     {
       clock,
       files: host.podFiles,

@@ -157,6 +157,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "ComponentStatusz",
   "CustomCPUCFSQuotaPeriod",
   "DefaultPodSysctls",
+  "EmptyDirVolumeMode",
   "ExtendWebSocketsToKubelet",
   "GRPCContainerProbeTLS",
   "GracefulNodeShutdown",

@@ -26,6 +26,8 @@ export interface KindDeps {
   readonly events: PodEvents & ObjectEvents;
   /** Allocatable amounts, for sizes and for values that volumes show. */
   readonly allocatable: Allocatable;
+  /** Whether folders of `emptyDir` get the mode that the pod says (gate EmptyDirVolumeMode). */
+  readonly emptyDirModes?: boolean;
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;

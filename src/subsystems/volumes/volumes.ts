@@ -56,6 +56,8 @@ interface VolumeOptions {
   readonly clusterDomain: string;
   /** Allocatable amounts: sizes of volumes in memory, and values that files show. */
   readonly allocatable: Allocatable;
+  /** Whether folders of `emptyDir` get the mode that the pod says. */
+  readonly emptyDirModes?: boolean;
 }
 
 interface VolumeDeps {

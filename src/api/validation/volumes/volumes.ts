@@ -29,6 +29,9 @@ import { REMOTE_VOLUMES } from "./remote-volumes.ts";
 import type { VolumeCheck, VolumeChecks, VolumeContext } from "./volume-checks.ts";
 import { downwardFileProblems, keyToPathProblems, pullPolicyProblems } from "./volume-files.ts";
 
+/** Of folders that pods ask for: permissions with the sticky bit. */
+const MAX_FOLDER_MODE = 0o1777;
+
 const HOST_PATH_TYPES = [
   "",
   "BlockDevice",
@@ -41,10 +44,20 @@ const HOST_PATH_TYPES = [
 ] as const;
 
 const LOCAL_VOLUMES = {
-  emptyDir: ({ sizeLimit }, path) =>
-    sizeLimit !== undefined && isNegative(sizeLimit)
+  emptyDir: ({ sizeLimit, mode }, path) => [
+    ...(sizeLimit !== undefined && isNegative(sizeLimit)
       ? [forbidden(child(path, "sizeLimit"), "SizeLimit field must be a valid resource quantity")]
-      : FINE,
+      : FINE),
+    ...(mode !== undefined && (mode < 0 || mode > MAX_FOLDER_MODE)
+      ? [
+          invalid(
+            child(path, "mode"),
+            mode,
+            "must be a number between 0 and 01777 (octal), both inclusive",
+          ),
+        ]
+      : FINE),
+  ],
   hostPath: ({ path: target, type }, path) =>
     target === ""
       ? [required(child(path, "path"))]

@@ -27,7 +27,7 @@ export const emptyDirKind: VolumeKind = {
     if (medium === "" || medium === "Memory")
       await ensureFolder(path, medium === "" ? "disk" : "memory", request, deps);
     else await ensureHugePages(path, medium, request, deps);
-    if (isNew && medium === "") await deps.files.makeDirectory(path, MODE);
+    if (isNew && medium === "") await deps.files.makeDirectory(path, modeOf(request, deps));
     const { fsGroup } = request.pod.spec?.securityContext ?? {};
     if (fsGroup !== undefined)
       await deps.volumes.giveToGroup(path, { groupId: fsGroup, readOnly: false });
@@ -36,6 +36,11 @@ export const emptyDirKind: VolumeKind = {
     return made;
   },
 };
+
+/** In memory and of huge pages the folder is hidden by the mount, as with the Go kubelet: the mode is without effect. */
+function modeOf({ volume }: VolumeRequest, { emptyDirModes = false }: KindDeps): number {
+  return (emptyDirModes ? volume.emptyDir?.mode : undefined) ?? MODE;
+}
 
 const readyFolder = ({ plugins, volume }: VolumeRequest): string =>
   `${plugins}/${PLUGIN}/${volume.name}`;
