@@ -1,4 +1,4 @@
-// What the API is told of a pod that has no sandbox since there is no network, and of one whose sandbox dies.
+// What the API learns of a pod that has no sandbox since there is no network, and of one whose sandbox dies.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
