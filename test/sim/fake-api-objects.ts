@@ -7,7 +7,11 @@ import { withPodLevelDefaults } from "../../src/api/pod/resource-defaults.ts";
 import { rfc3339 } from "../../src/api/text/timestamps.ts";
 import type { Problems } from "../../src/api/validation/fields.ts";
 import { nodeUpdateProblems } from "../../src/api/validation/node-update.ts";
-import { podStatusProblems, withQosClass } from "../../src/api/validation/pod-status.ts";
+import {
+  podStatusProblems,
+  withAgreeingIps,
+  withQosClass,
+} from "../../src/api/validation/pod-status.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import type { Random } from "../../src/kit/random.ts";
 import { applyMergePatch } from "./strategic-merge.ts";
@@ -290,7 +294,7 @@ function withStatus(place: Place, before: StoredObject, given: StoredObject): St
   if (place.collection === "nodes")
     return accepted(place, written, nodeUpdateProblems(written, before));
   const old = before as unknown as Pod;
-  const now = withQosClass(written as unknown as Pod, old);
+  const now = withAgreeingIps(withQosClass(written as unknown as Pod, old));
   return accepted(place, now as unknown as StoredObject, podStatusProblems(now, old));
 }
 

@@ -48,6 +48,15 @@ export function withQosClass(now: Pod, before: Pod): Pod {
   return { ...now, status: { ...now.status, qosClass } };
 }
 
+/** A pod whose `podIP` is the first of `podIPs`: one that is missing is filled in, and where both differ `podIP` counts. */
+export function withAgreeingIps(pod: Pod): Pod {
+  const { podIP = "", podIPs = [] } = pod.status ?? {};
+  const first = podIPs[0]?.ip ?? "";
+  if (podIP === first) return pod;
+  const agreed = podIP === "" ? { podIP: first } : { podIPs: [{ ip: podIP }] };
+  return { ...pod, status: { ...pod.status, ...agreed } };
+}
+
 /** A container that the API says has terminated for good, and that a new status says has not. */
 interface RefusedTransition {
   readonly list: StatusList;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { formatProblem } from "../decode/field-problem.ts";
 import type { Node, NodeStatus, Pod, PodSpec, PodStatus } from "../generated/types.ts";
 import { nodeUpdateProblems } from "./node-update.ts";
-import { podStatusProblems, withQosClass } from "./pod-status.ts";
+import { podStatusProblems, withAgreeingIps, withQosClass } from "./pod-status.ts";
 
 const ENDED = (exitCode: number) => ({ terminated: { exitCode } });
 const RUNS = { running: {} };
@@ -179,6 +179,24 @@ test("podStatusProblems: each other rule bites, and lets pass what keeps it", ()
     "status.nodeName: Forbidden: may not be changed directly",
   ]);
 });
+
+/** Addresses as written, and as they are kept. */
+const ADDRESSES: readonly (readonly [PodStatus, PodStatus])[] = [
+  [{}, {}],
+  [{ podIP: "10.0.0.1" }, { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] }],
+  [{ podIPs: [{ ip: "10.0.0.1" }] }, { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] }],
+  [
+    { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] },
+    { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] },
+  ],
+  [
+    { podIP: "10.0.0.2", podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] },
+    { podIP: "10.0.0.2", podIPs: [{ ip: "10.0.0.2" }] },
+  ],
+];
+for (const [written, kept] of ADDRESSES)
+  test(`withAgreeingIps: ${JSON.stringify(written)}`, () =>
+    assert.deepEqual(withAgreeingIps(podOf({}, written)).status, kept));
 
 test("withQosClass: a status that leaves the class out keeps it", () => {
   const before = podOf({}, { qosClass: "Burstable" });

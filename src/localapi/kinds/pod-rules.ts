@@ -9,7 +9,11 @@ import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { computeQosClass } from "../../api/pod/qos.ts";
 import { withPodLevelDefaults } from "../../api/pod/resource-defaults.ts";
 import type { Problems } from "../../api/validation/fields.ts";
-import { podStatusProblems, withQosClass } from "../../api/validation/pod-status.ts";
+import {
+  podStatusProblems,
+  withAgreeingIps,
+  withQosClass,
+} from "../../api/validation/pod-status.ts";
 import { podWarnings } from "../../api/validation/pod-warnings.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";
@@ -195,7 +199,7 @@ export const POD_RULES: KindRules = {
     const generation = (before.metadata.generation ?? 1) + (changed ? 1 : 0);
     return objectOf({ ...pod, metadata: { ...pod.metadata, generation } });
   },
-  keepStatus: (now, before) => objectOf(withQosClass(podOf(now), podOf(before))),
+  keepStatus: (now, before) => objectOf(withAgreeingIps(withQosClass(podOf(now), podOf(before)))),
   validate: (object) => validatePod(podOf(object), { isNew: object.metadata.uid === undefined }),
   warn: (object) => podWarnings(podOf(object)),
   validateChange,
