@@ -40,7 +40,7 @@ const USERS = SOURCES.filter(({ path }) => !path.startsWith("config/"))
 
 /** Gates that 1.36 registers as well, outside of the list that was taken. */
 const ALSO_IN_1_36 =
-  `ContextualLogging CustomCPUCFSQuotaPeriod DynamicResourceAllocation LoggingAlphaOptions LoggingBetaOptions
+  `ContextualLogging ControllerManagerReleaseLeaderElectionLockOnExit CustomCPUCFSQuotaPeriod DynamicResourceAllocation LoggingAlphaOptions LoggingBetaOptions
    NativeHistograms StatefulSetSemanticRevisionComparison WatchList`.split(/\s+/);
 
 for (const release of RELEASES)

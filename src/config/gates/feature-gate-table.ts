@@ -32,7 +32,7 @@ const ALPHA = `
   CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth
   ClientsAllowCBOR ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation
   CloudControllerManagerWebhook CompositePodGroup ConsistentListFromCacheSkipTimeoutFallback
-  ContainerStopSignals
+  ContainerStopSignals ControllerManagerReleaseLeaderElectionLockOnExit
   CrossNamespaceVolumeDataSource DRADerivedAttributes DRADeviceCompatibilityGroups
   DRAListTypeAttributes DRANodeAllocatableResources DRAOptionalNodeOperations
   DRAPartitionableDevicesType DRAResourcePoolStatus DefaultPodSysctls EmptyDirVolumeMode
@@ -49,7 +49,7 @@ const ALPHA = `
   WindowsCPUAndMemoryAffinity WorkloadWithJob`;
 
 const BETA_OFF = `
-  CoordinatedLeaderElection DRAWorkloadResourceClaims GenericWorkload
+  CoordinatedLeaderElection DRAFractionalCapacityRange DRAWorkloadResourceClaims GenericWorkload
   LocalStorageCapacityIsolationFSQuotaMonitoring PodAndContainerStatsFromCRI
   PodLevelResourceManagers SchedulerAsyncAPICalls`;
 
@@ -60,7 +60,7 @@ const BETA_ON = `
   ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation ClientsAllowTLSCacheGC
   ComponentFlagz ComponentStatusz ConcurrentWatchObjectDecode ConstrainedImpersonation
   ContainerCheckpoint ContainerRestartRules ContextualLogging DRAConsumableCapacity
-  DRADeviceBindingConditions DRAFractionalCapacityRange DRAPartitionableDevices
+  DRADeviceBindingConditions DRAPartitionableDevices
   DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout
   DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency
   EnvFiles EtcdRangeStream ExcludeAdmissionWebhookVirtualResources ExtendWebSocketsToKubelet
