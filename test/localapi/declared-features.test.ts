@@ -38,7 +38,7 @@ async function makeNode(features: readonly string[]): Promise<string> {
 
 for (const { what, spec, asked, needs } of ROWS)
   on.examine(`a resize of ${what} on a node with and without the feature`, async () => {
-    const able = { userNamespacesHostNetwork: false };
+    const able = { userNamespacesHostNetwork: false, mountOptions: false };
     const ours = await makeNode(declaredFeatures(resolveGates({}).gates, able) ?? []);
     const plain = await makeNode([]);
     const resize = async (nodeName: string) => {

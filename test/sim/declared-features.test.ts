@@ -69,6 +69,35 @@ test("own users in the node's network: with gate and runtime the node declares i
     { UserNamespacesHostNetworkSupport: true },
   ));
 
+test("options of bind mounts: with gate and runtime the pod runs and its mounts have them, else it is refused", () =>
+  inCluster(
+    async ({ world, api, pod }) => {
+      const [main] = (podOf("plain", SLEEP, "Never") as unknown as Pod).spec?.containers ?? [];
+      const mount = { name: "v", mountPath: "/v", bindMountOptions: ["noexec", "nodev"] };
+      const spec = {
+        volumes: [{ name: "v", emptyDir: {} }],
+        containers: [{ ...main, name: "main", volumeMounts: [mount] }],
+      };
+      createWith(api, "early", spec);
+      await world.advance(15_000);
+      const { phase, message } = pod("early")?.status ?? {};
+      assert.deepEqual([phase, message], ["Failed", `${REJECTED}VolumeBindMountOptions`]);
+      world.runtime.options.mountOptions = true;
+      await world.advance(15_000);
+      createWith(api, "late", spec);
+      await world.advance(15_000);
+      assert.equal(pod("late")?.status?.phase, "Running");
+      const options = [...world.runtime.containers.values()].flatMap(({ config }) =>
+        (config.mounts ?? []).map((each) => [each.containerPath, each.mountOptions?.join()]),
+      );
+      assert.deepEqual(
+        options.filter(([, given]) => given !== undefined && given !== ""),
+        [["/v", "noexec,nodev"]],
+      );
+    },
+    { VolumeBindMountOptions: true },
+  ));
+
 const GATES = [
   [{ InPlacePodLevelResourcesVerticalScaling: false }, {}, 1],
   // Only 1.36 lets the gate be switched off.

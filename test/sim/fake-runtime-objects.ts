@@ -41,6 +41,8 @@ export interface FakeRuntimeOptions {
   commandFault: number;
   /** Whether pods in the node's network can have users of their own. */
   userNamespacesHostNetwork: boolean;
+  /** Whether mounts may have options that a pod says. */
+  mountOptions: boolean;
   /** What becomes of resources of a sandbox: the method is not known, only a stub, or there. */
   sandboxResources: "unknown" | "stub" | "taken";
 }
@@ -56,6 +58,7 @@ export const CALM: FakeRuntimeOptions = {
   runtimeReady: true,
   commandFault: 0,
   userNamespacesHostNetwork: false,
+  mountOptions: false,
   sandboxResources: "unknown",
 };
 
@@ -201,7 +204,8 @@ export function containerStatus(container: FakeContainer): ContainerStatus {
   const { podSandboxId: _, ...listed } = listedContainer(container);
   const { startedAt, finishedAt, exitCode, reason } = container;
   const { stopSignal = Signal.SIGNAL_SIGTERM } = container.config;
-  const signalled = stopSignal === Signal.SIGNAL_RUNTIME_DEFAULT ? Signal.SIGNAL_SIGTERM : stopSignal;
+  const signalled =
+    stopSignal === Signal.SIGNAL_RUNTIME_DEFAULT ? Signal.SIGNAL_SIGTERM : stopSignal;
   const ended = { startedAt, finishedAt, exitCode, reason };
   return ContainerStatus.fromPartial({ ...listed, ...ended, stopSignal: signalled });
 }
@@ -232,7 +236,7 @@ export const VERSION = {
 } as const;
 
 export function runtimeStatus(options: FakeRuntimeOptions): StatusResponse {
-  const { networkReady, runtimeReady, userNamespacesHostNetwork } = options;
+  const { networkReady, runtimeReady, userNamespacesHostNetwork, mountOptions } = options;
   const reason = "NetworkPluginNotReady";
   const conditions = [
     {
@@ -243,6 +247,6 @@ export function runtimeStatus(options: FakeRuntimeOptions): StatusResponse {
     { type: "NetworkReady", status: networkReady, reason, message: "no network" },
   ];
   const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }, { name: "kata" }];
-  const features = { userNamespacesHostNetwork };
+  const features = { userNamespacesHostNetwork, mountOptions };
   return StatusResponse.fromPartial({ status: { conditions }, runtimeHandlers, features });
 }

@@ -36,4 +36,12 @@ export const ADDED_FIELDS = {
       text: "Whether the kubelet runs in a user namespace. Absent where it does not say so.",
     },
   ],
+  V1VolumeMount: [
+    {
+      name: "bindMountOptions",
+      type: "Array<string>",
+      number: 8,
+      text: "Further options of the mount: noexec, nodev, nosuid. Not for image volumes. Alpha.",
+    },
+  ],
 };

@@ -1878,6 +1878,7 @@ export interface VolumeDevice {
 }
 
 export interface VolumeMount {
+  readonly bindMountOptions?: readonly string[];
   readonly mountPath: string;
   readonly mountPropagation?: string;
   readonly name: string;

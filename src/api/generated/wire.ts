@@ -250,7 +250,7 @@ export const WIRE_FIELDS: Readonly<Record<string, string>> = {
   UserInfo: "1 username,2 uid,3 groups,4 extra",
   Volume: "1 name,2 *VolumeSource",
   VolumeDevice: "1 name,2 devicePath",
-  VolumeMount: "1 name,2 readOnly,7 recursiveReadOnly,3 mountPath,4 subPath,5 mountPropagation,6 subPathExpr",
+  VolumeMount: "1 name,2 readOnly,7 recursiveReadOnly,3 mountPath,4 subPath,5 mountPropagation,6 subPathExpr,8 bindMountOptions",
   VolumeMountStatus: "1 name,2 mountPath,3 readOnly,4 recursiveReadOnly,5 volumeStatus",
   VolumeNodeAffinity: "1 required",
   VolumeNodeResources: "1 count",

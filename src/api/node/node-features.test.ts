@@ -34,6 +34,22 @@ const PODS: readonly (readonly [string, Partial<PodSpec>, readonly string[]])[] 
   ["own users", { hostUsers: false }, []],
   ["own users in the node's network", { hostUsers: false, hostNetwork: true }, [USERNS]],
   [
+    "options of a bind mount, in a container of any kind",
+    {
+      initContainers: [
+        { ...c, volumeMounts: [{ name: "v", mountPath: "/v", bindMountOptions: ["noexec"] }] },
+      ],
+    },
+    ["VolumeBindMountOptions"],
+  ],
+  [
+    "no options of a bind mount",
+    {
+      containers: [{ ...c, volumeMounts: [{ name: "v", mountPath: "/v", bindMountOptions: [] }] }],
+    },
+    [],
+  ],
+  [
     "several",
     { hostUsers: false, hostNetwork: true, containers: [rules("RestartAllContainers")] },
     [RESTART_ALL, USERNS],

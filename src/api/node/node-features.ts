@@ -6,14 +6,15 @@
 
 import type { Pod } from "../generated/types.ts";
 import { isSameResources } from "../pod/allocation.ts";
-import { isRestartableInit, mayRestartAll } from "../pod/pod.ts";
+import { allContainers, isRestartableInit, mayRestartAll } from "../pod/pod.ts";
 
 /** Names of features that a pod or a change of a pod can need. */
 type NodeFeature =
   | "InPlacePodLevelResourcesVerticalScaling"
   | "InPlacePodVerticalScalingInitContainers"
   | "RestartAllContainersOnContainerExits"
-  | "UserNamespacesHostNetworkSupport";
+  | "UserNamespacesHostNetworkSupport"
+  | "VolumeBindMountOptions";
 
 /** Node features that a new pod requires, sorted (InferForPodScheduling). */
 export function featuresForPod(pod: Pod): readonly NodeFeature[] {
@@ -23,7 +24,14 @@ export function featuresForPod(pod: Pod): readonly NodeFeature[] {
     ...(hostNetwork === true && hostUsers === false
       ? (["UserNamespacesHostNetworkSupport"] as const)
       : []),
+    ...(saysMountOptions(pod) ? (["VolumeBindMountOptions"] as const) : []),
   ];
+}
+
+function saysMountOptions(pod: Pod): boolean {
+  return allContainers(pod).some(({ container: { volumeMounts = [] } }) =>
+    volumeMounts.some(({ bindMountOptions = [] }) => bindMountOptions.length > 0),
+  );
 }
 
 /** Node features that an update of a pod requires, sorted (InferForPodUpdate). */

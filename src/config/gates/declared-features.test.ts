@@ -9,7 +9,11 @@ const of = (
   settings: Readonly<Record<string, boolean>>,
   userNamespacesHostNetwork = false,
   release: Release = LATEST_RELEASE,
-) => declaredFeatures(resolveGates(settings, release).gates, { userNamespacesHostNetwork });
+) =>
+  declaredFeatures(resolveGates(settings, release).gates, {
+    userNamespacesHostNetwork,
+    mountOptions: false,
+  });
 
 const ALL = [
   "ExtendWebSocketsToKubelet",
@@ -45,4 +49,16 @@ test("declaredFeatures: own users in the node's network take gate and runtime", 
   assert.deepEqual(of({ [gate]: true }, true), [...ALL, gate]);
   assert.deepEqual(of({ [gate]: true }), ALL);
   assert.deepEqual(of({}, true), ALL);
+});
+
+test("declaredFeatures: options of bind mounts take gate and runtime", () => {
+  const gate = "VolumeBindMountOptions";
+  const able = (isOn: boolean, mountOptions: boolean) =>
+    declaredFeatures(resolveGates({ [gate]: isOn }).gates, {
+      userNamespacesHostNetwork: false,
+      mountOptions,
+    });
+  assert.deepEqual(able(true, true), [...ALL, gate]);
+  assert.deepEqual(able(true, false), ALL);
+  assert.deepEqual(able(false, true), ALL);
 });

@@ -14,19 +14,26 @@ const DECLARED = [
 
 /** Declared only where the runtime can do it. */
 const USERNS_HOST_NETWORK = "UserNamespacesHostNetworkSupport";
+const BIND_OPTIONS = "VolumeBindMountOptions";
 
 /** Runtime features that pods may require of a node. */
 export interface RuntimeAbilities {
   /** Own users for a pod in the network of the node. */
   readonly userNamespacesHostNetwork: boolean;
+  /** Options of bind mounts that a pod says. */
+  readonly mountOptions: boolean;
 }
 
 /** `status.declaredFeatures` of the node, sorted; `undefined` without the gate NodeDeclaredFeatures. */
 export function declaredFeatures(
   gates: FeatureGates,
-  { userNamespacesHostNetwork }: RuntimeAbilities,
+  { userNamespacesHostNetwork, mountOptions }: RuntimeAbilities,
 ): readonly string[] | undefined {
   if (!gates.isEnabled("NodeDeclaredFeatures")) return undefined;
-  const able = userNamespacesHostNetwork ? [...DECLARED, USERNS_HOST_NETWORK] : DECLARED;
+  const able = [
+    ...DECLARED,
+    ...(userNamespacesHostNetwork ? [USERNS_HOST_NETWORK] : []),
+    ...(mountOptions ? [BIND_OPTIONS] : []),
+  ];
   return able.filter((name) => gates.isEnabled(name)).toSorted();
 }

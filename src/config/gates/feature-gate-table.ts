@@ -186,4 +186,5 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "ResourceHealthStatus",
   "RotateKubeletServerCertificate",
   "UserNamespacesHostNetworkSupport",
+  "VolumeBindMountOptions",
 ]);

@@ -37,6 +37,8 @@ export interface RuntimeHealth {
   readonly features: NodeFeatures | undefined;
   /** Whether pods in the node's network can have users of their own. */
   readonly userNamespacesHostNetwork: boolean;
+  /** Options of bind mounts that a pod says (CRI `RuntimeFeatures.mount_options`). */
+  readonly mountOptions: boolean;
   /** What the runtime warns of: settings and requests that a later version of it will not support. */
   readonly deprecations: readonly string[];
 }
@@ -52,6 +54,7 @@ const RUNTIME_UNKNOWN: RuntimeHealth = {
   handlers: [],
   features: undefined,
   userNamespacesHostNetwork: false,
+  mountOptions: false,
   deprecations: [],
 };
 
@@ -217,6 +220,7 @@ export class RuntimeWatch {
         })),
         features: features && { supplementalGroupsPolicy: features.supplementalGroupsPolicy },
         userNamespacesHostNetwork: features?.userNamespacesHostNetwork ?? false,
+        mountOptions: features?.mountOptions ?? false,
         deprecations: deprecationsOf(status?.conditions ?? []),
       });
     } catch (error) {
@@ -374,17 +378,7 @@ export class RuntimeWatch {
   }
 
   #setHealth(health: RuntimeHealth): void {
-    const known = this.#health.get();
-    const same =
-      known.ready === health.ready &&
-      known.problem === health.problem &&
-      known.networkReady === health.networkReady &&
-      known.message === health.message &&
-      known.networkMessage === health.networkMessage &&
-      isSame(known.handlers, health.handlers) &&
-      isSame(known.features, health.features) &&
-      known.userNamespacesHostNetwork === health.userNamespacesHostNetwork;
-    if (!same) this.#health.set(health);
+    if (!isSame(this.#health.get(), health)) this.#health.set(health);
   }
 }
 

@@ -43,7 +43,9 @@ test("planMounts takes all of a volume by default", () => {
     readOnly: false,
     recursiveReadOnly: false,
     propagation: "None",
+    options: [],
   });
+  assert.deepEqual(one({ bindMountOptions: ["noexec", "nodev"] }).options, ["noexec", "nodev"]);
   assert.equal(one({ mountPath: "relative" }).containerPath, "/relative");
 });
 

@@ -24,6 +24,8 @@ export interface PlannedMount {
   readonly readOnly: boolean;
   readonly recursiveReadOnly: boolean;
   readonly propagation: "None" | "HostToContainer" | "Bidirectional";
+  /** Further options, which the runtime takes as they are. */
+  readonly options: readonly string[];
 }
 
 /** All mounts of a container, or the first that cannot be had. */
@@ -62,6 +64,7 @@ export function planMounts(container: Container, parts: MountParts): MountPlan {
       readOnly: mount.readOnly === true || made.readOnly,
       recursiveReadOnly: recursive.enabled,
       propagation: propagationOf(mount),
+      options: mount.bindMountOptions ?? [],
     });
   }
   return { kind: "mounts", mounts };

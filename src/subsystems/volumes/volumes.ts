@@ -276,6 +276,7 @@ export class Volumes {
       readonly: readOnly,
       recursiveReadOnly: mount.recursiveReadOnly,
       propagation: PROPAGATION[mount.propagation],
+      ...(mount.options.length > 0 ? { mountOptions: [...mount.options] } : {}),
       ...this.#labelling(made.relabels === true),
     };
     if (made.image) {

@@ -1,9 +1,25 @@
 // pure
-import { forbidden, invalid, notFound, required, unsupported } from "../../decode/field-problem.ts";
+import {
+  duplicate,
+  forbidden,
+  invalid,
+  notFound,
+  required,
+  unsupported,
+} from "../../decode/field-problem.ts";
 import type { Container, Volume, VolumeDevice, VolumeMount } from "../../generated/types.ts";
-import { child, descendingPath, eachOf, FINE, noBacksteps, type Problems } from "../fields.ts";
+import {
+  child,
+  descendingPath,
+  eachOf,
+  entry,
+  FINE,
+  noBacksteps,
+  type Problems,
+} from "../fields.ts";
 
 const PROPAGATIONS = ["Bidirectional", "HostToContainer", "None"] as const;
+const BIND_OPTIONS = ["nodev", "noexec", "nosuid"] as const;
 const RECURSIVE_READ_ONLY = ["Disabled", "Enabled", "IfPossible"] as const;
 
 function propagationProblems(mount: VolumeMount, container: Container, path: string): Problems {
@@ -32,6 +48,20 @@ function recursiveReadOnlyProblems(mount: VolumeMount, path: string): Problems {
       ? []
       : [forbidden(path, "may only be specified when mountPropagation is None or not specified")]),
   ];
+}
+
+function bindOptionProblems(
+  { bindMountOptions: options = [] }: VolumeMount,
+  volume: Volume | undefined,
+  path: string,
+): Problems {
+  if (options.length > 0 && volume?.image !== undefined)
+    return [forbidden(path, "may not be specified for image volumes")];
+  return options.flatMap((option, i) => {
+    if (!(BIND_OPTIONS as readonly string[]).includes(option))
+      return [unsupported(entry(path, i), option, BIND_OPTIONS)];
+    return options.indexOf(option) < i ? [duplicate(entry(path, i), option)] : FINE;
+  });
 }
 
 function subPathProblems({ subPath = "", subPathExpr = "" }: VolumeMount, path: string): Problems {
@@ -79,6 +109,7 @@ export function mountProblems(
       ...subPathProblems(mount, at),
       ...propagationProblems(mount, container, child(at, "mountPropagation")),
       ...recursiveReadOnlyProblems(mount, child(at, "recursiveReadOnly")),
+      ...bindOptionProblems(mount, volumes.get(name), child(at, "bindMountOptions")),
     ];
   });
 }
