@@ -20,8 +20,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { NamespaceMode } from "../../src/outside/cri/generated/api.ts";
-import { type Box, startBox, sweepBoxes, withBox } from "./box.ts";
+import { type Box, startBox, withBox } from "./box.ts";
 import { idOf, TEST_IMAGE, testImage } from "./images.ts";
+import { sweepBoxes } from "./outer.ts";
 import { type BoxMarks, marksOf, tracesOf } from "./traces.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

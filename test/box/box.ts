@@ -10,13 +10,12 @@
  *
  * A box ends with `dispose`, or with the process that started it; `sweep` removes what a killed one left.
  */
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import type { ChildProcess } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type CgroupDriver, KUBEPODS, literalPath } from "../../src/subsystems/cgroups/names.ts";
 import {
   BoxProcess,
   type BoxTarget,
@@ -34,7 +33,19 @@ import {
   containerdPrograms,
   usualContainerd,
 } from "./containerd.ts";
-import { archiveFile, IMAGES_FOLDER, type ImageSpec, standardImages } from "./images.ts";
+import { archiveFile, type ImageSpec, standardImages } from "./images.ts";
+import {
+  initOf,
+  joinPaths,
+  NODE,
+  NODE_IPV6,
+  type OuterOptions,
+  PREFIX,
+  SCRIPTS,
+  type StartedOuter,
+  startOuter,
+  sweepBoxes,
+} from "./outer.ts";
 import { boxObstacle, cgroupRoots } from "./prerequisites.ts";
 import { type RuncVersion, runcProgram } from "./runc.ts";
 
@@ -42,9 +53,7 @@ export type { BoxProcess, ExecOptions, ExecResult, Exit, ProcessOptions } from "
 export type { ContainerdVersion } from "./containerd.ts";
 
 /** What a box is to have; all of it has a default. */
-export interface BoxOptions {
-  /** Host name; default `nodelet-` and the box's id. */
-  readonly hostname?: string;
+export interface BoxOptions extends OuterOptions {
   /** Default what `usualContainerd` says; `none` starts no containerd and imports nothing. */
   readonly containerd?: ContainerdVersion | "none";
   /** Default: what belongs to the containerd. */
@@ -55,19 +64,8 @@ export interface BoxOptions {
   readonly images?: readonly ImageSpec[];
   /** Without, containerd has no network configuration and the node stays NetworkUnready. Default true. */
   readonly network?: boolean;
-  /** Adds an IPv6 address to the node and to pods. Default false. */
-  readonly ipv6?: boolean;
-  /** Folder with another system, such as `debianRoot` gives, that the box has in place of the machine's; not written to. */
-  readonly root?: string;
-  /** Size of the disk, kept in memory; default 512. 0 takes the machine's temporary folder, unlimited. */
-  readonly storeMib?: number;
 }
 
-const PREFIX = "nodelet-box-";
-const NODE = { address: "198.51.100.10", prefix: "24", gateway: "198.51.100.1" };
-const NODE_IPV6 = "2001:db8:100::10";
-const SCRIPTS = import.meta.dirname;
-const CHECKOUT = join(SCRIPTS, "../..");
 const SOCKET = "/run/containerd/containerd.sock";
 /** ctr's filter for what the CRI plugin has taken into its store. */
 const MANAGED_IMAGES = 'labels."io.cri-containerd.image"==managed';
@@ -93,18 +91,6 @@ export async function startBox(options: BoxOptions = {}): Promise<Box> {
     await box.dispose();
     throw new Error(`box did not start\n${logs}`, { cause: error });
   }
-}
-
-/** Removes directories and cgroups of boxes whose processes are gone. */
-export async function sweepBoxes(): Promise<void> {
-  const child = spawn("sh", [join(SCRIPTS, "outer.sh"), "sweep"], {
-    env: outerEnvironment(),
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  await new Promise((resolve, reject) => {
-    child.once("close", resolve);
-    child.once("error", reject);
-  });
 }
 
 /** A running box. */
@@ -152,7 +138,10 @@ export class Box implements AsyncDisposable {
     const runc = runcProgram(this.options.runc ?? beside.runc);
     this.write(
       "/etc/containerd/config.toml",
-      containerdConfig({ ...beside, runc }, this.options.containerdConfig),
+      containerdConfig(
+        { ...beside, runc, cgroupDriver: this.cgroupDriver },
+        this.options.containerdConfig,
+      ),
     );
     if (network) this.write("/etc/cni/net.d/10-box.conflist", cniConfig({ ipv6 }));
     if (containerd === "none") return;
@@ -187,12 +176,23 @@ export class Box implements AsyncDisposable {
 
   /**
    * A cgroup folder of the box as the machine sees it; `path` is what the box calls it, like
-   * `/kubepods`. Version 1 needs a controller, version 2 ignores it.
+   * `/kubepods`; a path of pods is spelled for cgroupfs whatever the driver. Version 1 needs a controller, version 2
+   * ignores it.
    */
   cgroupPath(path: string, controller = "memory"): string {
     const { version } = cgroupRoots();
     const root = version === 2 ? "/sys/fs/cgroup" : `/sys/fs/cgroup/${controller}`;
-    return join(root, `${PREFIX}${this.id}`, path);
+    return join(root, `${PREFIX}${this.id}`, this.#spelled(path));
+  }
+
+  /** Who makes the groups of pods and containers: with systemd as the first process systemd does. */
+  get cgroupDriver(): CgroupDriver {
+    return initOf(this.options) === "systemd" ? "systemd" : "cgroupfs";
+  }
+
+  #spelled(path: string): string {
+    const name = path.split("/").filter((part) => part !== "");
+    return name[0] === KUBEPODS ? literalPath(name, this.cgroupDriver) : path;
   }
 
   /** Runs a program in the box to its end. */
@@ -319,80 +319,4 @@ export class Box implements AsyncDisposable {
     for await (const line of lines) if (line === "ready") return path;
     throw new Error(`no relay to ${host}:${port}`);
   }
-}
-
-interface StartedOuter {
-  readonly id: string;
-  readonly folder: string;
-  readonly initPid: number;
-  readonly process: ChildProcess;
-}
-
-async function startOuter(options: BoxOptions): Promise<StartedOuter> {
-  const id = randomBytes(4).toString("hex");
-  const folder = join(tmpdir(), `${PREFIX}${id}`);
-  mkdirSync(folder, { mode: 0o755 });
-  const log = openSync(join(folder, "box.log"), "a");
-  // Stays readable when the folder is gone.
-  const logAgain = openSync(join(folder, "box.log"), "r");
-  const outer = spawn("sh", [join(SCRIPTS, "outer.sh")], {
-    detached: true,
-    stdio: ["pipe", "pipe", log],
-    env: { ...outerEnvironment(), ...initEnvironment(id, folder, options) },
-  });
-  outer.stdin?.on("error", () => {});
-  try {
-    const initPid = await untilReady(outer);
-    return { id, folder, initPid, process: outer };
-  } catch (cause) {
-    outer.stdin?.end();
-    throw new Error(`cannot make a box\n${readFileSync(logAgain, "utf8")}`, { cause });
-  } finally {
-    closeSync(log);
-    closeSync(logAgain);
-  }
-}
-
-/** Resolves with the first process' id when the box is ready; throws with what init.sh says. */
-async function untilReady(outer: ChildProcess): Promise<number> {
-  let initPid = 0;
-  for await (const line of outer.stdout ? createInterface(outer.stdout) : []) {
-    const [word, ...rest] = line.split(" ");
-    if (word === "pid") initPid = Number(rest[0]);
-    if (word === "fail") throw new Error(rest.join(" "));
-    if (word === "ready") return initPid;
-  }
-  throw new Error("its first process ended");
-}
-
-function outerEnvironment(): Record<string, string> {
-  return {
-    PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
-    BOX_HOME: tmpdir(),
-    BOX_SCRIPTS: SCRIPTS,
-    BOX_CGROUPS: cgroupRoots().paths.join(" "),
-  };
-}
-
-function initEnvironment(id: string, folder: string, options: BoxOptions): Record<string, string> {
-  return {
-    BOX_ID: id,
-    BOX_DIR: folder,
-    BOX_CHECKOUT: CHECKOUT,
-    BOX_HOSTNAME: options.hostname ?? `nodelet-${id}`,
-    BOX_STORE_MIB: `${options.storeMib ?? 512}`,
-    BOX_ADDRESS: NODE.address,
-    BOX_PREFIX: NODE.prefix,
-    BOX_GATEWAY: NODE.gateway,
-    BOX_ADDRESS6: options.ipv6 ? NODE_IPV6 : "",
-    BOX_CGROUP_VERSION: `${cgroupRoots().version}`,
-    BOX_ROOT: options.root ?? "",
-    BOX_IMAGES: IMAGES_FOLDER,
-  };
-}
-
-function joinPaths(id: string): string[] {
-  const { version, paths } = cgroupRoots();
-  const leaf = version === 2 ? "system/cgroup.procs" : "cgroup.procs";
-  return paths.map((root) => join(root, `${PREFIX}${id}`, leaf));
 }

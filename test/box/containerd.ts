@@ -1,6 +1,7 @@
 /** containerd of a box: which one, with what configuration, started and stopped. */
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
+import type { CgroupDriver } from "../../src/subsystems/cgroups/names.ts";
 import { fetchPackages } from "../../tools/debian-suite.mjs";
 import { builtProgram } from "../../tools/go/build-programs.mjs";
 import { PAUSE_IMAGE } from "./images.ts";
@@ -84,8 +85,12 @@ function fetched(suite: string): string {
 
 /** containerd's configuration file; `extra` is appended as it is (TOML). */
 export function containerdConfig(
-  /** Path of runc, and the folder of the CNI plugins. */
-  paths: { readonly runc: string; readonly cniPlugins: string },
+  /** Path of runc, the folder of the CNI plugins, and who makes groups. */
+  paths: {
+    readonly runc: string;
+    readonly cniPlugins: string;
+    readonly cgroupDriver: CgroupDriver;
+  },
   extra = "",
 ): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
@@ -113,7 +118,7 @@ runtime_type = "io.containerd.runc.v2"
 
 [${cri}.containerd.runtimes.runc.options]
 BinaryName = "${paths.runc}"
-SystemdCgroup = false
+SystemdCgroup = ${paths.cgroupDriver === "systemd"}
 
 [${cri}.cni]
 bin_dir = "${paths.cniPlugins}"

@@ -4,7 +4,7 @@
 #
 # In: BOX_ID BOX_DIR BOX_CHECKOUT BOX_HOSTNAME BOX_STORE_MIB BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
 # BOX_CGROUP_VERSION (1 or 2) BOX_ROOT (folder of another system that the box is to have; may be empty)
-# BOX_IMAGES (folder with images to import)
+# BOX_IMAGES (folder with images to import) BOX_INIT (`sh`, or `systemd`, which then takes the place of this script)
 # Out: lines on standard output: `pid N` (of this process, as the machine sees it), `ready` or `fail WHY`.
 set -eu
 exec 3<&0 </dev/null
@@ -83,7 +83,7 @@ umount --recursive --lazy /sys/fs/cgroup
 mount -t sysfs sysfs /sys
 if [ "$BOX_CGROUP_VERSION" = 2 ]; then
   mount -t cgroup2 cgroup2 /sys/fs/cgroup
-  for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
+  [ "$BOX_INIT" = systemd ] || for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
     echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control || true
   done
 else
@@ -115,6 +115,31 @@ ip route add default via "$BOX_GATEWAY"
 
 trap - EXIT
 set +e
+if [ "$BOX_INIT" = systemd ]; then
+  # Only the bus and the manager itself: what else the machine would start is not the box's.
+  mkdir -p /run/systemd/system
+  printf '[Unit]\nDescription=a box\nRequires=dbus.socket\nAfter=dbus.socket\nAllowIsolate=yes\n' \
+    >/run/systemd/system/box.target
+  for unit in systemd-tmpfiles-setup.service systemd-journald.service systemd-journald.socket \
+    systemd-journald-dev-log.socket systemd-update-done.service systemd-sysctl.service; do
+    ln -s /dev/null "/run/systemd/system/$unit"
+  done
+  (
+    until busctl --system call org.freedesktop.systemd1 /org/freedesktop/systemd1 \
+      org.freedesktop.DBus.Peer Ping >/dev/null 2>&1; do sleep 0.1; done
+    echo ready
+    exec >/dev/null
+    cat <&3
+    # Everything but the first process, which SIGRTMIN+14 switches off.
+    kill -9 -1
+    kill -48 1
+  ) &
+  exec 3<&-
+  # systemd takes the group it starts in for the root, and has its own processes in groups of their own.
+  echo 1 >/sys/fs/cgroup/cgroup.procs
+  exec env container=nodelet-box /lib/systemd/systemd --unit=box.target --show-status=0 \
+    --log-target=null >/dev/null
+fi
 cat <&3 >/dev/null &
 lifeline=$!
 echo ready

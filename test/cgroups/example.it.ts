@@ -1,5 +1,5 @@
 // The worked example on a real kernel with real containerd, and what memory limits do there. Also run on
-// cgroup v2 in a guest (guest.it.ts), which is slow: all of it in one box.
+// cgroup v2 in a guest (test/guest/v2.it.ts), which is slow: all of it in one box.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { request } from "node:http";

@@ -9,7 +9,7 @@ import { type Box, startBox } from "../box/box.ts";
 import { standardImages, TEST_IMAGE } from "../box/images.ts";
 import { cgroupRoots } from "../box/prerequisites.ts";
 import { answerOf } from "../server/http.ts";
-import { BoxedAgent, conditionOf } from "../support/agent.ts";
+import { BoxedAgent, conditionOf, TIMEOUT_FACTOR } from "../support/agent.ts";
 import { askOwnApi, OWN_API } from "../support/own-api.ts";
 
 const NAMESPACE = "/api/v1/namespaces/default";
@@ -252,9 +252,6 @@ export class EvictionNode implements AsyncDisposable {
     return body as T;
   }
 }
-
-/** How many times longer everything may take, for machines that are emulated. */
-const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
 
 /** A pod of a manifest is called as its manifest says. */
 export const nameOf = ({ metadata }: Pod): string =>

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { FIRST_DISK, guestObstacle, guestParts } from "../../tools/guest/guest.mjs";
+import { guestObstacle, guestParts } from "../../tools/guest/guest.mjs";
 import { makeDisk } from "./guest/disk.ts";
 import { DIARIES, files, manifest, PODS, TIERS } from "./guest/files.ts";
 import { Machine } from "./guest/machine.ts";
@@ -39,7 +39,7 @@ before(() => {
     readonly version: string;
   };
   const debian = join(out, `nodelet_${version}_amd64.deb`);
-  const { modules } = guestParts({ boot: FIRST_DISK });
+  const { modules } = guestParts();
   makeDisk(disk, { debian, modules, files: files(), work });
 });
 after(async () => {

@@ -10,7 +10,7 @@ import { PROGRAM } from "./program.ts";
 import { STAY as STAY_SCRIPT } from "./stay.ts";
 
 /** How many times longer everything may take, for machines that are emulated. */
-const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
+export const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
 /** What is waited for mostly takes a second; a limit that a busy machine reaches proves nothing. */
 const LIMIT_MS = 60_000;
 /** An agent is slow to start while several control planes do. */
@@ -77,6 +77,7 @@ export class BoxedAgent {
         "kind: KubeletConfiguration",
         `staticPodPath: ${MANIFESTS}`,
         "failCgroupV1: false",
+        `cgroupDriver: ${this.box.cgroupDriver}`,
         "containerRuntimeEndpoint: unix:///run/containerd/containerd.sock",
         "logging: {verbosity: 3}",
         ...(this.#options.usualAuthentication === false

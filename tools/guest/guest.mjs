@@ -1,8 +1,6 @@
-// A machine with another kernel: Debian's, with cgroups of version 2, in QEMU without hardware
-// support, on the files of this machine (read-only, with writable ones of its own above):
-//   node tools/guest/guest.mjs 'uname -r; ls /sys/fs/cgroup'
-// What is slow to get (kernel, initramfs) is kept in the cache outside the checkout.
-import { execFileSync, spawn } from "node:child_process";
+// What an emulated machine boots with: Debian's kernel and an initramfs that hands over to the system on a disk, in QEMU
+// without hardware support. What is slow to get is kept in the cache outside the checkout.
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -14,33 +12,12 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { basename, join } from "node:path";
 import { CACHE_DIR, fetchPackages, suiteEnvironment, withSuites } from "../debian-suite.mjs";
 
 const SUITE = "bookworm";
 export const QEMU = "/usr/bin/qemu-system-x86_64";
 const BUSYBOX = ["/bin/busybox", "/usr/bin/busybox"];
-const INIT = join(import.meta.dirname, "init.sh");
-
-/** Modules for files of the machine, layers of containers and the network of pods. */
-const MODULES = [
-  ...["virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev"],
-  ...["netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"],
-  ...["veth", "llc", "stp", "bridge", "ipv6"],
-  ...["libcrc32c", "crc32c_generic", "nfnetlink", "nf_tables", "nf_defrag_ipv4", "nf_defrag_ipv6"],
-  ...["nf_conntrack", "nf_nat", "x_tables", "nft_compat", "nft_chain_nat", "nft_counter"],
-  ...[
-    "xt_comment",
-    "xt_MASQUERADE",
-    "xt_addrtype",
-    "xt_mark",
-    "xt_nat",
-    "xt_tcpudp",
-    "xt_multiport",
-  ],
-  ...["xt_conntrack"],
-];
 
 /**
  * Features of the CPU that cost more than they bring where every instruction is emulated: `rep movsb` copies byte by byte
@@ -56,20 +33,11 @@ const CPU = ["-cpu", ["max", ...COSTLY.map((name) => `-${name}`)].join(",")];
 export const KERNEL_ARGUMENTS =
   "console=ttyS0 quiet panic=-1 psi=1 mitigations=off tsc=reliable nowatchdog audit=0";
 
-/**
- * One thread for both CPUs: with two, what a JIT compiler writes on one is run too early on the other, and Node ends with
- * SIGSEGV in one start of ten.
- */
-const EMULATION = ["-accel", "tcg,thread=single", ...CPU, "-smp", "2"];
-
-/** A machine with one CPU, which does not wait for another one that has its turn later. */
-export const EMULATION_OF_ONE = ["-accel", "tcg,thread=single", ...CPU, "-smp", "1"];
-
-/** An initramfs that runs a command on the files of this machine. */
-const HOST_FILES = { init: INIT, modules: MODULES };
+/** One CPU: a second one would have its turn in the same thread. */
+export const EMULATION = ["-accel", "tcg,thread=single", ...CPU, "-smp", "1"];
 
 /** An initramfs that boots the system on the first disk. */
-export const FIRST_DISK = {
+const FIRST_DISK = {
   init: join(import.meta.dirname, "disk-init.sh"),
   modules: [
     ...["virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev"],
@@ -87,10 +55,9 @@ export function guestObstacle() {
 }
 
 /**
- * Paths of kernel, its modules and initramfs, fetched and built where the cache has none. `boot` is what the initramfs
- * consists of: this machine's files by default.
+ * Paths of kernel, its modules and initramfs, fetched and built where the cache has none.
  */
-export function guestParts({ say = () => {}, boot = HOST_FILES } = {}) {
+export function guestParts({ say = () => {} } = {}) {
   const folder = kernelPackage(say);
   const images = join(folder, "boot");
   const kernel = readdirSync(images).find((name) => name.startsWith("vmlinuz-"));
@@ -98,12 +65,12 @@ export function guestParts({ say = () => {}, boot = HOST_FILES } = {}) {
   return {
     kernel: join(images, kernel),
     modules: join(folder, "lib/modules"),
-    initramfs: initramfs(folder, boot, say),
+    initramfs: initramfs(folder, say),
   };
 }
 
 /** The kernel's package as it was fetched before; undefined when it was not. */
-export function knownKernel() {
+function knownKernel() {
   const cached = join(CACHE_DIR, "packages", SUITE);
   if (!existsSync(cached)) return undefined;
   const known = readdirSync(cached).filter((name) => /^linux-image-[\d.]+-\d+-amd64$/.test(name));
@@ -125,10 +92,10 @@ function kernelPackage(say) {
 }
 
 /** A small root with busybox, modules and our init, kept under the digest of what it is made from. */
-function initramfs(packageFolder, boot, say) {
-  const init = readFileSync(boot.init);
+function initramfs(packageFolder, say) {
+  const init = readFileSync(FIRST_DISK.init);
   const digest = createHash("sha256")
-    .update(JSON.stringify([basename(packageFolder), boot.modules]))
+    .update(JSON.stringify([basename(packageFolder), FIRST_DISK.modules]))
     .update(init)
     .digest("hex")
     .slice(0, 16);
@@ -146,7 +113,7 @@ function initramfs(packageFolder, boot, say) {
   );
   writeFileSync(join(root, "init"), init, { mode: 0o755 });
   const found = readdirSync(join(packageFolder, "lib/modules"), { recursive: true });
-  for (const name of boot.modules) {
+  for (const name of FIRST_DISK.modules) {
     const path = found.find((one) => basename(one) === `${name}.ko`);
     if (path) cpSync(join(packageFolder, "lib/modules", path), join(root, "modules", `${name}.ko`));
   }
@@ -155,63 +122,4 @@ function initramfs(packageFolder, boot, say) {
   renameSync(`${root}.cpio`, file);
   rmSync(root, { recursive: true });
   return file;
-}
-
-/**
- * Runs a shell command in a guest of its own as root and gives what it wrote and its code; `code` is
- * undefined when the guest did not come to its end. `onLine` receives every line as it comes.
- */
-export async function runInGuest(command, options = {}) {
-  const { timeoutMs = 300_000, memoryMib = 2048, onLine = () => {}, say } = options;
-  const { kernel, initramfs: initrd } = guestParts({ say });
-  const encoded = Buffer.from(command).toString("base64");
-  const checkout = Buffer.from(resolve(import.meta.dirname, "../..")).toString("base64");
-  const child = spawn(
-    QEMU,
-    [
-      ...EMULATION,
-      ...["-m", `${memoryMib}`],
-      ...["-kernel", kernel, "-initrd", initrd, "-nographic", "-no-reboot", "-nodefaults"],
-      ...["-serial", "stdio", "-monitor", "none", "-net", "none"],
-      ...["-append", `${KERNEL_ARGUMENTS} guest.checkout=${checkout} guest.command=${encoded}`],
-      "-virtfs",
-      "local,path=/,mount_tag=host,security_model=passthrough,readonly=on,multidevs=remap",
-    ],
-    { stdio: ["ignore", "pipe", "pipe"] },
-  );
-  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
-  let output = "";
-  let rest = "";
-  const keep = (chunk) => {
-    const lines = (rest + chunk.toString().replaceAll("\r", "")).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      output += `${line}\n`;
-      onLine(line);
-    }
-  };
-  child.stdout.on("data", keep);
-  child.stderr.on("data", keep);
-  await new Promise((resolve, reject) => {
-    child.once("close", resolve);
-    child.once("error", reject);
-  });
-  clearTimeout(timer);
-  const code = /^guest: ended with (\d+)$/m.exec(output)?.[1];
-  return { code: code === undefined ? undefined : Number(code), output };
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const obstacle = guestObstacle();
-  if (obstacle) {
-    console.error(`guest: ${obstacle}`);
-    process.exitCode = 1;
-  } else {
-    const say = (text) => process.stderr.write(`guest: ${text}\n`);
-    const { code } = await runInGuest(process.argv.slice(2).join(" "), {
-      onLine: console.log,
-      say,
-    });
-    process.exitCode = code ?? 1;
-  }
 }

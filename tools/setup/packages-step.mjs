@@ -69,6 +69,13 @@ const NEEDS = [
   },
   { debian: "pkg-config", profiles: ["test"], met: program("pkg-config"), wholeOnly: true },
   { debian: "crun", profiles: ["test"], met: program("crun"), wholeOnly: true },
+  // What the guest with cgroups of version 2 is made of; see tools/guest/uml.
+  ...["flex", "bison", "bc", "make"].map((name) => ({
+    debian: name,
+    profiles: process.arch === "x64" ? ["test"] : [],
+    met: program(name),
+    wholeOnly: true,
+  })),
   { debian: "debootstrap", profiles: ["test"], met: program("debootstrap"), wholeOnly: true },
   { debian: "chromium", profiles: ["test"], met: program("chromium"), wholeOnly: true },
   {
@@ -80,7 +87,7 @@ const NEEDS = [
     debian: "qemu-system-x86",
     profiles: process.arch === "x64" ? ["test"] : [],
     met: program("qemu-system-x86_64"),
-    // Only the test of cgroup v2 on a machine of version 1 needs it, and says so when it is not there.
+    // Only the soak of a machine that boots the package needs it, and says so when it is not there.
     optional: true,
     wholeOnly: true,
   },

@@ -52,6 +52,7 @@ export const LONG_TESTS = [
   "test/cli/supervisor.it.ts",
   "test/cli/up.it.ts",
   "test/contracts/containerd.it.ts",
+  "test/guest/v2.it.ts",
   "tools/code-cache/code-cache.test.ts",
   "test/server/metrics.test.ts",
   "test/server/peer-limits.test.ts",

@@ -5,7 +5,7 @@ import { neededProvisions } from "./provisions.mjs";
 const BY_PROVISION = {
   "control plane": "API servers",
   "Go kubelet": "API servers",
-  "guest kernel": "guests",
+  "guest machine": "guests",
   "Go device plugin": "a device plugin in Go",
   kubectl: "kubectl",
 };

@@ -4,7 +4,7 @@
 //   node tools/testing/provisions.mjs --missing  what the integration tests need and the machine does not have yet
 //   node tools/testing/provisions.mjs --plan     only says what that is, and how long it takes
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,7 +14,8 @@ import { buildPrograms, builtProgram } from "../go/build-programs.mjs";
 import { buildControlPlane, controlPlaneObstacle, hasControlPlane } from "../go/control-plane.mjs";
 import { FAMILIES } from "../go/families.mjs";
 import { goObstacle, Unavailable } from "../go/go-command.mjs";
-import { guestObstacle, guestParts, knownKernel } from "../guest/guest.mjs";
+import { kernelPath, umlKernel } from "../guest/uml/kernel.mjs";
+import { imagePath, rootImage } from "../guest/uml/root.mjs";
 import { withLock } from "../setup/lock.mjs";
 import { keepDurations, readDurations, roughly } from "./durations.mjs";
 import { ROOT, testFiles } from "./files.mjs";
@@ -47,11 +48,14 @@ const PROVISIONS = {
       for (const each of (await kubectl()).PROGRAMS) each.path();
     },
   },
-  "guest kernel": {
-    usually: "a minute",
-    needed: /guestObstacle/,
-    isThere: async () => guestObstacle() !== undefined || knownKernel() !== undefined,
-    get: async (say) => guestParts({ say }),
+  "guest machine": {
+    usually: "8 min on two cores",
+    needed: /machineObstacle/,
+    isThere: async () => [kernelPath(), imagePath()].every((path) => existsSync(path)),
+    get: async (say) => {
+      rootImage({ say });
+      umlKernel({ say });
+    },
   },
   "Go device plugin": {
     usually: "a minute",

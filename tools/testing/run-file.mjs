@@ -12,6 +12,8 @@ const TRACKING = join(ROOT, "tools/testing/light-tracking.cjs");
 const ENTRY = join(ROOT, "tools/testing/load-files.mjs");
 const KEPT_OUTPUT_CHARACTERS = 200_000;
 const LAST_WARNING_MS = 5000;
+/** How many times longer everything may take, for machines that are emulated. */
+const TIMEOUT_FACTOR = Number(process.env.NODELET_TEST_TIMEOUT_FACTOR ?? 1);
 
 /**
  * Resolves with `{ path, kind, passed, failures, skips, seconds, output }`. A file that does not load, does
@@ -23,7 +25,7 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
   const end = await runProcess([path], kind, { namePattern, signal });
   result.output = end.output;
   for (const event of end.events) count(event, result);
-  if (end.late) addFailure(result, "the file", `did not end in ${KINDS[kind].limitSeconds} s`);
+  if (end.late) addFailure(result, "the file", `did not end in ${limitSeconds(kind)} s`);
   else if (end.code !== 0 && result.failures.length === 0)
     addFailure(result, "the file", howEnded(end));
   else if (testsOf(result) === 0 && !namePattern) addFailure(result, "the file", "has no test");
@@ -57,6 +59,8 @@ export async function runTogether(files, { signal } = {}) {
   if (signal?.aborted || (complete && (failed || end.code === 0))) return all;
   return await runEach(files, { signal, end });
 }
+
+const limitSeconds = (kind) => KINDS[kind].limitSeconds * TIMEOUT_FACTOR;
 
 /** Runs files alone that did not all end together. */
 async function runEach(files, { signal, end }) {
@@ -92,7 +96,7 @@ async function runProcess(argv, kind, { namePattern, signal }) {
     env: { ...process.env, NODE_COMPILE_CACHE: join(CACHE_DIR, "compiled") },
   });
   if (KINDS[kind].background) yieldProcessor(child.pid);
-  const limit = limitTime(child, KINDS[kind].limitSeconds, signal);
+  const limit = limitTime(child, limitSeconds(kind), signal);
   let output = "";
   const keep = (chunk) => {
     output = (output + chunk).slice(-KEPT_OUTPUT_CHARACTERS);

@@ -3,21 +3,18 @@
  * manifests. What is slow to get, the unpacked Debian, is kept in the cache outside the checkout.
  */
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
   cpSync,
-  existsSync,
   mkdirSync,
-  renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { archiveBase, CACHE_DIR } from "../../../tools/debian-suite.mjs";
+import { debianRoot } from "../../../tools/guest/debian-root.mjs";
 import { archiveFile, PAUSE_IMAGE, standardImages } from "../../box/images.ts";
 
 const SUITE = "bookworm";
@@ -119,7 +116,7 @@ export interface DiskOptions {
 /** Makes the disk's image at `path`. Takes half a minute, some minutes the first time on a machine. */
 export function makeDisk(path: string, { debian, modules, files, work }: DiskOptions): void {
   const root = join(work, "root");
-  execFileSync("cp", ["-a", "--reflink=auto", debianRoot(), root]);
+  execFileSync("cp", ["-a", "--reflink=auto", debianRoot(SUITE, PACKAGES), root]);
   cpSync(modules, join(root, "lib/modules"), { recursive: true });
   const [version] = execFileSync("ls", [modules], { encoding: "utf8" }).trim().split("\n");
   run(root, "depmod", version ?? "");
@@ -146,25 +143,6 @@ export function makeDisk(path: string, { debian, modules, files, work }: DiskOpt
   truncateSync(path, DISK_BYTES);
   execFileSync("mke2fs", ["-q", "-t", "ext4", "-d", root, path]);
   rmSync(root, { recursive: true });
-}
-
-/** The unpacked Debian, from the cache. */
-function debianRoot(): string {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([SUITE, PACKAGES]))
-    .digest("hex");
-  const folder = join(CACHE_DIR, "guest", `root-${digest.slice(0, 16)}`);
-  if (existsSync(folder)) return folder;
-  const partial = `${folder}.${process.pid}`;
-  rmSync(partial, { recursive: true, force: true });
-  mkdirSync(dirname(folder), { recursive: true });
-  const packages = `--include=${PACKAGES.join(",")}`;
-  execFileSync("debootstrap", ["--variant=minbase", packages, SUITE, partial, archiveBase()], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  rmSync(join(partial, "var/cache/apt"), { recursive: true, force: true });
-  renameSync(partial, folder);
-  return folder;
 }
 
 function run(root: string, ...argv: readonly string[]): void {

@@ -5,13 +5,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  EMULATION_OF_ONE,
-  FIRST_DISK,
-  guestParts,
-  KERNEL_ARGUMENTS,
-  QEMU,
-} from "../../../tools/guest/guest.mjs";
+import { EMULATION, guestParts, KERNEL_ARGUMENTS, QEMU } from "../../../tools/guest/guest.mjs";
 
 const MEMORY_MIB = 4096;
 const COMMAND_MS = 300_000;
@@ -39,12 +33,12 @@ export class Machine {
 
   /** Switches the machine on; `folder` holds what belongs to it. */
   static async start(disk: string, folder: string): Promise<Machine> {
-    const { kernel, initramfs } = guestParts({ boot: FIRST_DISK });
+    const { kernel, initramfs } = guestParts();
     const channel = join(folder, "channel.sock");
     const child = spawn(
       QEMU,
       [
-        ...EMULATION_OF_ONE,
+        ...EMULATION,
         ...["-m", `${MEMORY_MIB}`, "-kernel", kernel, "-initrd", initramfs],
         ...["-append", `${KERNEL_ARGUMENTS} rw systemd.show_status=0`],
         ...["-nodefaults", "-display", "none", "-vga", "none", "-monitor", "none", "-net", "none"],

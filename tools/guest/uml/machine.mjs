@@ -1,0 +1,108 @@
+// A machine with cgroups of version 2, systemd and a newer runtime, which runs as a program of this one:
+//   node tools/guest/uml/machine.mjs 'uname -r; systemctl is-system-running'
+// The checkout and the cache of the tests are there at the paths that they have here, everything else is its own.
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { CACHE_DIR } from "../../debian-suite.mjs";
+import { umlKernel, umlObstacle } from "./kernel.mjs";
+import { rootImage, rootObstacle } from "./root.mjs";
+
+const CHECKOUT = resolve(import.meta.dirname, "../../..");
+
+/** Where the machine's memory is kept: a file system that writes nothing to a disk. */
+const SHARED_MEMORY = "/dev/shm";
+
+/** Why no such machine can be started here; undefined when one can. */
+export const machineObstacle = () => umlObstacle() ?? rootObstacle();
+
+/**
+ * Runs a shell command as root in a machine of its own; resolves with what it wrote and its code, which is undefined when
+ * the machine did not come to its end. `onLine` receives every line as it comes; `folders` are seen at their own paths.
+ */
+export async function runInMachine(command, options = {}) {
+  const {
+    timeoutMs = 600_000,
+    memoryMib = 4096,
+    cpus = 2,
+    folders = [],
+    onLine = () => {},
+    say,
+  } = options;
+  const kernel = umlKernel({ say });
+  const disk = rootImage({ say });
+  const work = mkdtempSync(join(tmpdir(), "nodelet-guest-"));
+  const memory = mkdtempSync(
+    join(existsSync(SHARED_MEMORY) ? SHARED_MEMORY : work, "nodelet-guest-"),
+  );
+  writeFileSync(join(work, "command"), command);
+  const shared = [...new Set([CACHE_DIR, CHECKOUT, ...folders, work])].join("\n");
+  const argv = [
+    ...[`mem=${memoryMib}M`, `ubd0=${join(work, "disk")},${disk}`, "root=/dev/ubda", "rw"],
+    ...["con=null", "con0=null,fd:1", "ssl=null", "quiet", "panic=-1", "psi=1"],
+    ...["systemd.show_status=0", "TERM=dumb", `seccomp=on`, `ncpus=${cpus}`],
+    `guest.folders=${Buffer.from(shared).toString("base64")}`,
+  ];
+  const child = spawn(kernel, argv, {
+    cwd: work,
+    detached: true,
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", TMPDIR: memory, HOME: work },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const end = () => {
+    try {
+      process.kill(-child.pid, "SIGKILL");
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  };
+  const timer = setTimeout(end, timeoutMs);
+  const output = collect(child, onLine);
+  try {
+    await new Promise((resolve, reject) => {
+      child.once("close", resolve);
+      child.once("error", reject);
+    });
+  } finally {
+    clearTimeout(timer);
+    end();
+    for (const folder of [work, memory]) rmSync(folder, { recursive: true, force: true });
+  }
+  const code = /^guest: ended with (\d+)$/m.exec(output.text)?.[1];
+  return { code: code === undefined ? undefined : Number(code), output: output.text };
+}
+
+function collect(child, onLine) {
+  const output = { text: "" };
+  let rest = "";
+  const keep = (chunk) => {
+    const lines = (rest + chunk.toString().replaceAll("\r", "")).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      output.text += `${line}\n`;
+      onLine(line);
+    }
+  };
+  child.stdout.on("data", keep);
+  child.stderr.on("data", keep);
+  return output;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const obstacle = machineObstacle();
+  if (obstacle) {
+    console.error(`guest: ${obstacle}`);
+    process.exitCode = 1;
+  } else {
+    const say = (text) => process.stderr.write(`guest: ${text}\n`);
+    const command = process.argv.slice(2).join(" ");
+    const { code } = await runInMachine(command, {
+      onLine: console.log,
+      say,
+      timeoutMs: 3_600_000,
+    });
+    process.exitCode = code ?? 1;
+  }
+}

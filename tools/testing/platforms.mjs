@@ -1,0 +1,30 @@
+// On which version of cgroups each integration file runs. Both is the rule: on the machine itself, whatever it has, and in
+// a guest with version 2, systemd as the first process, the driver systemd and containerd 2.1 (tools/guest/uml). What is
+// named here is the exception.
+
+/** Files that do not run in the guest, by the reason. */
+const NOT_IN_GUEST = {
+  "starts a guest itself": ["test/guest/v2.it.ts"],
+};
+
+/** Files that run there with the driver cgroupfs, by the reason. */
+const WITH_CGROUPFS = {
+  "compares groups of containers by the names that cgroupfs gives them": [
+    "test/cgroups/example.it.ts",
+  ],
+};
+
+/** Why a file does not run in the guest; undefined when it does. */
+export function whyNotInGuest(path) {
+  return Object.keys(NOT_IN_GUEST).find((why) => NOT_IN_GUEST[why].includes(path));
+}
+
+/** The first process of a file's boxes in the guest: with systemd the driver is systemd, with `sh` it is cgroupfs. */
+export function initInGuest(path) {
+  return Object.values(WITH_CGROUPFS).flat().includes(path) ? "sh" : "systemd";
+}
+
+/** All paths that are named here, for the test that checks that they exist. */
+export const PLATFORM_PATHS = [NOT_IN_GUEST, WITH_CGROUPFS].flatMap((paths) =>
+  Object.values(paths).flat(),
+);
