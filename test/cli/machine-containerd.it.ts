@@ -85,6 +85,21 @@ test("a sandbox image that cannot be pulled is built here, and goes with down", 
   assert.doesNotMatch(await node.box.ctr("images", "list", "-q"), /pause/);
 });
 
+test("a configuration that is kept and names another runtime is reported with the fix", async () => {
+  await using node = await bareMachine();
+  const endpoint = "unix:///run/containerd/containerd.sock";
+  node.box.write(
+    "/etc/nodelet/config.yaml",
+    `{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, failCgroupV1: false, containerRuntimeEndpoint: "${endpoint}"}`,
+  );
+  const up = await node.nodelet(["up", "--detach", "--timeout=2s"]);
+  assert.match(
+    up.stderr,
+    /config\.yaml has containerRuntimeEndpoint: unix:\/\/\/run\/containerd\/containerd\.sock, but the runtime of this node is at unix:\/\/\/run\/nodelet\/containerd\/containerd\.sock: correct it in the file, or .*--containerd/,
+  );
+  await node.run("down");
+});
+
 test("another kubelet on the machine is not disturbed", async () => {
   await using node = await bareMachine();
   const other = node.box.spawn(["sh", "-c", "printf kubelet >/proc/$$/comm; read _"]);

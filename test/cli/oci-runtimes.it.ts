@@ -1,10 +1,13 @@
 // OCI runtimes as handlers of the containerd that `up` starts: each is offered once it has run a container.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { findProgram } from "../box/prerequisites.ts";
 import { leaveHybrid } from "../support/hybrid-cgroups.ts";
 import { bareMachine, type NodeBox } from "./node-box.ts";
 
+const WAIT_MS = 60_000;
+const POLL_MS = 250;
 const SOCKET = "/run/nodelet/containerd/containerd.sock";
 const CONFIG = "/var/lib/nodelet/containerd.toml";
 /** As crun 1.8.1 answers to what containerd 2.4 hands it: in the file that the shim names. */
@@ -44,8 +47,19 @@ const pod = (name: string, runtimeClass: string) =>
   ${runtimeClass === "" ? "" : `runtimeClassName: ${runtimeClass},`}
   containers: [{name: a, image: localhost/nodelet/pause:1, imagePullPolicy: Never}]}}`;
 
-/** Which program made the containers: by the folders in which runtimes keep their state. */
-async function madeBy(node: NodeBox): Promise<string> {
+/** Waits until the command prints what matches. */
+async function until(node: NodeBox, argv: readonly string[], pattern: RegExp): Promise<void> {
+  const deadline = performance.now() + WAIT_MS;
+  for (;;) {
+    const { stdout } = await node.nodelet(argv);
+    if (pattern.test(stdout)) return;
+    assert.ok(performance.now() < deadline, `${argv.join(" ")} prints no ${pattern}:\n${stdout}`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** The lines of containerd's configuration that name runtimes. */
+async function configured(node: NodeBox): Promise<string> {
   return await node.box.run(["grep", "-E", "default_runtime_name|BinaryName", CONFIG]);
 }
 
@@ -59,17 +73,14 @@ test("a runtime that runs no container is not offered, and the node runs its pod
   assert.match(up.stdout, /^ok +OCI runtimes +crun, runc, youki; the default is crun if it can/m);
   assert.match(up.stderr, /crun is not offered, it ran no container: .*unknown version specified/);
   assert.deepEqual(await classes(node), ["runc", "youki"]);
-  assert.match(await madeBy(node), /default_runtime_name = "runc"/);
-  assert.doesNotMatch(await madeBy(node), /crun/);
+  assert.match(await configured(node), /default_runtime_name = "runc"/);
+  assert.doesNotMatch(await configured(node), /crun/);
 
   node.box.write("/etc/nodelet/manifests/a.yaml", pod("a", ""));
   node.box.write("/etc/nodelet/manifests/b.yaml", pod("b", "youki"));
+  await until(node, ["get", "pods"], /^a-\S+ +1\/1 +Running(.|\n)*^b-\S+ +1\/1 +Running/m);
   node.box.write("/etc/nodelet/manifests/c.yaml", pod("c", "crun"));
-  await node.run("up", "--until-ready", "--detach").catch(() => {});
-  const pods = await node.run("get", "pods");
-  assert.match(pods, /^a-\S+ +1\/1 +Running/m);
-  assert.match(pods, /^b-\S+ +1\/1 +Running/m);
-  assert.match(await node.run("why", "c"), /runtimeclass\.node\.k8s\.io "crun" not found/i);
+  await until(node, ["why", "c"], /runtimeclass\.node\.k8s\.io "crun" not found/i);
   const shims = await node.box.run(["ctr", "-a", SOCKET, "-n", "k8s.io", "containers", "list"]);
   assert.doesNotMatch(shims, /trial/);
   for (const name of ["a", "b", "c"])
@@ -103,7 +114,7 @@ test("--oci-runtime chooses, and refuses what does not run here", async () => {
   );
   const chosen = await node.nodelet(["up", "--detach", "--until-ready", "--oci-runtime=runc"]);
   assert.equal(chosen.code, 0, chosen.stderr);
-  assert.match(await madeBy(node), /default_runtime_name = "runc"/);
+  assert.match(await configured(node), /default_runtime_name = "runc"/);
   await node.run("down");
 });
 
@@ -114,7 +125,7 @@ test("crun, where the machine has it and it runs containers, is the default", {
   await leaveHybrid(node.box);
   const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
   assert.equal(up.code, 0, up.stdout + up.stderr);
-  assert.match(await madeBy(node), /default_runtime_name = "crun"/, up.stderr);
+  assert.match(await configured(node), /default_runtime_name = "crun"/, up.stderr);
   assert.deepEqual(await classes(node), ["crun", "runc"]);
   assert.match(await node.run("exec", "hello", "--", "id", "-u"), /^1000$/m);
   await node.run("down");

@@ -26,7 +26,11 @@ const BY_PATH = {
     "test/sim/isolation.test.ts",
   ],
   // A containerd and a runc that the machine does not have are fetched.
-  "newer runtimes": ["test/pods/user-namespaces.it.ts", "test/volumes/newer-runtime.it.ts"],
+  "newer runtimes": [
+    "test/cli/deprecations.it.ts",
+    "test/pods/user-namespaces.it.ts",
+    "test/volumes/newer-runtime.it.ts",
+  ],
   // A Debian is fetched by debootstrap: three minutes the first time.
   "a Debian 13": ["test/setup/debian-13.it.ts"],
   // All kinds of packages are built twice, types included.

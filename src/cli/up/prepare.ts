@@ -1,6 +1,7 @@
 /** Makes the machine a node: folders, runtime, images, configuration. Every step may be repeated. */
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import { loadConfig } from "../../config/load.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { type MachineReport, mayLowerOomScore } from "./checks.ts";
@@ -70,7 +71,7 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
     await ensureSandboxImage({ socket: runtime.socket, own: false, ledger, print });
     offerHandlers(paths, []);
   }
-  writeKubeletConfig(preparation, runtime.socket);
+  await writeKubeletConfig(preparation, runtime.socket);
 }
 
 async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> {
@@ -89,10 +90,14 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
 }
 
 /** Writes the configuration unless the user has made it theirs. */
-function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socket: string): void {
+async function writeKubeletConfig(preparation: Preparation, socket: string): Promise<void> {
+  const { paths, ledger, report, print, host } = preparation;
   const state = fileState(ledger.now, paths.config);
   if (state === "changed" || state === "foreign") {
     print(`${paths.config} was not created by nodelet, or was changed since; keeping it`);
+    const { config } = await loadConfig([`--config=${paths.config}`], host.files, { cwd: "/" });
+    const other = otherRuntime(paths.config, config.containerRuntimeEndpoint, socket);
+    if (other !== undefined) print(other);
     return;
   }
   const { version = 2 } = report.cgroups;
@@ -106,6 +111,16 @@ function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socke
     ...(existsSync(REAL_RESOLV_CONF) ? { resolvConf: REAL_RESOLV_CONF } : {}),
   });
   ledger.writeFile(paths.config, text, 0o600);
+}
+
+/** Says that a configuration which is kept has the agent use another runtime than the one that is ready for it. */
+function otherRuntime(path: string, endpoint: string, socket: string): string | undefined {
+  if (endpoint.replace(/^unix:\/\//, "") === socket) return undefined;
+  const other = endpoint.replace(/^unix:\/\//, "");
+  return (
+    `${path} has containerRuntimeEndpoint: ${endpoint}, but the runtime of this node is at unix://${socket}: correct it ` +
+    `in the file, or start what listens there and use --containerd ${other}`
+  );
 }
 
 /** File of systemd-resolved with the real name servers; its stub address is unreachable inside a pod. */
