@@ -33,7 +33,7 @@ export function declaredFeatures(
   const able = [
     ...DECLARED,
     ...(userNamespacesHostNetwork ? [USERNS_HOST_NETWORK] : []),
-    ...(mountOptions ? [BIND_OPTIONS] : []),
+    ...(mountOptions && gates.isEnabled("VolumeBindMountOptions") ? [BIND_OPTIONS] : []),
   ];
   return able.filter((name) => gates.isEnabled(name)).toSorted();
 }
