@@ -29,7 +29,7 @@ setTimeout(() => {
 
 /** The bridge is the last to be taken away, so that the slow one is cut off before it. */
 async function slowNetwork(box: Box): Promise<void> {
-  const own = box.cniPlugins;
+  const own = box.runtimePaths.cniPlugins;
   await box.run(["mkdir", "-p", PLUGINS]);
   await box.run(["sh", "-c", 'cp "$0"/* "$1"', own, PLUGINS]);
   box.write(`${PLUGINS}/slow`, SLOW);

@@ -133,18 +133,13 @@ export class Box implements AsyncDisposable {
   /** Configuration, containerd, images. */
   async prepare(): Promise<void> {
     const { network = true, ipv6 = false } = this.options;
-    const containerd = this.containerd;
-    const beside = besideContainerd(containerd);
-    const runc = runcProgram(this.options.runc ?? beside.runc);
-    this.write(
-      "/etc/containerd/config.toml",
-      containerdConfig(
-        { ...beside, runc, cgroupDriver: this.cgroupDriver },
-        this.options.containerdConfig,
-      ),
+    const config = containerdConfig(
+      { ...this.runtimePaths, cgroupDriver: this.cgroupDriver },
+      this.options.containerdConfig,
     );
+    this.write("/etc/containerd/config.toml", config);
     if (network) this.write("/etc/cni/net.d/10-box.conflist", cniConfig({ ipv6 }));
-    if (containerd === "none") return;
+    if (this.containerd === "none") return;
     await this.startContainerd();
     await this.importImages([...standardImages(), ...(this.options.images ?? [])]);
   }
@@ -154,9 +149,10 @@ export class Box implements AsyncDisposable {
     return this.options.containerd ?? usualContainerd();
   }
 
-  /** The folder of its CNI plugins. */
-  get cniPlugins(): string {
-    return besideContainerd(this.containerd).cniPlugins;
+  /** Path of its runc, and the folder of its CNI plugins. */
+  get runtimePaths(): { readonly runc: string; readonly cniPlugins: string } {
+    const { runc, cniPlugins } = besideContainerd(this.containerd);
+    return { runc: runcProgram(this.options.runc ?? runc), cniPlugins };
   }
 
   /** Where a file of the box is found from outside. Absolute symlinks inside would lead astray. */

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { findProgram } from "../box/prerequisites.ts";
 import { type ClusterNode, PODS, podOf, withNode } from "../kube/cluster-node.ts";
 import { STAY } from "../support/agent.ts";
 
@@ -37,7 +36,7 @@ const messagesOf = async (node: ClusterNode, name: string): Promise<string> => {
 test("a pod's runtime class: waited for, its handler runs the containers, its overhead counts", () =>
   withNode(
     async (node, box) => {
-      box.write(PROGRAM, `#!/bin/sh\necho "$@" >> ${TRACE}\nexec ${findProgram("runc")} "$@"\n`);
+      box.write(PROGRAM, `#!/bin/sh\necho "$@" >> ${TRACE}\nexec ${box.runtimePaths.runc} "$@"\n`);
       await box.run(["chmod", "755", PROGRAM]);
       await node.untilNodeReady();
       const runtimeClass = {
@@ -63,7 +62,7 @@ test("a pod's runtime class: waited for, its handler runs the containers, its ov
 test("a class that is not there is waited for", () =>
   withNode(
     async (node, box) => {
-      box.write(PROGRAM, `#!/bin/sh\nexec ${findProgram("runc")} "$@"\n`);
+      box.write(PROGRAM, `#!/bin/sh\nexec ${box.runtimePaths.runc} "$@"\n`);
       await box.run(["chmod", "755", PROGRAM]);
       await node.untilNodeReady();
       const late = { metadata: { name: "late" }, handler: "traced" };

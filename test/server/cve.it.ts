@@ -16,7 +16,8 @@ import { podName, ServedNode } from "./node.ts";
 
 let node: ServedNode;
 before(async () => {
-  node = await ServedNode.start();
+  // Flaws of the programs that the machine has are compared with the log.
+  node = await ServedNode.start({ containerd: "machine" });
   node.run("web", "echo hello; serve-tcp 9090");
   await node.untilReady("web");
 });

@@ -1,6 +1,5 @@
 /** A runc that takes its time, as one does on a machine that is short of processors. */
 import type { Box } from "../box/box.ts";
-import { runcProgram } from "../box/runc.ts";
 
 const REAL = "/run/tmp/runc";
 
@@ -9,7 +8,7 @@ const REAL = "/run/tmp/runc";
  * before it runs another command in one.
  */
 export async function slowRunc(box: Box, verb: "create" | "exec", wait: string): Promise<void> {
-  const own = runcProgram("machine");
+  const own = box.runtimePaths.runc;
   const isContainer = `grep -q 'container-type":"container"' "$each/config.json"`;
   const work = {
     create: `for each; do [ -f "$each/config.json" ] && ${isContainer} && { ${wait}; }; done`,
