@@ -2,26 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PodStatus } from "../../src/api/generated/types.ts";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
+import { essence } from "../support/essence.ts";
 
 const PODS = 30;
-
-/** What must not change when only the agent restarts. */
-function essence(statuses: ReadonlyMap<string, PodStatus>): string {
-  return JSON.stringify(
-    [...statuses].map(([uid, { phase, conditions, containerStatuses, podIP, startTime }]) => ({
-      uid,
-      phase,
-      conditions,
-      containerStatuses,
-      podIP,
-      startTime,
-    })),
-  );
-}
 
 test(`kill -9 of the agent under ${PODS} pods: no restart, no condition flips, steady within 2 s`, (t) =>
   withBox({}, async (box) => {

@@ -9,8 +9,12 @@ const NOT_IN_GUEST = {
 
 /** Files that run there with the driver cgroupfs, by the reason. */
 const WITH_CGROUPFS = {
-  "compares groups of containers by the names that cgroupfs gives them": [
+  "compares or makes groups by the names that cgroupfs gives them": [
     "test/cgroups/example.it.ts",
+    "test/cgroups/hosts.it.ts",
+    "test/cgroups/pod-level.it.ts",
+    "test/cgroups/stats.it.ts",
+    "test/cgroups/system-groups.it.ts",
   ],
 };
 
