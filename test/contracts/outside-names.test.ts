@@ -127,6 +127,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   "src/node/eviction.ts": "looks up a pod",
   "src/node/node.ts": "looks up a pod; from the name of a folder",
   "src/node/oom/oom.ts": "looks up a pod",
+  "src/node/pods-api/pipeline-pods.ts": "looks up a pod",
   "src/pipeline/pipeline.ts": "looks up a pod",
   "src/pipeline/sources/sources.ts": "drops a pod, if there is one",
   "src/pipeline/status/earlier-statuses.ts": "a status that no pod claims is dropped",

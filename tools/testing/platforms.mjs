@@ -10,6 +10,7 @@ const NOT_IN_GUEST = {
 /** Files that run there with the driver cgroupfs, by the reason. */
 const WITH_CGROUPFS = {
   "compares or makes groups by the names that cgroupfs gives them": [
+    "test/agent/resize.it.ts",
     "test/cgroups/example.it.ts",
     "test/cgroups/hosts.it.ts",
     "test/cgroups/pod-level.it.ts",
