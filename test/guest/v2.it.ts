@@ -5,11 +5,7 @@ import { machineObstacle } from "../../tools/guest/uml/machine.mjs";
 import { runBatch } from "./batch.ts";
 
 const LIMIT_MS = 560_000;
-const FILES = [
-  "sh:test/cgroups/example.it.ts",
-  "systemd:test/cgroups/kernel.it.ts",
-  "systemd:test/agent/lifecycle.it.ts",
-];
+const FILES = ["sh:test/cgroups/example.it.ts", "systemd:test/cgroups/kernel.it.ts"];
 
 test(
   "a guest with cgroup v2, systemd and containerd 2",
