@@ -209,7 +209,7 @@ test("sweep removes what is left when maker and keeper were killed", async () =>
   const deadline = performance.now() + UNTIL_GONE_MS;
   const started = () => tracesOf(marks).some((trace) => trace.startsWith("process"));
   while (started() && performance.now() < deadline) await sleep(50);
-  // A test file that runs beside this one may have started a box, and with it a sweep: either of them does it.
+  // A test file that runs beside this one may have started a box and swept already: then this sweep finds nothing.
   await sweepBoxes();
   assert.deepEqual(tracesOf(marks), []);
 });

@@ -88,7 +88,7 @@ test("connections that say nothing give way to requests on any port within a mom
   }
 });
 
-test("OwnTurns: what is urgent comes before all that wait", async () => {
+test("OwnTurns: urgent work runs before all other work that waits", async () => {
   const turns = new OwnTurns();
   const order: string[] = [];
   const turn = async (name: string, isUrgent: boolean) => {

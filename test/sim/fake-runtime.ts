@@ -56,7 +56,7 @@ export class FakeRuntime implements ContainerRuntime {
   readonly #subscribers = new Set<EventSubscriber>();
   /** Size of a container's writable layer. */
   layerBytes: (container: FakeContainer) => number = () => 4096;
-  /** Called as soon as a container has started, ended or gone, before anybody is notified of it. */
+  /** Called as soon as a container has started, ended or been removed, before anybody is notified of it. */
   onChange: () => void = () => {};
   /** Calls that always fail, by name. */
   readonly refused = new Set<string>();

@@ -6,9 +6,9 @@ import type { TaskScope } from "../scope.ts";
 
 /** Size of the file that is given up on a full disk: statuses of a full node and some of the journal. */
 export const RESERVE_BYTES = 4 * 1024 * 1024;
-/** How often it is tried to make the file again. */
+/** How often the reserve tries to make the file again. */
 const REMAKE_MS = 60_000;
-/** The disk must have this many times the reserve free: others are not to be starved by it. */
+/** The reserve is made only where the disk has this many times its size free, so that it takes no space that others need. */
 const FREE_FACTOR = 4;
 /** Fill pattern of the file. */
 const BLOCK_BYTES = 64 * 1024;

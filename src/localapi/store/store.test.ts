@@ -92,7 +92,7 @@ describe("ObjectStore", () => {
     );
   });
 
-  test("what cannot be written has never been", async () => {
+  test("an object whose write fails does not exist afterwards", async () => {
     const database = new MemoryDatabase();
     const store = storeOn(database);
     store.put("maps", map("x", "1"));

@@ -105,7 +105,7 @@ function refuseUnsupported({ candidate, nodeInfo }: RuleInputs): AdmissionRefusa
   };
 }
 
-/** Its own runtime is what a pod is confined by: no other one will do. */
+/** A pod that asks for a runtime class may rely on its isolation, so that it never runs with the default runtime instead. */
 function refuseUnknowableClass({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   if (!candidate.spec?.runtimeClassName || nodeInfo.runtimeClasses) return undefined;
   return {

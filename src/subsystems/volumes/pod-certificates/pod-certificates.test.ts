@@ -57,7 +57,7 @@ test("a request names the pod, contains only the key, and its answer becomes fil
   assert.deepEqual([given.faults, given.events], [[], []]);
 });
 
-test("nobody signs: one request, a pod that waits and says for whom, and goes on at once", async () => {
+test("without a signer a pod makes one request, waits, names the signer, and continues as soon as it signs", async () => {
   const given = await world();
   const first = mounting(given, podWith());
   await given.clock.advance(HOUR_MS);
