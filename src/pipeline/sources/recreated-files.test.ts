@@ -87,6 +87,19 @@ test("RecreatedFiles: what happened to another name long before is no part of a 
   assert.deepEqual([...files.take(eventsOf("a a a!"), names, 1000 as MonotonicMs)], ["a"]);
 });
 
+for (const all of ["4913 4913! 4913 a a~ a a! a~", "a a~ a a! a~"])
+  test(`RecreatedFiles: ${all}, reported in two parts, wherever it is cut`, () => {
+    const names = { before: setOf("a"), now: setOf("a") };
+    const words = all.split(" ");
+    for (let cut = 1; cut < words.length; cut += 1) {
+      const files = new RecreatedFiles();
+      const found = [words.slice(0, cut), words.slice(cut)].flatMap((part, i) => [
+        ...files.take(eventsOf(part.join(" ")), names, (i * 100) as MonotonicMs),
+      ]);
+      assert.deepEqual(found, [], `cut before ${words[cut]}`);
+    }
+  });
+
 test("RecreatedFiles: halves of a pair that are taken one after the other, but not long after", () => {
   const names = { before: setOf("a"), now: setOf("a") };
   for (const [pause, expected] of [

@@ -21,13 +21,18 @@ interface FolderNames {
 export class RecreatedFiles {
   /** Names with one event that may be half of a pair, and when it was taken. */
   readonly #half = new Map<string, MonotonicMs>();
+  /** Events at the end of the last call that may be the beginning of a backup by renaming, and when they were taken. */
+  #begun: { readonly events: readonly FolderEvent[]; readonly at: MonotonicMs } | undefined;
 
   /** Takes what was reported since the folder was last read; returns the names that were deleted and made again. */
   take(
-    events: readonly FolderEvent[],
+    reported: readonly FolderEvent[],
     { before, now }: FolderNames,
     at: MonotonicMs,
   ): ReadonlySet<string> {
+    const begun = this.#begun && at - this.#begun.at <= TOGETHER_MS ? this.#begun.events : [];
+    const events = [...begun, ...reported];
+    this.#begun = undefined;
     const counts = new Map<string, number>();
     // The two names of a rename are reported one right after the other, never long before.
     for (const [i, { kind, name }] of events.entries()) {
@@ -37,8 +42,11 @@ export class RecreatedFiles {
         event.name !== name &&
         !(before.has(event.name) && now.has(event.name));
       // Moved to the name of a backup, and then written again.
-      const isBackup = isOther(events[i + 1]) && events[i + 2]?.name === name;
-      if (!isOther(events[i - 1]) && !isBackup) counts.set(name, (counts.get(name) ?? 0) + 1);
+      const isMovedAway = isOther(events[i + 1]);
+      if (isOther(events[i - 1]) || (isMovedAway && events[i + 2]?.name === name)) continue;
+      // The folder may be read in the middle of it.
+      if (isMovedAway && i + 2 === events.length) this.#begun = { events: events.slice(i), at };
+      else counts.set(name, (counts.get(name) ?? 0) + 1);
     }
     return this.#pairs(counts, at);
   }
