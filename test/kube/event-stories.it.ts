@@ -224,7 +224,9 @@ function assertDescribed(description: string, { reported }: Story): void {
     const rows = table.split("\n").filter((line) => line.startsWith(`  ${type}  `));
     const texts = rows.flatMap((row) => {
       const [, of, text] =
-        /^ {2}\w+ +(\w+) +\S+(?: \(x\d+ over \S+\))? +kubelet +(.*)$/.exec(row) ?? [];
+        // kubectl since 1.37 puts the container before the message.
+        /^ {2}\w+ +(\w+) +\S+(?: \(x\d+ over \S+\))? +kubelet +(?:spec\.\S+\}: )?(.*)$/.exec(row) ??
+        [];
       return of === reason ? [text ?? ""] : [];
     });
     assert.ok(

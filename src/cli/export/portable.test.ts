@@ -72,6 +72,9 @@ test("`isUsers` distinguishes the user's objects from those of every API", () =>
   ];
   for (const [kind, name, expected] of vectors)
     assert.equal(isUsers({ kind, metadata: { name } }), expected, `${kind} ${name}`);
+  const labels = { "app.kubernetes.io/managed-by": "nodelet" };
+  assert.equal(isUsers({ kind: "RuntimeClass", metadata: { name: "runc", labels } }), false);
+  assert.equal(isUsers({ kind: "RuntimeClass", metadata: { name: "mine" } }), true);
   const mirror = { "kubernetes.io/config.mirror": "x" };
   assert.equal(isUsers({ kind: "Pod", metadata: { name: "a", annotations: mirror } }), false);
 });

@@ -21,6 +21,8 @@ const SERVERS_OWN: ReadonlySet<string> = new Set([
 ]);
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
+/** What the API made for a handler of the runtime bears it. */
+const MANAGED_BY = "app.kubernetes.io/managed-by";
 const MIRROR = "kubernetes.io/config.mirror";
 const USUAL_NAMESPACES: ReadonlySet<unknown> = new Set([
   "default",
@@ -31,7 +33,7 @@ const USUAL_NAMESPACES: ReadonlySet<unknown> = new Set([
 
 /** Whether an object is the user's, not one that every API makes for itself. */
 export function isUsers(object: Tree): boolean {
-  const { name, annotations, deletionTimestamp } = treeOf(object["metadata"]);
+  const { name, annotations, labels, deletionTimestamp } = treeOf(object["metadata"]);
   if (deletionTimestamp !== undefined) return false;
   switch (object["kind"]) {
     case "Namespace":
@@ -42,6 +44,8 @@ export function isUsers(object: Tree): boolean {
       return name !== "default";
     case "PriorityClass":
       return typeof name === "string" && !name.startsWith("system-");
+    case "RuntimeClass":
+      return treeOf(labels)[MANAGED_BY] !== "nodelet";
     case "Secret":
       return object["type"] !== "kubernetes.io/service-account-token";
     case "Pod":

@@ -33,6 +33,8 @@ export function fromText(text: string): readonly Step[] {
 const VARIABLE: readonly (readonly [RegExp, string])[] = [
   // What the checks say of a machine, and steps that a fast one passes unseen.
   [/^(ok|warn) +(\S+) .*\n( {7}.*\n)?/gm, ""],
+  // An OCI runtime may be installed that runs no container on this machine.
+  [/^nodelet: \S+ is not offered, .*\n/gm, ""],
   [/^\d+ checks? passed.*\n/gm, ""],
   [/^.* node \S+: NotReady .*\n/gm, ""],
   [/^.*\b(?:ContainerCreating|Pending|Running), 0\/1 ready.*\n/gm, ""],
