@@ -55,6 +55,18 @@ export class NodeBox implements AsyncDisposable {
     );
   }
 
+  /** Runs `nodelet` again and again until it prints what matches. */
+  async printed(argv: readonly string[], pattern: RegExp): Promise<void> {
+    const deadline = performance.now() + WAIT_MS;
+    for (;;) {
+      const { stdout } = await this.nodelet(argv);
+      if (pattern.test(stdout)) return;
+      if (performance.now() > deadline)
+        throw new Error(`${argv.join(" ")} prints no ${pattern}:\n${stdout}`);
+      await sleep(POLL_MS);
+    }
+  }
+
   /** Process ids of the program, in the box's own counting. */
   async pids(name: string): Promise<readonly string[]> {
     const { stdout } = await this.box.exec(["pgrep", "-x", name]);

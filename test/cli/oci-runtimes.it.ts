@@ -1,13 +1,10 @@
 // OCI runtimes as handlers of the containerd that `up` starts: each is offered once it has run a container.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { findProgram } from "../box/prerequisites.ts";
 import { leaveHybrid } from "../support/hybrid-cgroups.ts";
 import { bareMachine, type NodeBox } from "./node-box.ts";
 
-const WAIT_MS = 60_000;
-const POLL_MS = 250;
 const SOCKET = "/run/nodelet/containerd/containerd.sock";
 const CONFIG = "/var/lib/nodelet/containerd.toml";
 /** As crun 1.8.1 answers to what containerd 2.4 hands it: in the file that the shim names. */
@@ -47,17 +44,6 @@ const pod = (name: string, runtimeClass: string) =>
   ${runtimeClass === "" ? "" : `runtimeClassName: ${runtimeClass},`}
   containers: [{name: a, image: localhost/nodelet/pause:1, imagePullPolicy: Never}]}}`;
 
-/** Waits until the command prints what matches. */
-async function until(node: NodeBox, argv: readonly string[], pattern: RegExp): Promise<void> {
-  const deadline = performance.now() + WAIT_MS;
-  for (;;) {
-    const { stdout } = await node.nodelet(argv);
-    if (pattern.test(stdout)) return;
-    assert.ok(performance.now() < deadline, `${argv.join(" ")} prints no ${pattern}:\n${stdout}`);
-    await sleep(POLL_MS);
-  }
-}
-
 /** The lines of containerd's configuration that name runtimes. */
 async function configured(node: NodeBox): Promise<string> {
   return await node.box.run(["grep", "-E", "default_runtime_name|BinaryName", CONFIG]);
@@ -78,9 +64,9 @@ test("a runtime that runs no container is not offered, and the node runs its pod
 
   node.box.write("/etc/nodelet/manifests/a.yaml", pod("a", ""));
   node.box.write("/etc/nodelet/manifests/b.yaml", pod("b", "youki"));
-  await until(node, ["get", "pods"], /^a-\S+ +1\/1 +Running(.|\n)*^b-\S+ +1\/1 +Running/m);
+  await node.printed(["get", "pods"], /^a-\S+ +1\/1 +Running(.|\n)*^b-\S+ +1\/1 +Running/m);
   node.box.write("/etc/nodelet/manifests/c.yaml", pod("c", "crun"));
-  await until(node, ["why", "c"], /runtimeclass\.node\.k8s\.io "crun" not found/i);
+  await node.printed(["why", "c"], /runtimeclass\.node\.k8s\.io "crun" not found/i);
   const shims = await node.box.run(["ctr", "-a", SOCKET, "-n", "k8s.io", "containers", "list"]);
   assert.doesNotMatch(shims, /trial/);
   for (const name of ["a", "b", "c"])

@@ -26,47 +26,26 @@ interface Abilities {
 }
 
 /** User namespaces and recursive read-only mounts depend on runc: 1.1 beside all but 2.4, which has 1.5. */
-const ABILITIES: Readonly<Record<ContainerdVersion, Abilities>> = {
-  machine: {
-    runtimeConfig: false,
-    updateSandbox: false,
-    supplementalGroupsPolicy: false,
-    recursiveReadOnlyMounts: false,
-    userNamespaces: false,
-    stopSignals: false,
-    cdiDevices: false,
-    deprecations: false,
-  },
-  "1.7": {
-    runtimeConfig: false,
-    updateSandbox: false,
-    supplementalGroupsPolicy: false,
-    recursiveReadOnlyMounts: false,
-    userNamespaces: false,
-    stopSignals: false,
-    cdiDevices: false,
-    deprecations: true,
-  },
-  "2.1": {
-    runtimeConfig: true,
-    updateSandbox: false,
-    supplementalGroupsPolicy: true,
-    recursiveReadOnlyMounts: true,
-    userNamespaces: false,
-    stopSignals: false,
-    cdiDevices: true,
-    deprecations: true,
-  },
-  "2.4": {
-    runtimeConfig: true,
-    updateSandbox: true,
-    supplementalGroupsPolicy: true,
-    recursiveReadOnlyMounts: true,
-    userNamespaces: true,
-    stopSignals: true,
-    cdiDevices: true,
-    deprecations: true,
-  },
+const ABILITIES: Readonly<Record<ContainerdVersion, readonly (keyof Abilities)[]>> = {
+  machine: [],
+  "1.7": ["deprecations"],
+  "2.1": [
+    "cdiDevices",
+    "deprecations",
+    "recursiveReadOnlyMounts",
+    "runtimeConfig",
+    "supplementalGroupsPolicy",
+  ],
+  "2.4": [
+    "cdiDevices",
+    "deprecations",
+    "recursiveReadOnlyMounts",
+    "runtimeConfig",
+    "stopSignals",
+    "supplementalGroupsPolicy",
+    "updateSandbox",
+    "userNamespaces",
+  ],
 };
 
 const SIGNAL = new AbortController().signal;
@@ -87,7 +66,10 @@ for (const version of Object.keys(ABILITIES) as ContainerdVersion[])
         box.write("/etc/cdi/device.json", JSON.stringify(DEVICE));
         const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: 60_000 });
         try {
-          assert.deepEqual(await abilitiesOf(box, cri), ABILITIES[version]);
+          const able = Object.entries(await abilitiesOf(box, cri)).flatMap(([name, can]) =>
+            can ? [name] : [],
+          );
+          assert.deepEqual(able.toSorted(), ABILITIES[version]);
         } finally {
           cri.close();
         }

@@ -46,7 +46,7 @@ test("fields of a later API are ignored with one warning", () =>
     async (world, reported) => {
       assert.equal(phaseOf(world)?.phase, "Running");
       const expected =
-        'unknown fields "spec.containers[0].resources.shade", "spec.containers[0].colour", "spec.behaviours" are ignored: this agent knows Kubernetes 1.36';
+        'unknown fields "spec.containers[0].resources.shade", "spec.containers[0].colour", "spec.behaviours" are ignored: this agent knows Kubernetes 1.37';
       assert.deepEqual(reported("UnknownField"), [expected]);
       await world.advance(60_000);
       assert.deepEqual(reported("UnknownField"), [expected]);

@@ -13,14 +13,14 @@ import { fuseObstacle, TestFilesystem } from "../support/fuse/test-filesystem.ts
 const clock = createSystemClock();
 const whole = { maxBytes: 100 };
 
-async function withVolume(
-  play: (at: {
-    readonly host: ReturnType<typeof connectHost>;
-    readonly root: string;
-    readonly target: string;
-    readonly bind: () => Promise<void>;
-  }) => Promise<void>,
-): Promise<void> {
+interface Volume {
+  readonly host: ReturnType<typeof connectHost>;
+  readonly root: string;
+  readonly target: string;
+  readonly bind: () => Promise<void>;
+}
+
+async function withVolume(play: (volume: Volume) => Promise<void>): Promise<void> {
   const fileWorkers = createFileWorkers({ clock, log: silentLog });
   const host = connectHost({ clock, log: silentLog, fileWorkers });
   const folder = mkdtempSync(join(tmpdir(), "stale-"));
@@ -36,25 +36,31 @@ async function withVolume(
   }
 }
 
+/** Mounts a second file system over the first and binds the sub path again: it has to show the second one alone. */
+async function bindAgain({ host, root, target, bind }: Volume): Promise<void> {
+  const second = await TestFilesystem.mount(root);
+  try {
+    await bind();
+    assert.equal(await host.podFiles.readText(target, whole), "hello\n");
+    assert.equal((await host.volumes.mountsWithin(target)).length, 1);
+  } finally {
+    await host.volumes.unmount(target);
+    second.end();
+  }
+}
+
 test(
   "a sub path on a file system whose server has ended is mounted again",
   { skip: fuseObstacle() ?? false },
   () =>
-    withVolume(async ({ host, root, target, bind }) => {
+    withVolume(async (volume) => {
+      const { host, root, target, bind } = volume;
       const first = await TestFilesystem.mount(root);
       await bind();
       assert.equal(await host.podFiles.readText(target, whole), "hello\n");
       first.end();
       assert.throws(() => statSync(target), /ENOTCONN/);
-      const second = await TestFilesystem.mount(root);
-      try {
-        await bind();
-        assert.equal(await host.podFiles.readText(target, whole), "hello\n");
-        assert.equal((await host.volumes.mountsWithin(target)).length, 1);
-      } finally {
-        await host.volumes.unmount(target);
-        second.end();
-      }
+      await bindAgain(volume);
     }),
 );
 
@@ -62,20 +68,15 @@ test(
   "a sub path that shows another object is taken away even while that is in use",
   { skip: fuseObstacle() ?? false },
   () =>
-    withVolume(async ({ host, root, target, bind }) => {
-      const first = await TestFilesystem.mount(root);
-      await bind();
+    withVolume(async (volume) => {
+      const first = await TestFilesystem.mount(volume.root);
+      await volume.bind();
       // With an ordinary umount this would be EBUSY.
-      const open = openSync(target, "r");
-      const second = await TestFilesystem.mount(root);
+      const open = openSync(volume.target, "r");
       try {
-        await bind();
-        assert.equal(await host.podFiles.readText(target, whole), "hello\n");
-        assert.equal((await host.volumes.mountsWithin(target)).length, 1);
+        await bindAgain(volume);
       } finally {
         closeSync(open);
-        await host.volumes.unmount(target);
-        second.end();
         first.end();
       }
     }),

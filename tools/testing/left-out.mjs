@@ -29,6 +29,7 @@ const BY_PATH = {
   "newer runtimes": [
     "test/cli/deprecations.it.ts",
     "test/pods/user-namespaces.it.ts",
+    "test/setup/newer-pods.it.ts",
     "test/volumes/newer-runtime.it.ts",
   ],
   // A Debian is fetched by debootstrap: three minutes the first time.

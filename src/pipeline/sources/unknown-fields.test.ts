@@ -34,7 +34,7 @@ test("knownFields: what a later API has is left out wherever it is, the rest sta
 });
 
 test("unknownFieldsMessage names a few", () => {
-  const known = "this agent knows Kubernetes 1.36";
+  const known = "this agent knows Kubernetes 1.37";
   assert.equal(unknownFieldsMessage(["spec.a"]), `unknown field "spec.a" is ignored: ${known}`);
   const many = Array.from({ length: 11 }, (_, i) => `f${i}`);
   assert.match(unknownFieldsMessage(many), /"f7" and 3 more are ignored/);

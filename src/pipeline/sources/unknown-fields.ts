@@ -1,6 +1,7 @@
 // pure
 import { decodeObject } from "../../api/decode/decode.ts";
 import type { Pod, PodSpec } from "../../api/generated/types.ts";
+import { LATEST_RELEASE } from "../../config/release.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 
 /** A pod without what this agent's API does not have. */
@@ -42,5 +43,5 @@ export function unknownFieldsMessage(unknown: readonly string[]): string {
   const rest = unknown.length - named.length;
   const more = rest === 0 ? "" : ` and ${rest} more`;
   const [fields, are] = unknown.length === 1 ? ["field", "is"] : ["fields", "are"];
-  return `unknown ${fields} ${named.join(", ")}${more} ${are} ignored: this agent knows Kubernetes 1.36`;
+  return `unknown ${fields} ${named.join(", ")}${more} ${are} ignored: this agent knows Kubernetes ${LATEST_RELEASE}`;
 }

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { bareMachine, type NodeBox } from "../node-box.ts";
 import { fillBlocks, fromText, type Step, toSvg, toText, withoutVariables } from "./recording.ts";
 
@@ -14,8 +13,6 @@ const FILES = {
   readme: join(ROOT, "README.md"),
 };
 const COMMAND_MS = 120_000;
-const WAIT_MS = 60_000;
-const POLL_MS = 250;
 
 /** A pod whose image is nowhere, for the folder of manifests. */
 const BROKEN = `apiVersion: v1
@@ -26,17 +23,6 @@ spec:
   containers:
     - { name: cart, image: "localhost/shop/cart:7", imagePullPolicy: Never }
 `;
-
-/** Waits until the command prints what matches. */
-async function until(node: NodeBox, argv: readonly string[], pattern: RegExp): Promise<void> {
-  const deadline = performance.now() + WAIT_MS;
-  for (;;) {
-    const { stdout } = await node.nodelet(argv);
-    if (pattern.test(stdout)) return;
-    assert.ok(performance.now() < deadline, `${argv.join(" ")} prints no ${pattern}:\n${stdout}`);
-    await sleep(POLL_MS);
-  }
-}
 
 /** Plays the session and returns what it printed. */
 async function play(node: NodeBox): Promise<readonly Step[]> {
@@ -51,11 +37,11 @@ async function play(node: NodeBox): Promise<readonly Step[]> {
   await run(`sudo nodelet ${start}`, `${join(ROOT, "bin/nodelet")} ${start}`);
   await run("sudo nodelet get pods");
   await run("sudo nodelet exec hello -- rm /www/alive");
-  await until(node, ["get", "pods"], /hello-\S+ +1\/1 +Running +1 /);
+  await node.printed(["get", "pods"], /hello-\S+ +1\/1 +Running +1 /);
   await run("sudo nodelet why hello");
   await run("cat shop.yaml");
   await run("sudo cp shop.yaml /etc/nodelet/manifests/");
-  await until(node, ["get", "problems"], /shop-edge-1 .*; fix: /);
+  await node.printed(["get", "problems"], /shop-edge-1 .*; fix: /);
   await run("sudo nodelet get problems");
   await run("sudo nodelet stop");
   return steps;
