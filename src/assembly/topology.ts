@@ -1,6 +1,6 @@
 import type { HintProvider } from "../api/ports/hint-provider.ts";
 import type { ResourceKind } from "../api/ports/resource-kinds.ts";
-import { NUMA_NODES_FILE, topologyOf } from "../config/topology.ts";
+import { topologyOf } from "../config/topology.ts";
 import { Topology } from "../pipeline/admission/topology/topology.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Foundation } from "./foundation.ts";
@@ -11,9 +11,10 @@ export function assembleTopology(
   { devices }: Pick<Subsystems, "devices">,
 ): Topology {
   const { clock, host } = outside;
-  const { topologyManagerPolicy, topologyManagerScope } = options.config;
-  const asked = { topologyManagerPolicy, topologyManagerScope };
-  const settings = topologyOf(asked, host.readKernel(NUMA_NODES_FILE));
+  const { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions } =
+    options.config;
+  const asked = { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions };
+  const settings = topologyOf(asked, (path) => host.readKernel(path));
   const providers: Readonly<Record<ResourceKind, HintProvider>> = { devices };
   return new Topology(settings, { providers: Object.values(providers), metrics, clock });
 }

@@ -2,6 +2,7 @@
 /** How resources are kept close together, out of the configuration and the machine. */
 
 import { UsageError } from "../kit/errors.ts";
+import { parseBool, parseDecimal } from "./flags/go-numbers.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
 import { parseCpuList } from "./validation/cpu-list.ts";
 
@@ -14,29 +15,75 @@ export interface TopologySettings {
   readonly scope: "container" | "pod";
   /** NUMA nodes of the machine, ascending. */
   readonly nodes: readonly number[];
+  /**
+   * How far each node is from each, in the order of `nodes`: of sets with as many nodes the closest is taken. Absent
+   * where that does not count.
+   */
+  readonly distances?: readonly (readonly number[])[];
 }
 
 /** The kernel's list of NUMA nodes that are online. */
-export const NUMA_NODES_FILE = "/sys/devices/system/node/online";
+const NUMA_NODES_FILE = "/sys/devices/system/node/online";
 
-/** More nodes than this make too many sets of them (defaultMaxAllowableNUMANodes). */
+/** More nodes than this make too many sets of them, unless `max-allowable-numa-nodes` allows more (defaultMaxAllowableNUMANodes). */
 const MAX_NUMA_NODES = 8;
+/** Sets of more nodes are not worked out, whatever is allowed: there are twice as many with each node. */
+const MAX_NODES_WORKED_OUT = 16;
+
+type TopologyConfig = Pick<
+  KubeletConfig,
+  "topologyManagerPolicy" | "topologyManagerScope" | "topologyManagerPolicyOptions"
+>;
 
 /**
- * How resources are kept close together. `online` is the text of `NUMA_NODES_FILE`; a kernel without NUMA has
+ * How resources are kept close together. `read` gives the text of a file of the kernel; one without NUMA has
  * none and counts as one node. Throws `UsageError` where a policy cannot be kept on this machine.
  */
 export function topologyOf(
-  config: Pick<KubeletConfig, "topologyManagerPolicy" | "topologyManagerScope">,
-  online: string | undefined,
+  config: TopologyConfig,
+  read: (path: string) => string | undefined,
 ): TopologySettings {
   const policy = config.topologyManagerPolicy as TopologyPolicy;
-  const parsed = parseCpuList((online ?? "0").trim());
+  const parsed = parseCpuList((read(NUMA_NODES_FILE) ?? "0").trim());
   const nodes = parsed.ok && parsed.cpus.length > 0 ? parsed.cpus : [0];
-  if (policy !== "none" && nodes.length > MAX_NUMA_NODES)
-    throw new UsageError(
-      `topologyManagerPolicy: ${policy} works with at most ${MAX_NUMA_NODES} NUMA nodes, this machine has ${nodes.length}; set it to none`,
-    );
   const scope = config.topologyManagerScope === "pod" ? "pod" : "container";
-  return { policy, scope, nodes: policy === "none" ? nodes.slice(0, MAX_NUMA_NODES) : nodes };
+  if (policy === "none") return { policy, scope, nodes: nodes.slice(0, MAX_NODES_WORKED_OUT) };
+  const options = config.topologyManagerPolicyOptions;
+  refuseTooMany(policy, nodes.length, options);
+  const closest = parseBool(options["prefer-closest-numa-nodes"] ?? "false");
+  if (!closest.ok || !closest.value) return { policy, scope, nodes };
+  return { policy, scope, nodes, distances: nodes.map((node) => distancesOf(node, nodes, read)) };
+}
+
+function refuseTooMany(
+  policy: TopologyPolicy,
+  count: number,
+  options: TopologyConfig["topologyManagerPolicyOptions"],
+): void {
+  const allowed = parseDecimal(options["max-allowable-numa-nodes"] ?? `${MAX_NUMA_NODES}`);
+  const max = allowed.ok ? allowed.value : MAX_NUMA_NODES;
+  const at = `topologyManagerPolicy: ${policy}`;
+  if (count > max)
+    throw new UsageError(
+      `${at}: unsupported on machines with more than ${max} NUMA Nodes, this machine has ${count}; set it to none, or topologyManagerPolicyOptions[max-allowable-numa-nodes] to ${count}`,
+    );
+  if (count > MAX_NODES_WORKED_OUT)
+    throw new UsageError(
+      `${at}: sets of more than ${MAX_NODES_WORKED_OUT} NUMA nodes are not worked out, this machine has ${count}; set it to none`,
+    );
+}
+
+/** One row of the kernel's table; its columns are the nodes that are online, ascending. */
+function distancesOf(
+  node: number,
+  nodes: readonly number[],
+  read: (path: string) => string | undefined,
+): readonly number[] {
+  const path = `/sys/devices/system/node/node${node}/distance`;
+  const row = (read(path) ?? "").trim().split(/\s+/).map(Number);
+  if (row.length === nodes.length && row.every((each) => Number.isInteger(each) && each > 0))
+    return row;
+  throw new UsageError(
+    `topologyManagerPolicyOptions[prefer-closest-numa-nodes]: cannot discover NUMA topology: ${path} does not hold ${nodes.length} distances; remove the option`,
+  );
 }

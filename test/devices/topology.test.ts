@@ -219,7 +219,7 @@ for (const [name, more, expect] of UNMET) {
 }
 
 test("an admission is counted once, however often it is tried, and the start of a container is none", async () => {
-  const settings = { policy: "restricted", scope: "container", nodes: [0, 1] } as const;
+  const settings = { policy: "single-numa-node", scope: "container", nodes: [0, 1] } as const;
   const inventory = listed(EMPTY_INVENTORY, GPU, PLACED);
   const missing = { inventory: EMPTY_INVENTORY, expects: () => true };
   let given = inputs(podOf("c=1"), { numaNodes: settings.nodes, ...missing });

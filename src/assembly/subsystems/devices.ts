@@ -1,5 +1,5 @@
 import { deriveRootLayout } from "../../config/derive.ts";
-import { NUMA_NODES_FILE, topologyOf } from "../../config/topology.ts";
+import { topologyOf } from "../../config/topology.ts";
 import { Devices } from "../../subsystems/devices/devices.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
@@ -25,7 +25,7 @@ export async function assembleDevices(
   const devices = new Devices(
     {
       folder: layout.devicePlugins.directory,
-      numaNodes: topologyOf(config, host.readKernel(NUMA_NODES_FILE)).nodes,
+      numaNodes: topologyOf(config, (path) => host.readKernel(path)).nodes,
       deferMs: settings.waitMs ?? DEVICE_WAIT_MS,
       allocateMs: settings.allocateMs ?? DEVICE_ALLOCATE_MS,
       keepInitDevices: settings.keepInitDevices ?? false,

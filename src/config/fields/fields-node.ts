@@ -158,7 +158,7 @@ export const NODE_FIELDS = [
     "What is aligned: containers or whole pods.",
     "container or pod",
   ),
-  planned(
+  active(
     "topologyManagerPolicyOptions",
     map(STRING),
     "Options of the topology policy.",

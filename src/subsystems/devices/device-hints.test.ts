@@ -77,7 +77,7 @@ const HINT_ROWS: readonly HintRow[] = [
     devices: "a@7 b@1",
     available: "a b",
     amount: 1,
-    expect: [hint(2, true)],
+    expect: [hint(3, false), hint(2, true)],
   },
 ];
 

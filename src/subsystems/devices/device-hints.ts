@@ -30,10 +30,10 @@ export function deviceHints(request: HintRequest, machine: readonly number[]): H
   const groups = groupByMask(request, machine);
   if (![...devices.values()].some(({ nodes }) => nodes.length > 0)) return "any";
   if (available.size + reusable.size < amount) return [];
-  const hosting = groups.reduce((mask, group) => mask | group.mask, 0);
   let narrowest = machine.length;
   const found: NodeMask[] = [];
-  for (let mask = hosting; mask > 0; mask = (mask - 1) & hosting) {
+  // Also nodes without devices: what other resources have there counts when nothing is preferred by all.
+  for (let mask = 2 ** machine.length - 1; mask > 0; mask -= 1) {
     const touching = groups.filter((group) => (group.mask & mask) !== 0);
     if (sum(touching, "all") >= amount) narrowest = Math.min(narrowest, countNodes(mask));
     const leftOut = groups.some((group) => group.reusable > 0 && (group.mask & mask) === 0);

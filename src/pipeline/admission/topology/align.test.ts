@@ -79,7 +79,11 @@ for (const { name, hints, expect } of ALIGN_ROWS) {
 }
 
 test("align: none ignores topology", () => {
-  assert.deepEqual(align([[]], settings("none")), { kind: "admitted", mask: undefined });
+  assert.deepEqual(align([[]], settings("none")), {
+    kind: "admitted",
+    mask: undefined,
+    preferred: false,
+  });
 });
 
 test("align takes the wanted number of nodes rather than fewer when nothing is preferred", () => {
@@ -88,7 +92,11 @@ test("align takes the wanted number of nodes rather than fewer when nothing is p
     [hint(0b0011, false), hint(0b0111, false), hint(0b1111, false)],
     [hint(0b0110, false), hint(0b0111, false), hint(0b1111, false)],
   ];
-  assert.deepEqual(align(hints, four), { kind: "admitted", mask: 0b0011 });
+  assert.deepEqual(align(hints, four), {
+    kind: "admitted",
+    mask: 0b0011,
+    preferred: false,
+  });
 });
 
 test("align does not try all combinations of eight resources on eight nodes", () => {
@@ -98,5 +106,5 @@ test("align does not try all combinations of eight resources on eight nodes", ()
     Array.from({ length: 8 }, () => all),
     eight,
   );
-  assert.deepEqual(result, { kind: "admitted", mask: 1 });
+  assert.deepEqual(result, { kind: "admitted", mask: 1, preferred: true });
 });

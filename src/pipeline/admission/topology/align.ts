@@ -7,24 +7,30 @@ import { countNodes, type NodeMask } from "../../../api/node/numa.ts";
 import type { Hint, Hints } from "../../../api/ports/hint-provider.ts";
 import type { TopologySettings } from "../../../config/topology.ts";
 import { largest, smallest } from "../../../kit/limits/lists.ts";
+import { intersectionsOf } from "./intersections.ts";
 
 /** Result of merging hints by a policy. */
 type Alignment =
   | { readonly kind: "refused" }
-  /** `mask` is `undefined` where placement does not matter. */
-  | { readonly kind: "admitted"; readonly mask: NodeMask | undefined };
+  | {
+      readonly kind: "admitted";
+      /** `undefined` where placement does not matter. */
+      readonly mask: NodeMask | undefined;
+      /** Whether every resource is where it is best off. */
+      readonly preferred: boolean;
+    };
 
 /** Merges the hints of all resources as the policy requires it. */
 export function align(hints: readonly Hints[], settings: TopologySettings): Alignment {
   const { policy } = settings;
-  if (policy === "none") return { kind: "admitted", mask: undefined };
+  if (policy === "none") return { kind: "admitted", mask: undefined, preferred: false };
   const everywhere = 2 ** settings.nodes.length - 1;
   const lists = hints.map(asList);
   const narrow = policy === "single-numa-node" ? lists.map((list) => list.filter(isSingle)) : lists;
-  const best = merge(narrow, everywhere);
-  if (policy !== "best-effort" && !best.preferred) return { kind: "refused" };
-  const anywhere = policy === "single-numa-node" && best.mask === everywhere;
-  return { kind: "admitted", mask: anywhere ? undefined : best.mask };
+  const { mask, preferred } = merge(narrow, everywhere, settings.distances);
+  if (policy !== "best-effort" && !preferred) return { kind: "refused" };
+  const anywhere = policy === "single-numa-node" && mask === everywhere;
+  return { kind: "admitted", mask: anywhere ? undefined : mask, preferred };
 }
 
 function asList(hints: Hints): readonly Hint[] {
@@ -41,43 +47,45 @@ interface Merged {
   readonly preferred: boolean;
 }
 
-/** Hints of some resources put together: what they have in common, and whether they all named the same set. */
-interface Partial {
-  readonly mask: NodeMask;
-  readonly named: NodeMask | "none" | "several";
-  readonly preferred: boolean;
-}
+type Distances = TopologySettings["distances"];
 
 /**
- * The best of all combinations of one hint per resource. Combinations that are equivalent are
- * followed once, so that the work does not grow with the product of the lists.
+ * The best of all combinations of one hint per resource. A combination is preferred when all its hints are and name
+ * the same set; any such combination is better than all others, so the others are worked out only without one. The work
+ * does not grow with the product of the lists.
  */
-function merge(lists: readonly (readonly Hint[])[], everywhere: NodeMask): Merged {
-  let combined: readonly Partial[] = [{ mask: everywhere, named: "none", preferred: true }];
-  for (const list of lists) {
-    const next = new Map<string, Partial>();
-    for (const partial of combined)
-      for (const hint of list) {
-        const extended = extend(partial, hint);
-        next.set(`${extended.mask} ${extended.named} ${extended.preferred}`, extended);
-      }
-    combined = [...next.values()];
+function merge(
+  lists: readonly (readonly Hint[])[],
+  everywhere: NodeMask,
+  distances: Distances,
+): Merged {
+  const agreed = agreedMasks(lists, everywhere);
+  const [first, ...others] = agreed;
+  if (first !== undefined) {
+    const mask = others.reduce((a, b) => (isFitter(b, a, distances) ? b : a), first);
+    return { mask, preferred: true };
   }
+  const masks = lists.map((list) => list.map(({ mask }) => mask ?? everywhere));
   const wanted = largest(lists.map(smallestCount), 0);
-  let best: Merged | undefined;
-  for (const { mask, named, preferred } of combined) {
-    if (mask === 0) continue;
-    const candidate = { mask, preferred: preferred && named !== "several" };
-    if (!best || isBetter(candidate, best, wanted)) best = candidate;
-  }
-  return best ?? { mask: everywhere, preferred: false };
+  let best: NodeMask | undefined;
+  for (const mask of intersectionsOf(masks, everywhere))
+    if (best === undefined || isBetter(mask, best, { wanted, distances })) best = mask;
+  return { mask: best ?? everywhere, preferred: false };
 }
 
-function extend(partial: Partial, { mask, preferred }: Hint): Partial {
-  const allPreferred = partial.preferred && preferred;
-  if (mask === undefined) return { ...partial, preferred: allPreferred };
-  const named = partial.named === "none" || partial.named === mask ? mask : "several";
-  return { mask: partial.mask & mask, named, preferred: allPreferred };
+/** The sets that every resource prefers; all nodes where none cares. */
+function agreedMasks(
+  lists: readonly (readonly Hint[])[],
+  everywhere: NodeMask,
+): readonly NodeMask[] {
+  const preferred = lists.map(
+    (list) => new Set(list.filter((hint) => hint.preferred).map(({ mask }) => mask)),
+  );
+  const named = new Set([undefined, ...preferred.flatMap((masks) => [...masks])]);
+  return [...named].flatMap((mask) => {
+    const isAgreed = preferred.every((masks) => masks.has(mask) || masks.has(undefined));
+    return isAgreed && mask !== 0 ? [mask ?? everywhere] : [];
+  });
 }
 
 function smallestCount(list: readonly Hint[]): number {
@@ -86,21 +94,34 @@ function smallestCount(list: readonly Hint[]): number {
 }
 
 /**
- * Preferred before not; among preferred ones the narrower. Among others the one whose size comes closest
- * to `wanted` (what the most demanding resource needs at least) without exceeding it.
+ * Of sets that not everybody prefers: the one whose size comes closest to `wanted` (what the most demanding resource
+ * needs at least) without exceeding it.
  */
-function isBetter(candidate: Merged, current: Merged, wanted: number): boolean {
-  if (candidate.preferred !== current.preferred) return candidate.preferred;
-  if (candidate.preferred) return isNarrower(candidate.mask, current.mask);
-  const [now, then] = [countNodes(candidate.mask), countNodes(current.mask)];
-  if (then > wanted) return isNarrower(candidate.mask, current.mask);
-  if (then === wanted) return now === wanted && isNarrower(candidate.mask, current.mask);
+function isBetter(
+  candidate: NodeMask,
+  current: NodeMask,
+  { wanted, distances }: { readonly wanted: number; readonly distances: Distances },
+): boolean {
+  const [now, then] = [countNodes(candidate), countNodes(current)];
+  if (then > wanted) return isFitter(candidate, current, distances);
+  if (then === wanted) return now === wanted && isFitter(candidate, current, distances);
   if (now > wanted) return false;
-  return now > then || (now === then && isNarrower(candidate.mask, current.mask));
+  return now > then || (now === then && isFitter(candidate, current, distances));
 }
 
-/** Fewer nodes; of as many, the lower ones. */
-function isNarrower(a: NodeMask, b: NodeMask): boolean {
+/** Fewer nodes; of as many, those closest to one another where that counts, then the lower ones. */
+function isFitter(a: NodeMask, b: NodeMask, distances: Distances): boolean {
   const [countA, countB] = [countNodes(a), countNodes(b)];
-  return countA === countB ? a < b : countA < countB;
+  if (countA !== countB) return countA < countB;
+  const [wayA, wayB] = distances ? [totalWay(a, distances), totalWay(b, distances)] : [0, 0];
+  return wayA === wayB ? a < b : wayA < wayB;
+}
+
+/** The distances between all pairs of the set, both ways, and of each node to itself. */
+function totalWay(mask: NodeMask, distances: NonNullable<Distances>): number {
+  let total = 0;
+  for (const [from, row] of distances.entries())
+    for (const [to, distance] of row.entries())
+      if ((mask >> from) & (mask >> to) & 1) total += distance;
+  return total;
 }

@@ -9,8 +9,6 @@ export interface AlignmentMeasures {
   begin(podUid: string): (outcome: "placed" | "later" | "refused", containers: number) => void;
 }
 
-/** Policies that refuse what does not fit on one node, or on as few as can be. */
-const STRICT: ReadonlySet<string> = new Set(["restricted", "single-numa-node"]);
 /** Pods that wait for resources and whose request was counted; more are counted again. */
 const MAX_WAITING = 1_000;
 
@@ -40,8 +38,10 @@ export function alignmentMeasures(
         if (outcome === "later") return;
         waiting.delete(podUid);
         if (outcome === "refused") errors.add();
-        if (!STRICT.has(policy)) return;
-        (outcome === "placed" ? aligned : failed).add({ scope, boundary: "numa_node" }, containers);
+        // Only this policy guarantees one node (IsAlignmentGuaranteed); what it refuses counts once.
+        if (policy !== "single-numa-node") return;
+        const [counter, count] = outcome === "placed" ? [aligned, containers] : [failed, 1];
+        counter.add({ scope, boundary: "numa_node" }, scope === "pod" ? 1 : count);
       };
     },
   };
