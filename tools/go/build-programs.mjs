@@ -2,7 +2,7 @@
 //   node tools/go/build-programs.mjs kube-apiserver etcd
 // Prints the paths. Modules and their checksums are pinned in the folders beside this file. What is built once is kept
 // in the cache outside the checkout, until module files, flags or Go change.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { arch } from "node:os";
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { CACHE_DIR } from "../debian-suite.mjs";
 import { withLock } from "../setup/lock.mjs";
 import { keepDurations, readDurations, roughly } from "../testing/durations.mjs";
-import { builtName, FAMILIES, familyOf } from "./families.mjs";
+import { builtName, FAMILIES, familyOf, isSuite } from "./families.mjs";
 import { goCommand, goObstacle, goVersion, obstacleIn, Unavailable } from "./go-command.mjs";
 
 const HOME = join(CACHE_DIR, "go");
@@ -37,6 +37,14 @@ export function pinnedVersion(name) {
   if (version === undefined)
     throw new Error(`tools/go/${family}/go.mod does not require ${module}`);
   return version;
+}
+
+/** Where the sources of the module are that gives a program's family its version. */
+export function sourceFolder(name) {
+  const family = familyOf(name);
+  const argv = ["list", "-m", "-f", "{{.Dir}}", FAMILIES[family].module];
+  const options = { cwd: join(import.meta.dirname, family), env: environmentOf(family) };
+  return execFileSync(goCommand(), argv, { ...options, encoding: "utf8" }).trim();
 }
 
 /**
@@ -65,8 +73,8 @@ export async function buildPrograms(names, { say = () => {} } = {}) {
 
 /** What the program is called in its folder, which is what it calls itself: `kubelet-1.36` is a `kubelet`. */
 function fileOf(name) {
-  const { programs, file } = FAMILIES[familyOf(name)];
-  return file ?? builtName(programs[name]);
+  const { file } = FAMILIES[familyOf(name)];
+  return file ?? builtFile(name);
 }
 
 function moduleText(family, file) {
@@ -121,12 +129,29 @@ async function buildMissing(family, names, say) {
   const partial = `${folder}.partial`;
   rmSync(partial, { recursive: true, force: true });
   for (const each of [partial, folder]) mkdirSync(each, { recursive: true });
+  for (const suites of [false, true]) {
+    const some = missing.filter((name) => isSuite(name) === suites);
+    if (some.length > 0) await build(family, some, { partial, suites, say });
+  }
+  for (const name of missing)
+    renameSync(join(partial, builtFile(name)), join(folder, fileOf(name)));
+  rmSync(partial, { recursive: true, force: true });
+}
+
+/** What the compiler calls the program. */
+function builtFile(name) {
+  return `${builtName(FAMILIES[familyOf(name)].programs[name])}${isSuite(name) ? ".test" : ""}`;
+}
+
+/** Compiles programs of one family, or suites of tests, into the folder `partial`. */
+async function build(family, names, { partial, suites, say }) {
   const began = Date.now();
-  const packages = missing.map((name) => FAMILIES[family].programs[name]);
-  const what = `${missing.join(", ")} ${pinnedVersion(missing[0])}`;
-  const durationName = `go build ${missing.toSorted().join(" ")}`;
+  const packages = names.map((name) => FAMILIES[family].programs[name]);
+  const what = `${names.join(", ")} ${pinnedVersion(names[0])}`;
+  const durationName = `go build ${names.toSorted().join(" ")}`;
   say(`fetching the modules of ${what}`);
-  const list = await runGo(family, ["list", "-deps", ...flagsOf(family), ...packages]);
+  const tests = suites ? ["-test"] : [];
+  const list = await runGo(family, ["list", "-deps", ...tests, ...flagsOf(family), ...packages]);
   const total = list.split("\n").length - 1;
   const before = readDurations().get(durationName);
   const time = before === undefined ? "" : `, ${roughly(before)} the last time`;
@@ -137,17 +162,13 @@ async function buildMissing(family, names, say) {
     () => say(`${what}: ${count} of at most ${total} packages after ${minutes()} min`),
     SAY_EVERY_MS,
   );
-  const argv = ["build", "-v", ...flagsOf(family), "-o", `${partial}/`, ...packages];
+  // With -v a suite that is only compiled would not name packages.
+  const command = suites ? ["test", "-c"] : ["build", "-v"];
+  const argv = [...command, ...flagsOf(family), "-o", `${partial}/`, ...packages];
   const onPackage = () => {
     count += 1;
   };
   await runGo(family, argv, onPackage).finally(() => clearInterval(alive));
-  for (const name of missing)
-    renameSync(
-      join(partial, builtName(FAMILIES[family].programs[name])),
-      join(folder, fileOf(name)),
-    );
-  rmSync(partial, { recursive: true, force: true });
   keepDurations([[durationName, Math.round((Date.now() - began) / 1000)]]);
 }
 

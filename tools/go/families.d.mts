@@ -8,3 +8,4 @@ export interface Family {
 export const FAMILIES: Readonly<Record<string, Family>>;
 export function builtName(packagePath: string): string;
 export function familyOf(program: string): string;
+export function isSuite(program: string): boolean;

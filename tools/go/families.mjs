@@ -20,7 +20,7 @@ const CNI = "github.com/containernetworking/plugins";
 
 /**
  * By folder of the module file: the module that gives the family its version, the packages of its programs by name, and
- * the variables that the linker sets. `file` is the name of the only program where the compiler would call it otherwise,
+ * the variables that the linker sets. A name that ends in `.test` is a package's tests. `file` is the name of the only program where the compiler would call it otherwise,
  * `tags` are build tags, `cgo` is what the compiler of C code needs.
  */
 export const FAMILIES = {
@@ -31,6 +31,30 @@ export const FAMILIES = {
         (name) => [name, `k8s.io/kubernetes/cmd/${name}`],
       ),
     ),
+  },
+  "kubernetes-suites": {
+    ...KUBERNETES,
+    programs: {
+      "e2e_node.test": "k8s.io/kubernetes/test/e2e_node",
+      "e2e.test": "k8s.io/kubernetes/test/e2e",
+      ginkgo: "github.com/onsi/ginkgo/v2/ginkgo",
+      "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+      "sample-apiserver": "k8s.io/sample-apiserver",
+      ...Object.fromEntries(
+        [
+          "agnhost",
+          "nonewprivs",
+          "regression-issue-74839",
+          "resource-consumer",
+          "resource-consumer/consume-cpu",
+          "sample-device-plugin",
+        ].map((path) => [path.split("/").at(-1), `k8s.io/kubernetes/test/images/${path}`]),
+      ),
+    },
+  },
+  coredns: {
+    module: "github.com/coredns/coredns",
+    programs: { coredns: "github.com/coredns/coredns" },
   },
   "kubernetes-1.36": {
     ...KUBERNETES,
@@ -77,6 +101,11 @@ export function builtName(packagePath) {
     .split("/")
     .filter((part) => !/^v\d+$/.test(part))
     .at(-1);
+}
+
+/** Whether a program is a suite of tests, which `go test -c` makes of a package, not `go build`. */
+export function isSuite(program) {
+  return program.endsWith(".test");
 }
 
 /** The folder of the family that has the program; throws for an unknown one. */
