@@ -6,8 +6,14 @@ import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import type { ContainerConfig, ContainerRuntime, DeepPartial } from "../../src/outside/cri/cri.ts";
 import { ContainerState, Signal } from "../../src/outside/cri/generated/api.ts";
 import { type Box, withBox } from "../box/box.ts";
-import { type ContainerdVersion, usualContainerd } from "../box/containerd.ts";
+import {
+  besideContainerd,
+  CONTAINERD_VERSIONS,
+  type ContainerdVersion,
+  usualContainerd,
+} from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { runcProgram } from "../box/runc.ts";
 
 interface Abilities {
   /** Says which cgroup driver it uses. */
@@ -25,9 +31,9 @@ interface Abilities {
   readonly deprecations: boolean;
 }
 
-/** User namespaces and recursive read-only mounts depend on runc: 1.1 beside all but 2.4, which has 1.5. */
-const ABILITIES: Readonly<Record<ContainerdVersion, readonly (keyof Abilities)[]>> = {
-  machine: [],
+/** By version of containerd. User namespaces are those of runc, from 1.2 on. */
+const ABILITIES: Readonly<Record<string, readonly (keyof Abilities)[]>> = {
+  "1.6": [],
   "1.7": ["deprecations"],
   "2.1": [
     "cdiDevices",
@@ -44,7 +50,6 @@ const ABILITIES: Readonly<Record<ContainerdVersion, readonly (keyof Abilities)[]
     "stopSignals",
     "supplementalGroupsPolicy",
     "updateSandbox",
-    "userNamespaces",
   ],
 };
 
@@ -58,7 +63,7 @@ const DEVICE = {
 const PROGRAM =
   'trap "exit 7" USR1; trap "exit 8" TERM; test -z "$FROM_DEVICE" || touch /device; while :; do sleep 0.1; done';
 
-for (const version of Object.keys(ABILITIES) as ContainerdVersion[])
+for (const version of CONTAINERD_VERSIONS)
   if (version !== "2.4" || usualContainerd() === "2.4")
     test(`containerd ${version} can do what the table says`, () =>
       withBox({ containerd: version }, async (box) => {
@@ -69,11 +74,24 @@ for (const version of Object.keys(ABILITIES) as ContainerdVersion[])
           const able = Object.entries(await abilitiesOf(box, cri)).flatMap(([name, can]) =>
             can ? [name] : [],
           );
-          assert.deepEqual(able.toSorted(), ABILITIES[version]);
+          const { runtimeVersion } = await cri.runtime.version(SIGNAL);
+          const [, series = ""] = /^v?(\d+\.\d+)/.exec(runtimeVersion) ?? [];
+          const expected = ABILITIES[series];
+          assert.ok(expected, `no row for containerd ${runtimeVersion}`);
+          const ofRunc = (await hasNewRunc(box, version)) ? ["userNamespaces"] : [];
+          assert.deepEqual(able.toSorted(), [...expected, ...ofRunc].toSorted());
         } finally {
           cri.close();
         }
       }));
+
+/** Whether the runc beside that containerd knows id-mapped mounts. */
+async function hasNewRunc(box: Box, version: ContainerdVersion): Promise<boolean> {
+  const { runc } = besideContainerd(version);
+  const [, minor = "0"] =
+    /runc version 1\.(\d+)/.exec(await box.run([runcProgram(runc), "--version"])) ?? [];
+  return Number(minor) >= 2;
+}
 
 async function abilitiesOf(box: Box, cri: ContainerRuntime): Promise<Abilities> {
   const { runtime } = cri;

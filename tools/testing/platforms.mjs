@@ -17,6 +17,7 @@ const WITH_CGROUPFS = {
     "test/cgroups/stats.it.ts",
     "test/cgroups/system-groups.it.ts",
   ],
+  "calls the runtime by itself and names no cgroup": ["test/contracts/abilities.it.ts"],
 };
 
 /** Why a file does not run in the guest; undefined when it does. */
