@@ -1,10 +1,11 @@
 // pure
 /** How resources are kept close together, out of the configuration and the machine. */
 
+import type { NumaNode } from "../api/node/machine-topology.ts";
 import { UsageError } from "../kit/errors.ts";
 import { parseBool, parseDecimal } from "./flags/go-numbers.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import { parseCpuList } from "./validation/cpu-list.ts";
+import { readMachineTopology } from "./machine/read-machine.ts";
 
 /** How strictly sets of nodes are taken (`topologyManagerPolicy`). */
 export type TopologyPolicy = "none" | "best-effort" | "restricted" | "single-numa-node";
@@ -21,9 +22,6 @@ export interface TopologySettings {
    */
   readonly distances?: readonly (readonly number[])[];
 }
-
-/** The kernel's list of NUMA nodes that are online. */
-const NUMA_NODES_FILE = "/sys/devices/system/node/online";
 
 /** More nodes than this make too many sets of them, unless `max-allowable-numa-nodes` allows more (defaultMaxAllowableNUMANodes). */
 const MAX_NUMA_NODES = 8;
@@ -44,15 +42,15 @@ export function topologyOf(
   read: (path: string) => string | undefined,
 ): TopologySettings {
   const policy = config.topologyManagerPolicy as TopologyPolicy;
-  const parsed = parseCpuList((read(NUMA_NODES_FILE) ?? "0").trim());
-  const nodes = parsed.ok && parsed.cpus.length > 0 ? parsed.cpus : [0];
+  const machine = readMachineTopology(read);
+  const nodes = machine.nodes.map(({ id }) => id);
   const scope = config.topologyManagerScope === "pod" ? "pod" : "container";
   if (policy === "none") return { policy, scope, nodes: nodes.slice(0, MAX_NODES_WORKED_OUT) };
   const options = config.topologyManagerPolicyOptions;
   refuseTooMany(policy, nodes.length, options);
   const closest = parseBool(options["prefer-closest-numa-nodes"] ?? "false");
   if (!closest.ok || !closest.value) return { policy, scope, nodes };
-  return { policy, scope, nodes, distances: nodes.map((node) => distancesOf(node, nodes, read)) };
+  return { policy, scope, nodes, distances: machine.nodes.map(distancesOf) };
 }
 
 function refuseTooMany(
@@ -73,17 +71,14 @@ function refuseTooMany(
     );
 }
 
-/** One row of the kernel's table; its columns are the nodes that are online, ascending. */
+/** One row of the kernel's table. */
 function distancesOf(
-  node: number,
-  nodes: readonly number[],
-  read: (path: string) => string | undefined,
+  { id, distances }: NumaNode,
+  _at: number,
+  { length }: readonly NumaNode[],
 ): readonly number[] {
-  const path = `/sys/devices/system/node/node${node}/distance`;
-  const row = (read(path) ?? "").trim().split(/\s+/).map(Number);
-  if (row.length === nodes.length && row.every((each) => Number.isInteger(each) && each > 0))
-    return row;
+  if (distances) return distances;
   throw new UsageError(
-    `topologyManagerPolicyOptions[prefer-closest-numa-nodes]: cannot discover NUMA topology: ${path} does not hold ${nodes.length} distances; remove the option`,
+    `topologyManagerPolicyOptions[prefer-closest-numa-nodes]: cannot discover NUMA topology: /sys/devices/system/node/node${id}/distance does not hold ${length} distances; remove the option`,
   );
 }
