@@ -78,7 +78,7 @@ test("an older runtime refuses image volumes with a reason", () =>
       await agent.until("it is refused", () => waiting()?.reason === "CreateContainerConfigError");
       assert.equal(waiting()?.message, 'volume "i": this container runtime cannot mount images');
     },
-    { box: { containerd: "machine" } },
+    { box: { containerd: "1.7" } },
   ));
 
 /** Built for a whole run only. */

@@ -18,6 +18,7 @@ const WITH_CGROUPFS = {
     "test/cgroups/system-groups.it.ts",
   ],
   "calls the runtime by itself and names no cgroup": ["test/contracts/abilities.it.ts"],
+  "starts a journal service of its own": ["test/server/server.it.ts"],
 };
 
 /** Why a file does not run in the guest; undefined when it does. */
