@@ -1,0 +1,68 @@
+// pure
+import type { Container, Pod } from "../../api/generated/types.ts";
+import { type ContainerKind, initContainerKind } from "../../api/pod/pod.ts";
+import { amountOf } from "../../api/pod/pod-resources.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
+import { MEMORY } from "./memory-state.ts";
+
+/** Bytes by type. */
+export type MemoryAmounts = ReadonlyMap<string, number>;
+
+/** What one container requests. */
+export interface MemoryRequest {
+  readonly container: string;
+  readonly kind: Exclude<ContainerKind, "ephemeral">;
+  readonly amounts: MemoryAmounts;
+}
+
+/**
+ * What the containers of a pod are assigned, in the order in which they start: only those of guaranteed pods are, and of these none
+ * whose pod has resources as a whole.
+ */
+export function memoryRequests(pod: Pod): readonly MemoryRequest[] {
+  if (pod.spec?.resources || qosClassOf(pod) !== "Guaranteed") return [];
+  const request = (container: Container, kind: MemoryRequest["kind"]): MemoryRequest => ({
+    container: container.name,
+    kind,
+    amounts: amountsOf(container),
+  });
+  return [
+    ...(pod.spec?.initContainers ?? []).map((each) => request(each, initContainerKind(each))),
+    ...(pod.spec?.containers ?? []).map((each) => request(each, "regular")),
+  ].filter(({ amounts }) => amounts.size > 0);
+}
+
+function amountsOf({ resources }: Container): MemoryAmounts {
+  return new Map(
+    Object.entries(resources?.requests ?? {})
+      .filter(([type]) => type === MEMORY || type.startsWith("hugepages-"))
+      .map(([type, text]): [string, number] => [type, amountOf(type, text)])
+      .filter(([, amount]) => amount > 0)
+      .sort(([a], [b]) => (a < b ? 1 : -1)),
+  );
+}
+
+/**
+ * What the pod needs at once: sidecars and containers together, or an init container with the sidecars before it. Types that only
+ * init containers request are not counted.
+ */
+export function totalRequest(requests: readonly MemoryRequest[]): MemoryAmounts {
+  const sum = (all: readonly MemoryRequest[], type: string) =>
+    all.reduce((total, { amounts }) => total + (amounts.get(type) ?? 0), 0);
+  const regular = requests.filter(({ kind }) => kind === "regular");
+  const types = new Set(regular.flatMap(({ amounts }) => [...amounts.keys()]));
+  return new Map(
+    [...types].map((type) => {
+      const atOnce = requests.map(({ kind }, i) => {
+        if (kind !== "init") return 0;
+        const sidecars = requests.slice(0, i).filter((each) => each.kind === "sidecar");
+        return sum([...sidecars, ...requests.slice(i, i + 1)], type);
+      });
+      const lasting = sum(
+        requests.filter(({ kind }) => kind !== "init"),
+        type,
+      );
+      return [type, Math.max(lasting, ...atOnce)];
+    }),
+  );
+}
