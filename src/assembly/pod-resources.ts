@@ -1,4 +1,5 @@
 import { activePods } from "../api/pod-facts.ts";
+import type { ResourceKind } from "../api/ports/resource-kinds.ts";
 import { deriveRootLayout } from "../config/derive.ts";
 import type { PodResourcesProviders } from "../node/pod-resources/list-pods.ts";
 import { startPodResources } from "../node/pod-resources/pod-resources.ts";
@@ -8,12 +9,12 @@ import type { Foundation } from "./foundation.ts";
 /** The socket of the pod resources API, with a provider for each kind of resources. */
 export function assemblePodResources(
   { options, outside, scope, metrics, podFacts }: Foundation,
-  { devices }: Pick<Subsystems, "devices">,
+  { devices, memory }: Pick<Subsystems, ResourceKind>,
 ): void {
   const { clock, grpc, host } = outside;
   const { podResources } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
   const log = outside.log.child("devices");
-  const providers: PodResourcesProviders = { devices: devices.held };
+  const providers: PodResourcesProviders = { devices: devices.held, memory: memory.held };
   startPodResources(podResources.directory, {
     grpc,
     files: host.files,

@@ -1,5 +1,7 @@
 // pure
 
+import { hugepagesName } from "../api/node/hugepages-name.ts";
+import { thresholdBytes } from "../api/node/threshold-bytes.ts";
 import type { ResourceAmounts } from "../api/pod/pod-resources.ts";
 import {
   canonicalQuantity,
@@ -126,22 +128,4 @@ function reservedOf(reservation: Readonly<Record<string, string>>, name: string)
   const text = reservation[name];
   if (text === undefined) return 0;
   return name === "cpu" ? milliOf(text) : wholeOf(text);
-}
-
-/** A threshold is a quantity or a percentage of the capacity. */
-function thresholdBytes(text: string | undefined, capacityBytes: number): number {
-  if (text === undefined) return 0;
-  if (text.endsWith("%")) return Math.floor((capacityBytes * Number.parseFloat(text)) / 100);
-  return wholeOf(text);
-}
-
-function hugepagesName(sizeBytes: number): string {
-  const units = ["", "Ki", "Mi", "Gi"] as const;
-  let size = sizeBytes;
-  let unit = 0;
-  while (size >= 1024 && size % 1024 === 0 && unit < units.length - 1) {
-    size /= 1024;
-    unit += 1;
-  }
-  return `hugepages-${size}${units[unit]}`;
 }

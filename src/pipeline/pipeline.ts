@@ -120,7 +120,9 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     },
   );
   pods.subscribe((record) => {
-    deps.devices.observe({ uid: record.uid, pod: record.pod, ...deviceLife(record) });
+    const held = { uid: record.uid, pod: record.pod, ...deviceLife(record) };
+    deps.devices.observe(held);
+    deps.memory.observe(held);
     const shown = statuses.get(record.uid);
     if (shown && record.life.kind === "released") counts.released(shown);
     statuses.update(record);
@@ -224,6 +226,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
     statuses.dropUnclaimed((uid) => pods.knows(uid));
     ledger.dropUnclaimed((uid) => pods.knows(uid as PodUid));
     deps.devices.sourcesSeen((uid) => pods.knows(uid));
+    deps.memory.sourcesSeen((uid) => pods.knows(uid));
   };
   if (sources.seen.get()) onSeen();
   else {

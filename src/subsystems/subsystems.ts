@@ -7,6 +7,7 @@ import type { Images } from "./images/images.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Logs } from "./logs/logs.ts";
 import type { Neighbors } from "./neighbors/neighbors.ts";
+import type { NumaMemory } from "./numa-memory/numa-memory.ts";
 import type { Probes } from "./probes/probes.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { Stats } from "./stats/stats.ts";
@@ -21,6 +22,7 @@ export interface Subsystems {
   readonly images: Images;
   readonly journal: Journal;
   readonly logs: Logs;
+  readonly memory: NumaMemory;
   readonly neighbors: Neighbors;
   readonly probes: Probes;
   readonly runtime: Runtime;

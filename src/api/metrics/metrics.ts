@@ -13,8 +13,6 @@ export const METRICS = {
 } as const;
 
 const NO_CPU_MANAGER = "no container gets CPUs of its own: there is no CPU manager";
-const NO_MEMORY_MANAGER =
-  "no container gets memory of chosen NUMA nodes: there is no memory manager";
 const NO_POD_LEVEL_MANAGERS = "the gate PodLevelResourceManagers has no effect";
 const NO_DRA = "resource claims are not supported";
 const NO_ELECTION = "nothing of a node is elected";
@@ -34,8 +32,6 @@ export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
   kubelet_cpu_manager_pinning_errors_total: NO_CPU_MANAGER,
   kubelet_cpu_manager_pinning_requests_total: NO_CPU_MANAGER,
   kubelet_cpu_manager_shared_pool_size_millicores: NO_CPU_MANAGER,
-  kubelet_memory_manager_pinning_errors_total: NO_MEMORY_MANAGER,
-  kubelet_memory_manager_pinning_requests_total: NO_MEMORY_MANAGER,
   kubelet_resource_manager_allocation_errors_total: NO_POD_LEVEL_MANAGERS,
   kubelet_resource_manager_allocations_total: NO_POD_LEVEL_MANAGERS,
   kubelet_resource_manager_container_assignments_total: NO_POD_LEVEL_MANAGERS,

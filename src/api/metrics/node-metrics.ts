@@ -206,6 +206,14 @@ export const NODE_METRICS = named({
     "Containers that should have had their devices on one NUMA node and could not.",
     ALIGNED,
   ),
+  kubelet_memory_manager_pinning_requests_total: counterOf(
+    "ALPHA",
+    "Containers whose memory was to be on chosen NUMA nodes.",
+  ),
+  kubelet_memory_manager_pinning_errors_total: counterOf(
+    "ALPHA",
+    "Containers whose memory was to be on chosen NUMA nodes and could not.",
+  ),
   kubelet_topology_manager_admission_requests_total: counterOf(
     "ALPHA",
     "Pods or containers whose resources were to be placed on NUMA nodes.",

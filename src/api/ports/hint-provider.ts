@@ -17,6 +17,9 @@ export type Hints = "any" | readonly Hint[];
 /** NUMA nodes by container; without an entry, or where it is `undefined`, placement does not matter. */
 export type NumaPlacement = ReadonlyMap<string, NodeMask | undefined>;
 
+/** Containers whose resources are all where they are best off, so that no other nodes will do. */
+export type PreferredContainers = ReadonlySet<string>;
+
 /** A request cannot be met now, or not at all; the provider's `grant` says why. */
 export type Unmet = "later" | "refused";
 
@@ -29,7 +32,7 @@ export interface HintDraft {
   /** Hints of what all containers need together (`topologyManagerScope: pod`). */
   podHints(): readonly Hints[] | Unmet;
   /** Takes what the container needs, close to these nodes, so that later hints are without it. */
-  place(container: string, mask: NodeMask | undefined): Unmet | undefined;
+  place(container: string, mask: NodeMask | undefined, preferred: boolean): Unmet | undefined;
 }
 
 /** Who manages one kind of resources. */
@@ -40,5 +43,9 @@ export interface HintProvider {
    */
   draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined;
   /** Allocates what all containers request, or nothing; called again it continues where it was. */
-  grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant>;
+  grant(
+    pod: IdentifiedPod,
+    placement: NumaPlacement,
+    preferred: PreferredContainers,
+  ): Promise<DeviceGrant>;
 }

@@ -13,6 +13,7 @@ import { assembleImages } from "./images.ts";
 import { assembleJournal } from "./journal.ts";
 import { assembleLogs } from "./logs.ts";
 import { assembleNeighbors } from "./neighbors.ts";
+import { assembleNumaMemory } from "./numa-memory.ts";
 import { assembleProbes } from "./probes.ts";
 import { assembleRuntime } from "./runtime.ts";
 import { assembleStats } from "./stats.ts";
@@ -41,6 +42,7 @@ async function assembleOthers(
   const cgroups = await assembleCgroups(base, { runtime: cri.runtime, events });
   const runtime = await assembleRuntime(base, api, { cri, cgroups, events });
   const devices = await assembleDevices(base, { events, journal });
+  const memory = await assembleNumaMemory(base);
   const images = await assembleImages(base, api, { cri, events, journal });
   const logs = assembleLogs(base, cri);
   const probes = assembleProbes(base, { runtime: cri.runtime, cgroups, events });
@@ -55,6 +57,7 @@ async function assembleOthers(
     devices,
     images,
     logs,
+    memory,
     neighbors,
     probes,
     stats,

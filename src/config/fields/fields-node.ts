@@ -128,13 +128,13 @@ export const NODE_FIELDS = [
     "How often prepared resource claims are checked.",
     "more than 0s",
   ),
-  planned(
+  active(
     "memoryManagerPolicy",
     text("None"),
     "Policy for assigning memory of NUMA nodes.",
     "None or Static; Static needs reservedMemory that adds up to the reservations",
   ),
-  planned(
+  active(
     "reservedMemory",
     list({
       kind: "object",

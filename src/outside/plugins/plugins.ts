@@ -22,6 +22,7 @@ export type { PluginInfo } from "./generated/pluginregistration-v1/api.ts";
 export type {
   AllocatableResourcesResponse,
   ContainerDevices,
+  ContainerMemory,
   ContainerResources,
   PodResources,
 } from "./generated/podresources-v1/api.ts";

@@ -16,6 +16,7 @@ import type { Environments } from "../../subsystems/environment/environment.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Images } from "../../subsystems/images/images.ts";
 import type { Logs } from "../../subsystems/logs/logs.ts";
+import type { NumaMemory } from "../../subsystems/numa-memory/numa-memory.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { Topology } from "../admission/topology/topology.ts";
@@ -29,6 +30,7 @@ export interface ContainerDeps {
   readonly events: Events;
   readonly images: Images;
   readonly logs: Logs;
+  readonly memory: Pick<NumaMemory, "nodesFor">;
   readonly runtime: Runtime;
   readonly volumes: Volumes;
   readonly hostIps: () => readonly string[];
@@ -93,6 +95,7 @@ export async function createAttempt(
         mounts: [...parts.mounts, ...mounts],
         env: [...parts.env, ...env],
         volumeGroups: groups,
+        cpuset: cpusetOf(attempt),
         targetId: options.targetId,
       },
       signal,
@@ -100,6 +103,14 @@ export async function createAttempt(
   );
   deps.logs.links.created(id, { pod, container: options.container, restartCount });
   return id;
+}
+
+/** Where its memory is, when that was chosen. */
+function cpusetOf({ options: { pod }, container, deps: { memory } }: Attempt): {
+  readonly cpusetMems?: string;
+} {
+  const cpusetMems = memory.nodesFor(pod, container.name);
+  return cpusetMems === undefined ? {} : { cpusetMems };
 }
 
 /** The runtime mounts images as it makes the container. */

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Hint } from "../../api/ports/hint-provider.ts";
-import { type AssignedPod, assignContainer, type WantedNodes } from "./assign-memory.ts";
+import { type AssignedPod, assignContainer, type NodePreference } from "./assign-memory.ts";
 import { memoryHints, nodesIn } from "./memory-hints.ts";
 import type { MemoryAmounts, MemoryRequest } from "./memory-requests.ts";
 import { emptyState, type MemoryState, releasePod } from "./memory-state.ts";
 
 const HUGE = "hugepages-2Mi";
-const ANYWHERE: WantedNodes = { mask: undefined, preferred: false };
+const ANYWHERE: NodePreference = { mask: undefined, preferred: false };
 
 /** Nodes with so much memory, and so much in huge pages. */
 function machine(...sizes: readonly (number | readonly [number, number])[]): MemoryState {
@@ -47,7 +47,10 @@ function requestsOf(text: string): readonly MemoryRequest[] {
 function assignAll(
   state: MemoryState,
   requests: readonly MemoryRequest[],
-  { uid = "pod", wanted = ANYWHERE }: { readonly uid?: string; readonly wanted?: WantedNodes } = {},
+  {
+    uid = "pod",
+    wanted = ANYWHERE,
+  }: { readonly uid?: string; readonly wanted?: NodePreference } = {},
 ): MemoryState | string {
   let pod: AssignedPod = { state, uid, reusable: new Map() };
   for (const request of requests) {
@@ -75,7 +78,7 @@ const NO_NODES =
 
 interface Step {
   readonly need: MemoryAmounts;
-  readonly wanted?: WantedNodes;
+  readonly wanted?: NodePreference;
   readonly hints?: string;
   /** What is free afterwards, or the message. */
   readonly after: readonly number[] | string;

@@ -24,7 +24,7 @@ import {
 } from "./memory-state.ts";
 
 /** Where the container is to be; without a set of nodes that does not matter. */
-export interface WantedNodes {
+export interface NodePreference {
   readonly mask: NodeMask | undefined;
   /** Whether only the best sets of nodes will do. */
   readonly preferred: boolean;
@@ -46,7 +46,7 @@ export function assignContainer(
   pod: AssignedPod,
   requests: readonly MemoryRequest[],
   request: MemoryRequest,
-  wanted: WantedNodes,
+  wanted: NodePreference,
 ): Outcome {
   const { state, uid } = pod;
   const held = blocksOf(state, uid, request.container);
@@ -73,8 +73,8 @@ export function assignContainer(
   };
 }
 
-/** An init container whose memory was released, as a later container was started: it needs none again. */
-function isPast(
+/** Whether it is an init container whose memory was released, as a later container was started: it needs none again. */
+export function isPast(
   { state, uid }: AssignedPod,
   requests: readonly MemoryRequest[],
   { container, kind }: MemoryRequest,
@@ -90,7 +90,7 @@ function isPast(
 function chooseNodes(
   { state, reusable }: AssignedPod,
   amounts: MemoryAmounts,
-  { mask, preferred }: WantedNodes,
+  { mask, preferred }: NodePreference,
 ): readonly number[] | string {
   const all = [...state.nodes.keys()];
   if (mask === undefined) {

@@ -3,6 +3,7 @@ import type { Container, Pod } from "../../api/generated/types.ts";
 import { type ContainerKind, initContainerKind } from "../../api/pod/pod.ts";
 import { amountOf } from "../../api/pod/pod-resources.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
+import { largest } from "../../kit/limits/lists.ts";
 import { MEMORY } from "./memory-state.ts";
 
 /** Bytes by type. */
@@ -62,7 +63,7 @@ export function totalRequest(requests: readonly MemoryRequest[]): MemoryAmounts 
         requests.filter(({ kind }) => kind !== "init"),
         type,
       );
-      return [type, Math.max(lasting, ...atOnce)];
+      return [type, largest(atOnce, lasting)];
     }),
   );
 }

@@ -45,7 +45,7 @@ export interface MemoryState {
 export const MEMORY = "memory";
 
 /** What a node has before anything is assigned. */
-export interface NodeCapacity {
+export interface NumaCapacity {
   readonly id: number;
   readonly memoryBytes: number;
   readonly hugePages: readonly { readonly type: string; readonly bytes: number }[];
@@ -54,7 +54,7 @@ export interface NodeCapacity {
 }
 
 /** The machine with nothing assigned. */
-export function emptyState(capacities: readonly NodeCapacity[]): MemoryState {
+export function emptyState(capacities: readonly NumaCapacity[]): MemoryState {
   const nodes = new Map(
     capacities.map((capacity): readonly [number, NodeMemory] => [
       capacity.id,
@@ -64,7 +64,7 @@ export function emptyState(capacities: readonly NodeCapacity[]): MemoryState {
   return { nodes, pods: new Map() };
 }
 
-function tablesOf({ memoryBytes, hugePages, reserved }: NodeCapacity): NodeMemory["memory"] {
+function tablesOf({ memoryBytes, hugePages, reserved }: NumaCapacity): NodeMemory["memory"] {
   const table = (type: string, total: number, others: number): [string, MemoryTable] => {
     const systemReserved = reserved.get(type) ?? 0;
     const allocatable = Math.max(0, total - systemReserved - others);
@@ -141,7 +141,7 @@ function moved({ memory }: NodeMemory, type: string, amount: number): NodeMemory
 }
 
 /** Without what these containers of the pod were assigned; the same state where they were assigned nothing. */
-export function release(
+export function releaseBlocks(
   state: MemoryState,
   uid: string,
   containers: Iterable<string>,
@@ -161,5 +161,5 @@ export function release(
 
 /** Without the pod. */
 export function releasePod(state: MemoryState, uid: string): MemoryState {
-  return release(state, uid, state.pods.get(uid)?.keys() ?? []);
+  return releaseBlocks(state, uid, state.pods.get(uid)?.keys() ?? []);
 }

@@ -119,6 +119,8 @@ interface StartRequest {
   readonly devices: DeviceParts;
   /** Groups that its volumes bring. */
   readonly volumeGroups: readonly number[];
+  /** NUMA nodes whose memory it may use, as `0,1`; any without. */
+  readonly cpuset: { readonly cpusetMems?: string };
   /** Id of the container whose process namespace is joined. */
   readonly targetId: string | undefined;
 }
@@ -207,15 +209,10 @@ export class Runtime {
     const { pod, container } = request;
     const userNamespace = await this.#idsOf(pod, undefined, signal);
     const parts: ContainerParts = {
-      restartCount: request.restartCount,
-      round: request.round,
+      ...request,
       imageRef: request.image.ref,
       security: { ...this.#security(request), userNamespace },
-      env: request.env,
-      mounts: request.mounts,
-      devices: request.devices,
-      targetId: request.targetId,
-      resources: this.#deps.resources(pod, container),
+      resources: { ...this.#deps.resources(pod, container), ...request.cpuset },
     };
     const config = containerConfig(pod, container, parts);
     const sandbox = await this.#sandboxConfig(pod, 0, userNamespace);

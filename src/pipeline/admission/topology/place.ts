@@ -1,6 +1,12 @@
 // pure
 import type { NodeMask } from "../../../api/node/numa.ts";
-import type { HintDraft, Hints, NumaPlacement, Unmet } from "../../../api/ports/hint-provider.ts";
+import type {
+  HintDraft,
+  Hints,
+  NumaPlacement,
+  PreferredContainers,
+  Unmet,
+} from "../../../api/ports/hint-provider.ts";
 import type { TopologySettings } from "../../../config/topology.ts";
 import { appendAll } from "../../../kit/limits/lists.ts";
 import { align } from "./align.ts";
@@ -9,6 +15,7 @@ import { align } from "./align.ts";
 interface Placed {
   readonly outcome: "placed" | Unmet | "misaligned";
   readonly placement: NumaPlacement;
+  readonly preferred: PreferredContainers;
 }
 
 /**
@@ -21,6 +28,7 @@ export function placeContainers(
   settings: TopologySettings,
 ): Placed {
   const placement = new Map<string, NodeMask | undefined>();
+  const preferred = new Set<string>();
   let ofPod: ReturnType<typeof alignAll> | undefined;
   for (const container of containers) {
     const aligned =
@@ -31,15 +39,16 @@ export function placeContainers(
         settings,
       );
     if (settings.scope === "pod") ofPod = aligned;
-    if (typeof aligned === "string") return { outcome: aligned, placement };
-    if (aligned.kind === "refused") return { outcome: "misaligned", placement };
+    if (typeof aligned === "string") return { outcome: aligned, placement, preferred };
+    if (aligned.kind === "refused") return { outcome: "misaligned", placement, preferred };
     placement.set(container, aligned.mask);
+    if (aligned.preferred) preferred.add(container);
     for (const draft of drafts) {
-      const unmet = draft.place(container, aligned.mask);
-      if (unmet) return { outcome: unmet, placement };
+      const unmet = draft.place(container, aligned.mask, aligned.preferred);
+      if (unmet) return { outcome: unmet, placement, preferred };
     }
   }
-  return { outcome: "placed", placement };
+  return { outcome: "placed", placement, preferred };
 }
 
 /** Merges the hints of all drafts; of requests that cannot be met the first one counts. */

@@ -1,5 +1,5 @@
 /**
- * Topology: keeps what a pod gets close together, whoever manages it. In: the hints of all providers (devices).
+ * Topology: keeps what a pod gets close together, whoever manages it. In: the hints of all providers (devices, memory).
  * Out: NUMA nodes for each container, which providers allocate by; or that the policy refuses the pod. Invariants:
  * containers are placed on drafts of all providers before any provider allocates; a pod that the policy refuses
  * gets nothing of any.
@@ -10,7 +10,11 @@
 import type { DeviceGrant } from "../../../api/device-grant.ts";
 import { allContainers } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
-import type { HintProvider, NumaPlacement } from "../../../api/ports/hint-provider.ts";
+import type {
+  HintProvider,
+  NumaPlacement,
+  PreferredContainers,
+} from "../../../api/ports/hint-provider.ts";
 import type { TopologySettings } from "../../../config/topology.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { MetricsRegistry } from "../../../kit/metrics.ts";
@@ -30,6 +34,7 @@ type Placing =
       readonly kind: "placed";
       /** As far as requests could be met; the provider of what could not refuses or defers the pod itself. */
       readonly placement: NumaPlacement;
+      readonly preferred: PreferredContainers;
     }
   | Extract<DeviceGrant, { kind: "refused" }>;
 
@@ -56,7 +61,7 @@ export class Topology {
     const placing = this.#place(pod);
     if (placing.kind === "refused") return placing;
     for (const provider of this.#providers) {
-      const grant = await provider.grant(pod, placing.placement);
+      const grant = await provider.grant(pod, placing.placement, placing.preferred);
       if (grant.kind !== "granted") return grant;
     }
     return { kind: "granted" };
@@ -72,13 +77,13 @@ export class Topology {
       this.#settings.policy === "none"
         ? []
         : this.#providers.flatMap((provider) => provider.draft(pod, only) ?? []);
-    if (drafts.length === 0) return { kind: "placed", placement: new Map() };
+    if (drafts.length === 0) return { kind: "placed", placement: new Map(), preferred: new Set() };
     const containers = allContainers(pod)
       .map(({ container }) => container.name)
       .filter((name) => drafts.some((draft) => draft.containers.has(name)));
     const measured = only === undefined ? this.#measures.begin(pod.metadata.uid) : undefined;
-    const { outcome, placement } = placeContainers(containers, drafts, this.#settings);
+    const { outcome, placement, preferred } = placeContainers(containers, drafts, this.#settings);
     measured?.(outcome === "misaligned" ? "refused" : outcome, containers.length);
-    return outcome === "misaligned" ? MISALIGNED : { kind: "placed", placement };
+    return outcome === "misaligned" ? MISALIGNED : { kind: "placed", placement, preferred };
   }
 }

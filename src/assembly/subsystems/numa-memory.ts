@@ -1,0 +1,37 @@
+import { thresholdBytes } from "../../api/node/threshold-bytes.ts";
+import { wholeOf } from "../../api/text/quantity.ts";
+import { deriveEvictionHard, deriveRootLayout } from "../../config/derive.ts";
+import { readMachineTopology } from "../../config/machine/read-machine.ts";
+import {
+  NumaMemory,
+  type NumaMemoryOptions,
+  readNodes,
+} from "../../subsystems/numa-memory/numa-memory.ts";
+import type { Foundation } from "../foundation.ts";
+
+/** The memory manager, with what was assigned before a restart. Throws `UsageError`. */
+export async function assembleNumaMemory(base: Foundation): Promise<NumaMemory> {
+  const { options, outside, state, metrics } = base;
+  const { config, rootFolder } = options;
+  const nodes = config.memoryManagerPolicy === "Static" ? nodesOf(base) : undefined;
+  const file = deriveRootLayout(rootFolder, config.podLogsDir).state.memoryManager;
+  const log = outside.log.child("memory");
+  const memory = new NumaMemory({ nodes, file }, { state, metrics, log });
+  await memory.start();
+  return memory;
+}
+
+function nodesOf({ options, outside, facts }: Foundation): NumaMemoryOptions["nodes"] {
+  const { config } = options;
+  const { systemReserved, kubeReserved, reservedMemory } = config;
+  const { nodes } = readMachineTopology((path) => outside.host.readKernel(path));
+  const threshold = deriveEvictionHard(config)["memory.available"];
+  return readNodes({
+    nodes,
+    reserved: reservedMemory,
+    keptBytes:
+      wholeOf(systemReserved["memory"] ?? "0") +
+      wholeOf(kubeReserved["memory"] ?? "0") +
+      thresholdBytes(threshold, facts.memoryBytes),
+  });
+}
