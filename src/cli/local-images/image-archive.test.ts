@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -94,7 +95,7 @@ test("`isStaticElf` recognizes programs without a loader", () => {
   assert.equal(pauseProgram("riscv64"), undefined);
 });
 
-test("`pauseProgram` runs, leaves SIGCHLD ignored and waits", {
+test("`pauseProgram` runs, leaves SIGCHLD ignored, waits, and exits by itself when it is to end", {
   skip: process.arch === "x64" && existsSync("/proc/self/status") ? false : "needs x86-64 Linux",
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "pause-"));
@@ -110,6 +111,10 @@ test("`pauseProgram` runs, leaves SIGCHLD ignored and waits", {
     for (let attempt = 0; attempt < 100 && !asleep(); attempt++)
       await new Promise((resolve) => setTimeout(resolve, 20));
     assert.ok(asleep());
+    const ended = once(child, "exit");
+    child.kill("SIGTERM");
+    // A code, not a signal: the kernel would hide one from the first process of a container.
+    assert.deepEqual(await ended, [0, null]);
   } finally {
     child.kill("SIGKILL");
     rmSync(folder, { recursive: true });

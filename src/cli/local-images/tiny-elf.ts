@@ -18,8 +18,9 @@ export function isStaticElf(file: Uint8Array): boolean {
 }
 
 /**
- * `pause` for x86-64, 183 bytes: ignores SIGCHLD, so that the kernel reaps what the pod's containers
- * orphan, then sleeps for ever. Undefined for another architecture.
+ * `pause` for x86-64, 207 bytes: ignores SIGCHLD, so that the kernel reaps what the pod's containers orphan, then
+ * waits for SIGINT or SIGTERM and exits. They are blocked, since the kernel hides them from a first process otherwise.
+ * Undefined for another architecture.
  */
 export function pauseProgram(architecture: string): Uint8Array | undefined {
   if (architecture !== "amd64") return undefined;
@@ -37,8 +38,17 @@ export function pauseProgram(architecture: string): Uint8Array | undefined {
     0x31, 0xd2,                               // xor  %edx, %edx
     0x6a, 0x08, 0x41, 0x5a,                   // r10 = sizeof(sigset_t)
     0x6a, 0x0d, 0x58, 0x0f, 0x05,             // rt_sigaction
-    0x6a, 0x22, 0x58, 0x0f, 0x05,             // pause
-    0xeb, 0xf9,                               // again
+    0x48, 0xc7, 0x04, 0x24, 2, 0x40, 0, 0,    // movq $0x4002, (%rsp)       SIGINT and SIGTERM
+    0x31, 0xff,                               // rdi = SIG_BLOCK
+    0x6a, 0x0e, 0x58, 0x0f, 0x05,             // rt_sigprocmask
+    0x48, 0x89, 0xe7,                         // rdi = the two
+    0x31, 0xf6,                               // xor  %esi, %esi
+    0x31, 0xd2,                               // xor  %edx, %edx
+    0xb8, 128, 0, 0, 0, 0x0f, 0x05,           // rt_sigtimedwait
+    0x85, 0xc0,                               // test %eax, %eax
+    0x78, 0xee,                               // interrupted: again
+    0x31, 0xff,                               // xor  %edi, %edi
+    0x6a, 0x3c, 0x58, 0x0f, 0x05,             // exit
   );
   return executable(code);
 }

@@ -1,0 +1,129 @@
+/**
+ * Kubernetes' own suites on a node of this checkout, or on another kubelet in the same place:
+ *   npm run conformance -- --help
+ * What is built and made on the way is kept outside the checkout; the node is in a box and gone afterwards.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus, release, totalmem } from "node:os";
+import { basename, join } from "node:path";
+import { boxObstacle, cgroupRoots } from "../../test/box/prerequisites.ts";
+import { pinnedVersion } from "../go/build-programs.mjs";
+import { Unavailable } from "../go/go-command.mjs";
+import { GROUPS } from "./groups.ts";
+import {
+  type ConformanceOptions,
+  focusOn,
+  type KubeletChoice,
+  parseConformanceOptions,
+  USAGE,
+  UsageProblem,
+} from "./options.ts";
+import { prepareParts, resultsFolder } from "./parts.ts";
+import { writeFailureLogs } from "./results/failure-logs.ts";
+import { keepResult, writePage } from "./results/kept.ts";
+import { type KeptResult, keptResult, type RunFacts, type SpecOutcome } from "./results/result.ts";
+import { runSuite } from "./run-suite.ts";
+
+const RESULT = "result.json";
+const GIB = 1024 ** 3;
+
+const say = (text: string) => process.stderr.write(`conformance: ${text}\n`);
+
+async function main(argv: readonly string[]): Promise<number> {
+  if (argv.includes("--help")) {
+    console.log(USAGE);
+    return 0;
+  }
+  const options = parseConformanceOptions(argv);
+  if (options.page) {
+    say(`wrote ${writePage()}`);
+    return 0;
+  }
+  const obstacle = boxObstacle();
+  if (obstacle !== undefined) throw new UsageProblem(`no node can be made here: ${obstacle}`);
+  const interrupted = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const)
+    process.on(name, () => interrupted.abort(new UsageProblem("interrupted")));
+  return await runGroup(options, interrupted.signal);
+}
+
+async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promise<number> {
+  const { group, kubelet, procs } = options;
+  const name = nameOf(kubelet);
+  const folder = resultsFolder(group, name);
+  const selection = options.failed
+    ? { focus: focusOn(failedBefore(folder, group)), skip: [] }
+    : options.selection;
+  const parts = await prepareParts(kubelet, say);
+  const began = new Date();
+  say(`${GROUPS[group].title}, on ${name}`);
+  const outcomes = await runSuite({ parts, selection, procs, folder, signal, say });
+  const minutes = Math.round((Date.now() - began.getTime()) / 60_000);
+  const facts = factsOf(options, { version: versionOf(kubelet, parts.kubelet), minutes, began });
+  const result = keptResult(facts, outcomes);
+  writeFileSync(join(folder, RESULT), JSON.stringify(result, null, 1));
+  writeFailureLogs(folder, outcomes, join(folder, "failures"));
+  report(outcomes, folder);
+  if (options.keep) say(`kept as ${keepResult(result)}, wrote ${writePage()}`);
+  return outcomes.some(({ outcome }) => outcome === "failed") ? 1 : 0;
+}
+
+function nameOf(kubelet: KubeletChoice): string {
+  return kubelet.kind === "path" ? basename(kubelet.path) : kubelet.kind;
+}
+
+function failedBefore(folder: string, group: string): string[] {
+  const file = join(folder, RESULT);
+  if (!existsSync(file)) throw new UsageProblem(`--failed: the group ${group} has not run yet`);
+  const names = Object.keys((JSON.parse(readFileSync(file, "utf8")) as KeptResult).failed);
+  if (names.length === 0) throw new UsageProblem(`--failed: nothing of ${group} failed`);
+  return names;
+}
+
+function versionOf(kubelet: KubeletChoice, path: string): string {
+  const words = kubelet.kind === "nodelet" ? ["run", "--version"] : ["--version"];
+  return execFileSync(path, words, { encoding: "utf8" })
+    .trim()
+    .replace(/^Kubernetes /, "");
+}
+
+function factsOf(
+  { group, kubelet, procs, whole }: ConformanceOptions,
+  { version, minutes, began }: { version: string; minutes: number; began: Date },
+): RunFacts {
+  return {
+    group,
+    kubelet: nameOf(kubelet),
+    version,
+    suite: `Kubernetes ${pinnedVersion("e2e_node.test")}`,
+    runtime: `containerd ${pinnedVersion("containerd")}, runc ${pinnedVersion("runc")}`,
+    kernel: release(),
+    cgroup: `v${cgroupRoots().version}`,
+    machine: `${cpus().length} CPUs, ${Math.round(totalmem() / GIB)} GiB, ${process.arch}`,
+    date: began.toISOString().slice(0, 10),
+    minutes,
+    procs,
+    whole,
+  };
+}
+
+function report(outcomes: readonly SpecOutcome[], folder: string): void {
+  const count = (wanted: SpecOutcome["outcome"]) =>
+    outcomes.filter(({ outcome }) => outcome === wanted).length;
+  for (const { name, message } of outcomes.filter(({ outcome }) => outcome === "failed"))
+    console.log(`failed: ${name}\n        ${message}`);
+  console.log(
+    `${count("passed")} passed, ${count("failed")} failed, ${count("left out")} left themselves out; logs in ${folder}`,
+  );
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const known = error instanceof UsageProblem || error instanceof Unavailable;
+  console.error(
+    `conformance: ${known ? (error as Error).message : ((error as Error).stack ?? error)}`,
+  );
+  process.exitCode = 2;
+}

@@ -1,0 +1,129 @@
+/** What the command line of `npm run conformance` asks for. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { GROUPS, type GroupName, isGroupName, type Selection } from "./groups.ts";
+
+/** A kubelet to run the suite on. */
+export type KubeletChoice =
+  | { readonly kind: "nodelet" }
+  | { readonly kind: "go" }
+  | { readonly kind: "path"; readonly path: string };
+
+/** What a run is to do. */
+export interface ConformanceOptions {
+  readonly group: GroupName;
+  readonly kubelet: KubeletChoice;
+  readonly selection: Selection;
+  readonly procs: number;
+  /** Nothing narrows the group. */
+  readonly whole: boolean;
+  /** Only what failed in the last run of the group with this kubelet. */
+  readonly failed: boolean;
+  /** Result file to write in docs/conformance and the page after it. */
+  readonly keep: boolean;
+  /** Only writes the page from the result files that are kept. */
+  readonly page: boolean;
+}
+
+export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
+  GROUP              ${Object.keys(GROUPS).join(", ")} (default node)
+  --kubelet WHAT     nodelet (this checkout, the default), go (built when needed) or PATH
+  --focus REGEX      only specs whose text matches; may be given several times
+  --skip REGEX       no specs whose text matches; may be given several times
+  --label-filter L   only specs whose labels match, as ginkgo understands it
+  --list FILE        only the specs whose texts stand in the file, one on a line
+  --failed           only what failed in the last run of this group with this kubelet
+  --procs N          specs at once (${GROUPS.node.procs} for the group node)
+  --keep             keep the result in docs/conformance/ and write docs/conformance.md
+  --page             run nothing, write docs/conformance.md from the results that are kept`;
+
+/** The command line is wrong; the message says how to mend it. */
+export class UsageProblem extends Error {}
+
+const MOST_PROCS = 64;
+/** The suite matches a regular expression; names are meant as they are. */
+const SPECIAL = /[.*+?^${}()|[\]\\]/g;
+
+/** Reads the command line (without program and script); throws `UsageProblem`. */
+export function parseConformanceOptions(argv: readonly string[]): ConformanceOptions {
+  const { values, positionals } = read(argv);
+  const [name = "node", ...more] = positionals;
+  if (more.length > 0 || !isGroupName(name))
+    throw new UsageProblem(
+      `${positionals.join(" ")} is no group: ${Object.keys(GROUPS).join(", ")} are known\n${USAGE}`,
+    );
+  const group = GROUPS[name];
+  const listed = values.list === undefined ? [] : focusOn(readList(values.list));
+  const own = [...(values.focus ?? []), ...listed];
+  const labels = values["label-filter"];
+  return {
+    group: name,
+    kubelet: kubeletOf(values.kubelet ?? "nodelet"),
+    selection: {
+      focus: own.length > 0 ? own : group.selection.focus,
+      // A list is taken as it is; with a focus the group's own limits stay.
+      skip:
+        listed.length > 0 ? (values.skip ?? []) : [...group.selection.skip, ...(values.skip ?? [])],
+      ...(labels === undefined ? {} : { labels }),
+    },
+    procs: procsOf(values.procs, group.procs),
+    whole: own.length === 0 && !values.skip && labels === undefined && !values.failed,
+    failed: values.failed ?? false,
+    keep: values.keep ?? false,
+    page: values.page ?? false,
+  };
+}
+
+/** Regular expressions that match just these texts. */
+export function focusOn(names: readonly string[]): string[] {
+  return names.map((name) => name.replace(SPECIAL, "\\$&"));
+}
+
+function read(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        kubelet: { type: "string" },
+        focus: { type: "string", multiple: true },
+        skip: { type: "string", multiple: true },
+        "label-filter": { type: "string" },
+        list: { type: "string" },
+        failed: { type: "boolean" },
+        procs: { type: "string" },
+        keep: { type: "boolean" },
+        page: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new UsageProblem(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+  }
+}
+
+function kubeletOf(word: string): KubeletChoice {
+  if (word === "nodelet" || word === "go") return { kind: word };
+  if (word === "") throw new UsageProblem("--kubelet expects nodelet, go or a path");
+  return { kind: "path", path: resolve(word) };
+}
+
+function readList(file: string): string[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageProblem(`--list ${file}: ${error instanceof Error ? error.message : error}`);
+  }
+  const names = text.split("\n").map((line) => line.trim());
+  const wanted = names.filter((line) => line !== "" && !line.startsWith("#"));
+  if (wanted.length === 0) throw new UsageProblem(`--list ${file}: names no specs`);
+  return wanted;
+}
+
+function procsOf(text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= MOST_PROCS) return value;
+  throw new UsageProblem(`--procs ${text}: a number from 1 to ${MOST_PROCS} is needed`);
+}

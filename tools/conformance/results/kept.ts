@@ -1,0 +1,41 @@
+/** The results that are kept in the repository, and the page that is written from them. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { conformancePage, type KnownReason } from "./page.ts";
+import type { KeptResult } from "./result.ts";
+
+const DOCS = join(import.meta.dirname, "../../../docs");
+const FOLDER = join(DOCS, "conformance");
+const REASONS = "reasons.json";
+
+/** Writes the result's file; gives its path below the checkout. */
+export function keepResult(result: KeptResult): string {
+  const name = `${result.group}-${result.kubelet}.json`;
+  mkdirSync(FOLDER, { recursive: true });
+  writeFileSync(join(FOLDER, name), `${JSON.stringify(result, null, 1)}\n`);
+  return `docs/conformance/${name}`;
+}
+
+/** Writes docs/conformance.md; gives its path below the checkout. */
+export function writePage(): string {
+  writeFileSync(join(DOCS, "conformance.md"), pageOfKept());
+  return "docs/conformance.md";
+}
+
+/** What docs/conformance.md must be. */
+export function pageOfKept(): string {
+  return conformancePage(keptResults(), knownReasons());
+}
+
+/** All results in docs/conformance/. */
+export function keptResults(): KeptResult[] {
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith(".json") && name !== REASONS)
+    .sort()
+    .map((name) => JSON.parse(readFileSync(join(FOLDER, name), "utf8")));
+}
+
+/** What is known of specs that the Go kubelet passes and nodelet does not. */
+export function knownReasons(): KnownReason[] {
+  return JSON.parse(readFileSync(join(FOLDER, REASONS), "utf8"));
+}

@@ -1,0 +1,134 @@
+// pure
+/** docs/conformance.md, written from the results that are kept. */
+import { GROUPS, type GroupName, isGroupName } from "../groups.ts";
+import type { KeptResult } from "./result.ts";
+
+/** Why specs do not pass that the Go kubelet passes in the same place. */
+export interface KnownReason {
+  /** What their names begin with. */
+  readonly begins: string;
+  readonly reason: "chosen" | "not built yet";
+  /** One sentence. */
+  readonly why: string;
+  /** The difference, the decision or the row of PARITY, as a link of a page in docs/. */
+  readonly link: string;
+}
+
+/** A spec that does not pass with nodelet, and why. */
+export interface Settled {
+  readonly name: string;
+  readonly message: string;
+  readonly reason: "chosen" | "not built yet" | "the lab" | "open";
+  readonly why: string;
+}
+
+const HEAD = `# Kubernetes' own suites on nodelet
+
+\`\`\`sh
+npm run conformance                        # node suite, NodeConformance, in parallel
+npm run conformance -- --kubelet go        # the same on the Go kubelet, in the same place
+npm run conformance -- --focus 'Probing'   # only what matches
+npm run conformance -- --failed            # again what failed the last time
+npm run conformance -- --help
+\`\`\`
+
+It needs root on Linux, and Go with its module registry: the suites are packages of the module \`k8s.io/kubernetes\`, built here once
+and kept outside the checkout. Images are made from Debian packages and programs of that module, so nothing is pulled. The node is in
+namespaces of its own (processes, mounts, network, host name, IPC, cgroups) with its own \`/etc\`, \`/run\`, \`/var\` and \`/tmp\`, containerd
+and a registry on loopback; small stand-ins play \`systemd-run\`, \`systemctl\`, \`journalctl\` and \`sudo\`. When the command ends, also by
+Ctrl-C, nothing of it is left.
+
+A spec that does not pass has one of three reasons: **chosen** (a difference that is written down), **not built yet** (a row of
+[PARITY.md](PARITY.md)), or **the lab** (the Go kubelet does not pass it in the same place either; its result is kept beside ours).
+This page is written by the command from [the results](conformance/) that it keeps with \`--keep\`.
+`;
+
+/** The whole page. */
+export function conformancePage(
+  results: readonly KeptResult[],
+  reasons: readonly KnownReason[],
+): string {
+  const groups = Object.keys(GROUPS).filter(isGroupName);
+  const sections = groups.flatMap((group) => {
+    const those = results.filter((result) => result.group === group);
+    return those.length === 0 ? [] : [groupSection(group, those, reasons)];
+  });
+  const missing = groups.filter((group) => !results.some((result) => result.group === group));
+  const open = missing.map(
+    (group) => `- ${GROUPS[group].title} (\`npm run conformance -- ${group}\`)`,
+  );
+  const rest = open.length === 0 ? "" : `\n## Groups without a result\n\n${open.join("\n")}\n`;
+  return `${HEAD}${sections.join("")}${rest}`;
+}
+
+function groupSection(
+  group: GroupName,
+  results: readonly KeptResult[],
+  reasons: readonly KnownReason[],
+): string {
+  const rows = results.map((result) => {
+    const { kubelet, version, passed, date, minutes, procs } = result;
+    const failed = Object.keys(result.failed).length;
+    const left = Object.keys(result.leftOut).length;
+    const extent = result.whole ? "all" : "a part";
+    return `| ${kubelet} ${version} | ${extent} | ${passed.length} | ${failed} | ${left} | ${date} | ${minutes} | ${procs} |`;
+  });
+  const [first] = results;
+  const ours = results.find(({ kubelet, whole }) => kubelet === "nodelet" && whole);
+  const theirs = results.find(({ kubelet }) => kubelet === "go");
+  const place = first
+    ? `${first.suite} on ${first.runtime}, cgroup ${first.cgroup}, Linux ${first.kernel}; ${first.machine}.`
+    : "";
+  return `
+## ${GROUPS[group].title}
+
+${GROUPS[group].about} ${place} A spec that does not suit the node leaves itself out.
+
+| Kubelet | specs of the group | passed | failed | left themselves out | date | minutes | at once |
+|---|---|---:|---:|---:|---|---:|---:|
+${rows.join("\n")}
+${ours === undefined ? "" : settledText(settle(ours, theirs, reasons))}`;
+}
+
+/** What does not pass with nodelet, each with its reason. */
+export function settle(
+  ours: KeptResult,
+  theirs: KeptResult | undefined,
+  reasons: readonly KnownReason[],
+): Settled[] {
+  const sameThere = { ...theirs?.failed, ...theirs?.leftOut };
+  return Object.entries({ ...ours.failed, ...ours.leftOut }).map(([name, message]): Settled => {
+    if (Object.hasOwn(sameThere, name))
+      return {
+        name,
+        message,
+        reason: "the lab",
+        why: "the Go kubelet does not pass it here either",
+      };
+    const known = reasons.find(({ begins }) => name.startsWith(begins));
+    if (known === undefined) return { name, message, reason: "open", why: "not settled yet" };
+    return { name, message, reason: known.reason, why: `${known.why} ([where](${known.link}))` };
+  });
+}
+
+function settledText(settled: readonly Settled[]): string {
+  if (settled.length === 0) return "\nEverything passes with nodelet.\n";
+  const parts = (["chosen", "not built yet", "open", "the lab"] as const).flatMap((reason) => {
+    const those = settled.filter((each) => each.reason === reason);
+    if (those.length === 0) return [];
+    const lines = those.map(
+      ({ name, message, why }) =>
+        `- ${escaped(name)}${reason === "the lab" ? "" : `: ${why}`}<br>\`${code(message)}\``,
+    );
+    return [`\n### Does not pass: ${reason} (${those.length})\n\n${lines.join("\n")}\n`];
+  });
+  return parts.join("");
+}
+
+function escaped(text: string): string {
+  return text.replace(/([[\]<>*_])/g, "\\$1");
+}
+
+function code(text: string): string {
+  return text === "" ? "no message" : text.replaceAll("`", "'");
+}

@@ -1,0 +1,112 @@
+// pure
+/** Results of a run: ginkgo's own report, and the compact form that is kept in the repository. */
+
+/** What is read of ginkgo's JSON report of a suite. */
+export interface SuiteReport {
+  readonly StartTime: string;
+  readonly RunTime: number;
+  readonly SpecReports: readonly SpecReport[];
+}
+
+interface SpecReport {
+  readonly LeafNodeType: string;
+  readonly ContainerHierarchyTexts: readonly string[] | null;
+  readonly LeafNodeText: string;
+  readonly LeafNodeLocation: { readonly FileName: string };
+  readonly State: string;
+  /** 0 for a spec that was not selected. */
+  readonly NumAttempts: number;
+  readonly StartTime: string;
+  readonly EndTime: string;
+  readonly RunTime: number;
+  readonly CapturedGinkgoWriterOutput?: string;
+  readonly Failure?: { readonly Message: string };
+}
+
+/** How a spec ended. */
+export interface SpecOutcome {
+  readonly name: string;
+  /** Like `test/e2e/common/node/pods.go`. */
+  readonly file: string;
+  readonly outcome: "passed" | "failed" | "left out";
+  /** Why it failed or left itself out. */
+  readonly message: string;
+  readonly began: string;
+  readonly ended: string;
+  readonly seconds: number;
+  readonly output: string;
+}
+
+/** What a result says of where it comes from. */
+export interface RunFacts {
+  readonly group: string;
+  /** `nodelet`, `go` or the name of another kubelet. */
+  readonly kubelet: string;
+  /** What the kubelet says of itself. */
+  readonly version: string;
+  readonly suite: string;
+  readonly runtime: string;
+  readonly kernel: string;
+  readonly cgroup: string;
+  readonly machine: string;
+  readonly date: string;
+  readonly minutes: number;
+  readonly procs: number;
+  /** All specs of the group ran, not a part that the command line chose. */
+  readonly whole: boolean;
+}
+
+/** A result as it is kept. */
+export interface KeptResult extends RunFacts {
+  readonly passed: readonly string[];
+  /** Message by name. */
+  readonly failed: Readonly<Record<string, string>>;
+  readonly leftOut: Readonly<Record<string, string>>;
+}
+
+const NANOSECONDS = 1e9;
+const MESSAGE_CHARACTERS = 240;
+/** Addresses, times and made up names differ from run to run. */
+const POD_DUMP = /Pod: \{[\s\S]*?\n {2}\}/g;
+
+/** The specs that ran. */
+export function outcomesOf(report: SuiteReport): SpecOutcome[] {
+  return report.SpecReports.filter(
+    ({ LeafNodeType, NumAttempts }) => LeafNodeType === "It" && NumAttempts > 0,
+  ).map((spec) => ({
+    name: [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(" "),
+    file: spec.LeafNodeLocation.FileName.replace(/^.*?\/(?=test\/)/, ""),
+    outcome: outcomeOf(spec.State),
+    message: shortened(spec.Failure?.Message ?? ""),
+    began: spec.StartTime,
+    ended: spec.EndTime,
+    seconds: Math.round(spec.RunTime / NANOSECONDS),
+    output: spec.CapturedGinkgoWriterOutput ?? "",
+  }));
+}
+
+function outcomeOf(state: string): SpecOutcome["outcome"] {
+  if (state === "passed") return "passed";
+  return state === "skipped" || state === "pending" ? "left out" : "failed";
+}
+
+function shortened(message: string): string {
+  const text = message.replace(POD_DUMP, "").replace(/\s+/g, " ").trim();
+  return text.length <= MESSAGE_CHARACTERS ? text : `${text.slice(0, MESSAGE_CHARACTERS)} …`;
+}
+
+/** The form that is kept, sorted by name. */
+export function keptResult(facts: RunFacts, outcomes: readonly SpecOutcome[]): KeptResult {
+  const those = (wanted: SpecOutcome["outcome"]) =>
+    outcomes
+      .filter(({ outcome }) => outcome === wanted)
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
+  const messages = (wanted: SpecOutcome["outcome"]) =>
+    Object.fromEntries(those(wanted).map(({ name, message }) => [name, message]));
+  return {
+    ...facts,
+    passed: those("passed").map(({ name }) => name),
+    failed: messages("failed"),
+    leftOut: messages("left out"),
+  };
+}

@@ -1,0 +1,107 @@
+/** One run of the node suite in a lab. */
+import { cpSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Selection } from "./groups.ts";
+import { type Lab, type LabParts, RUNTIME_GROUP, startLab } from "./lab/lab.ts";
+import { NOTHING_YET, progressAfter, progressText } from "./results/progress.ts";
+import { outcomesOf, type SpecOutcome, type SuiteReport } from "./results/result.ts";
+
+/** What to run, and where its reports go. */
+export interface SuiteRun {
+  readonly parts: LabParts;
+  readonly selection: Selection;
+  readonly procs: number;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly say: (text: string) => void;
+}
+
+const SAY_EVERY_MS = 30_000;
+const LONGEST = "8h";
+const REPORT = "report.json";
+
+/** Runs the suite to its end; the folder then has ginkgo's reports and the logs of the node. */
+export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
+  const { folder, parts, say } = run;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  say("starting the node");
+  await using lab = await startLab(parts);
+  try {
+    await runGinkgo(lab, run);
+  } finally {
+    keepLogs(lab, folder);
+  }
+  const report = join(folder, REPORT);
+  if (!existsSync(report)) throw new Error(`the suite left no report; see ${folder}/ginkgo.log`);
+  const [suite] = JSON.parse(readFileSync(report, "utf8")) as SuiteReport[];
+  return suite === undefined ? [] : outcomesOf(suite);
+}
+
+async function runGinkgo(lab: Lab, run: SuiteRun): Promise<void> {
+  const { folder, parts, signal, say } = run;
+  signal.throwIfAborted();
+  const log = openSync(join(folder, "ginkgo.log"), "w");
+  const running = lab.box.spawn(ginkgoCommand(lab, run), {
+    cwd: lab.folder,
+    env: {
+      PATH: `/usr/local/sbin:/usr/local/bin:${dirname(parts.program("etcd"))}:/usr/sbin:/usr/bin:/sbin:/bin`,
+      TMPDIR: "/tmp",
+      NODELET_NODE: process.execPath,
+    },
+  });
+  const end = () => running.killGroup();
+  signal.addEventListener("abort", end, { once: true });
+  let progress = NOTHING_YET;
+  const began = performance.now();
+  const alive = setInterval(
+    () => say(progressText(progress, (performance.now() - began) / 1000, new Date())),
+    SAY_EVERY_MS,
+  );
+  running.stderr?.on("data", (chunk: Buffer) => writeSync(log, chunk));
+  if (running.stdout)
+    createInterface({ input: running.stdout }).on("line", (line) => {
+      writeSync(log, `${line}\n`);
+      progress = progressAfter(progress, line);
+    });
+  await running.exited.finally(() => clearInterval(alive));
+  signal.removeEventListener("abort", end);
+  signal.throwIfAborted();
+  say(progressText(progress, (performance.now() - began) / 1000, new Date()));
+}
+
+function ginkgoCommand(lab: Lab, { selection, procs, folder }: SuiteRun): string[] {
+  const { focus, skip, labels } = selection;
+  return [
+    join(lab.folder, "ginkgo"),
+    "run",
+    `--procs=${procs}`,
+    "--no-color",
+    "-v",
+    `--timeout=${LONGEST}`,
+    `--output-dir=${folder}`,
+    `--json-report=${REPORT}`,
+    "--junit-report=junit.xml",
+    ...focus.map((each) => `--focus=${each}`),
+    ...skip.map((each) => `--skip=${each}`),
+    ...(labels === undefined ? [] : [`--label-filter=${labels}`]),
+    join(lab.folder, "e2e_node.test"),
+    "--",
+    `--report-dir=${folder}`,
+    "--prepull-images=true",
+    `--kubelet-config-file=${lab.kubeletConfig}`,
+    "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
+    `--kubelet-flags=--runtime-cgroups=${RUNTIME_GROUP}`,
+    "--dns-domain=cluster.local",
+    "--server-start-timeout=3m",
+  ];
+}
+
+/** The suite has written the kubelet's log already. */
+function keepLogs(lab: Lab, folder: string): void {
+  for (const name of ["box.log", "containerd.log", "registry.log"]) {
+    const from = join(lab.box.folder, name);
+    if (existsSync(from)) cpSync(from, join(folder, name));
+  }
+}
