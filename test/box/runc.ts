@@ -12,6 +12,8 @@ import { findProgram } from "./prerequisites.ts";
 /** Which runc, or crun in its place; from 1.3 on it knows id-mapped mounts and what it can do for user namespaces. */
 export type RuncVersion = "machine" | "crun" | "1.3" | "1.5";
 
+/** In what a runc of 1.3 or newer prints. */
+const KNOWS_USER_NAMESPACES = /^runc version 1\.(?:[3-9]|\d\d)\./m;
 const SUITE = "sid";
 const LIBRARIES = "usr/lib/x86_64-linux-gnu";
 
@@ -25,6 +27,12 @@ export function runcProgram(version: RuncVersion): string {
       throw new Error("there is no runc 1.5 yet: node tools/go/build-programs.mjs runc");
     return built;
   }
+  const own = findProgram("runc");
+  if (
+    own !== undefined &&
+    KNOWS_USER_NAMESPACES.test(execFileSync(own, ["--version"], { encoding: "utf8" }))
+  )
+    return own;
   const program = join(CACHE_DIR, "patched", `runc-${version}`);
   if (existsSync(program)) return program;
   const say = (text: string) => process.stderr.write(`test box: ${text}\n`);

@@ -215,7 +215,7 @@ test("what neither runtime nor kernel can enforce is refused, and so are users t
     // Newer ones can enforce a policy for groups.
     {
       box: {
-        containerd: "machine",
+        containerd: "1.7",
         images: [grouped, testImage({ names: [NAMED], user: "nobody" })],
       },
     },

@@ -125,5 +125,5 @@ test("a runtime that knows no user namespaces is reported so", () =>
         "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces";
       await agent.until("it says why", () => agent.log().includes(reported));
     },
-    { box: { containerd: "machine" } },
+    { box: { containerd: "1.7" } },
   ));
