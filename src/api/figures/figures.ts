@@ -33,6 +33,10 @@ export interface MemoryFigures {
   readonly peakBytes?: number;
   /** How often the limit was reached. */
   readonly failures?: number;
+  /** Times that tasks were slowed down at `memory.high`; version 2 only. */
+  readonly highEvents?: number;
+  /** Times that usage met `memory.max`; version 2 only. */
+  readonly maxEvents?: number;
 }
 
 /** What is left of the limit without huge pages, and how much that could be; `undefined` without a limit. */
@@ -112,6 +116,8 @@ export interface GroupFigures {
   readonly tasks?: number;
   /** Most tasks; 0 without a limit. */
   readonly maxTasks?: number;
+  /** Memory that is kept for the group, `memory.min` or the soft limit; absent when there is none. */
+  readonly memoryReservationBytes?: number;
   readonly pressure: PressureFigures;
   readonly hugepages: readonly HugepageFigures[];
   readonly devices: readonly DeviceFigures[];

@@ -166,6 +166,11 @@ function spec(rows: readonly MetricRow[]): readonly WrittenFamily[] {
       "Memory swap limit for the container.",
       ({ group: { memory: m, swap } }) => m && (swap?.limitBytes ?? 0),
     ),
+    one(
+      "spec_memory_reservation_limit_bytes",
+      "Memory reservation limit for the container.",
+      ({ group }) => group.memory && (group.memoryReservationBytes ?? 0),
+    ),
   ];
 }
 

@@ -116,6 +116,20 @@ function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
     one(gauge("kernel_usage", "Size of kernel memory allocated in bytes."), (m) => m.kernelBytes),
     one(gauge("max_usage_bytes", "Maximum memory usage recorded in bytes"), (m) => m.peakBytes),
     one(counter("failcnt", "Number of memory usage hits limits"), (m) => m.failures),
+    one(
+      counter(
+        "events_high_total",
+        "Cumulative count of memory.high throttle events for the container",
+      ),
+      (m) => m.highEvents ?? 0,
+    ),
+    one(
+      counter(
+        "events_max_total",
+        "Cumulative count of memory.max limit hit events for the container",
+      ),
+      (m) => m.maxEvents ?? 0,
+    ),
     perGroup(
       gauge("container_memory_swap", "Container swap usage in bytes."),
       rows,

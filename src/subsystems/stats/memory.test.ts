@@ -49,3 +49,19 @@ for (const version of [1, 2] as const)
       `${POD}/${ID} 2`,
     ]);
   });
+
+for (const version of [1, 2] as const)
+  test(`v${version}: the page has events of memory limits and what is reserved, 0 where the kernel has none`, async () => {
+    const { stats, host } = await statsWorld(version);
+    const path = `${POD}/${ID}`;
+    host.cgroups.set(path, "memory.events", "low 1\nhigh 7\nmax 9\noom 0");
+    host.cgroups.set(path, "memory.min", `${GI}`);
+    // As the kernel writes that there is none.
+    host.cgroups.set(path, "memory.soft_limit_in_bytes", "9223372036854771712");
+    const page = await stats.cadvisorPage();
+    const value = (name: string) =>
+      new RegExp(`^container_${name}\\{[^}]*id="${path}"[^}]*\\} (\\d+)`, "m").exec(page)?.[1];
+    const names = ["memory_events_high_total", "memory_events_max_total"];
+    assert.deepEqual(names.map(value), version === 2 ? ["7", "9"] : ["0", "0"]);
+    assert.equal(value("spec_memory_reservation_limit_bytes"), version === 2 ? `${GI}` : "0");
+  });

@@ -40,7 +40,7 @@ export interface ReadOptions {
 }
 
 /** Limits of a group that rarely change. */
-type GroupLimits = Pick<GroupFigures, "cpuSpec" | "maxTasks">;
+type GroupLimits = Pick<GroupFigures, "cpuSpec" | "maxTasks" | "memoryReservationBytes">;
 
 /** Ticks of `cpuacct.stat`: 100 a second wherever Linux runs containers. */
 const NANOS_PER_TICK = 10_000_000;
@@ -230,8 +230,12 @@ function heldLimits({ limits }: ReadOptions, path: string, read: () => GroupLimi
 
 function limitsV1(tree: CgroupTree, path: string): GroupLimits {
   const files = ["cpu.shares", "cpu.cfs_period_us", "cpu.cfs_quota_us", "pids.max"];
-  const [shares, period, quota, maxTasks] = tree.readNow(path, files);
+  const [shares, period, quota, maxTasks, reservation] = tree.readNow(path, [
+    ...files,
+    "memory.soft_limit_in_bytes",
+  ]);
   return {
+    ...optional("memoryReservationBytes", parseLimit(reservation)),
     ...optional("cpuSpec", specOf(parseNumber(shares), parseNumber(period), parseNumber(quota))),
     ...optional("maxTasks", maxTasksOf(maxTasks)),
   };
@@ -316,6 +320,8 @@ function memoryMoreV2(
     ...optional("kernelBytes", keyedNumber(stat, "kernel")),
     ...optional("peakBytes", parseNumber(peak)),
     ...optional("failures", keyedNumber(events, "max")),
+    ...optional("highEvents", keyedNumber(events, "high")),
+    ...optional("maxEvents", keyedNumber(events, "max")),
   };
 }
 
@@ -327,11 +333,17 @@ function pressureV2(tree: CgroupTree, path: string): PressureFigures {
 }
 
 function limitsV2(tree: CgroupTree, path: string): GroupLimits {
-  const [weight, max, maxTasks] = tree.readNow(path, ["cpu.weight", "cpu.max", "pids.max"]);
+  const [weight, max, maxTasks, reservation] = tree.readNow(path, [
+    "cpu.weight",
+    "cpu.max",
+    "pids.max",
+    "memory.min",
+  ]);
   const [quota, period] = (max ?? "").split(" ");
   const value = parseNumber(weight);
   const shares = value === undefined ? undefined : sharesOfWeight(value);
   return {
+    ...optional("memoryReservationBytes", parseLimit(reservation)),
     ...optional("cpuSpec", specOf(shares, parseNumber(period), parseNumber(quota))),
     ...optional("maxTasks", maxTasksOf(maxTasks)),
   };
