@@ -109,10 +109,12 @@ test("crun, where the machine has it and it runs containers, is the default", {
 }, async () => {
   await using node = await bareMachine();
   await leaveHybrid(node.box);
+  const before = await node.picture();
   const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(await configured(node), /default_runtime_name = "crun"/, up.stderr);
   assert.deepEqual(await classes(node), ["crun", "runc"]);
   assert.match(await node.run("exec", "hello", "--", "id", "-u"), /^1000$/m);
   await node.run("down");
+  assert.deepEqual(await node.changesSince(before), [], "crun's cache goes with all else");
 });

@@ -68,7 +68,7 @@ stream_server_port = "0"
 snapshotter = ${quoted(snapshotter)}
 default_runtime_name = ${quoted(handlers.chosen)}
 
-${handlers.runtimes.map((runtime) => handlerSection(cri, runtime)).join("")}[${cri}.cni]
+${handlers.runtimes.map((runtime) => handlerSection(cri, runtime, `${paths.state}/oci`)).join("")}[${cri}.cni]
 bin_dir = ${quoted(cniPlugins)}
 conf_dir = ${quoted(paths.cniConfigs)}
 
@@ -77,13 +77,17 @@ config_path = "/etc/containerd/certs.d"
 `;
 }
 
-/** A handler with the shim and, where that takes it, the program to call. */
-function handlerSection(cri: string, { name, type, path }: OciRuntime): string {
+/**
+ * A handler with the shim and, where that takes them, the program to call and the folder of its state: crun leaves a cache of
+ * its own in that, which goes with the folder.
+ */
+function handlerSection(cri: string, { name, type, path }: OciRuntime, state: string): string {
   const section = `${cri}.containerd.runtimes.${name}`;
+  const lines = [`BinaryName = ${quoted(path ?? "")}`, `Root = ${quoted(state)}`];
   const options =
     path === undefined
       ? ""
-      : `[${section}.options]\nBinaryName = ${quoted(path)}\nSystemdCgroup = false\n\n`;
+      : `[${section}.options]\n${lines.join("\n")}\nSystemdCgroup = false\n\n`;
   return `[${section}]\nruntime_type = ${quoted(type)}\n\n${options}`;
 }
 
