@@ -79,20 +79,6 @@ function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
       rows,
       (group) => group.memory && of(group.memory),
     );
-  const failures = (["container", "hierarchy"] as const).flatMap((scope) =>
-    (["pgfault", "pgmajfault"] as const).map(
-      (kind) =>
-        perGroup(
-          FAILURES,
-          rows,
-          ({ memory: m }) => (kind === "pgfault" ? m?.pageFaults : m?.majorPageFaults),
-          {
-            failure_type: kind,
-            scope,
-          },
-        ).lines,
-    ),
-  );
   return [
     one(
       gauge(
@@ -135,8 +121,26 @@ function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
       rows,
       ({ swap, memory: m }) => (m ? (swap?.usageBytes ?? 0) : undefined),
     ),
-    { ...FAILURES, lines: failures.join("") },
+    memoryFailures(rows),
   ];
+}
+
+function memoryFailures(rows: readonly MetricRow[]): WrittenFamily {
+  const failures = (["container", "hierarchy"] as const).flatMap((scope) =>
+    (["pgfault", "pgmajfault"] as const).map(
+      (kind) =>
+        perGroup(
+          FAILURES,
+          rows,
+          ({ memory: m }) => (kind === "pgfault" ? m?.pageFaults : m?.majorPageFaults),
+          {
+            failure_type: kind,
+            scope,
+          },
+        ).lines,
+    ),
+  );
+  return { ...FAILURES, lines: failures.join("") };
 }
 
 const FAILURES = counter(
