@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, Volume } from "../../src/api/generated/types.ts";
+import { TIMEOUT_FACTOR } from "../support/agent.ts";
 import { STAY } from "../support/stay.ts";
 import { EvictionNode, isEvicted, MI, nameOf, podSpec } from "./node.ts";
 import { isDisrupted } from "./suffer.ts";
 
 /** The runtime measures layers every ten seconds, and a round follows right after; the rest is what a busy machine takes. */
-const EVICTED_WITHIN_MS = 25_000;
+const EVICTED_WITHIN_MS = 25_000 * TIMEOUT_FACTOR;
 
 const limited = (storage: string) => ({ resources: { limits: { "ephemeral-storage": storage } } });
 const write = (mib: number, to: string) => `dd if=/dev/zero of=${to} bs=1M count=${mib}; ${STAY}`;

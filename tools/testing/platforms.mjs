@@ -19,6 +19,7 @@ const WITH_CGROUPFS = {
   ],
   "calls the runtime by itself and names no cgroup": ["test/contracts/abilities.it.ts"],
   "starts a journal service of its own": ["test/server/server.it.ts"],
+  "starts a system bus of its own, at which systemd is not": ["test/agent/shutdown.it.ts"],
 };
 
 /** Why a file does not run in the guest; undefined when it does. */
