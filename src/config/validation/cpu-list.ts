@@ -25,6 +25,19 @@ export function parseCpuList(text: string): CpuList {
   return { ok: true, cpus: [...cpus].sort((a, b) => a - b) };
 }
 
+/** The same list of sorted distinct numbers, with ranges where numbers follow one another. */
+export function formatCpuList(cpus: readonly number[]): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const cpu of cpus) {
+    const range = ranges.at(-1);
+    if (range && cpu === range[1] + 1) range[1] = cpu;
+    else ranges.push([cpu, cpu]);
+  }
+  return ranges
+    .map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+    .join(",");
+}
+
 function failed(error: string): CpuList {
   return { ok: false, error };
 }
