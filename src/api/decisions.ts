@@ -72,6 +72,13 @@ export interface DecisionInputs {
     readonly resource: string;
     readonly devices: readonly string[];
   };
+  /** CPUs of a container for itself, as a list; `nodes` are the NUMA nodes that the merged hints named. */
+  readonly grantCpus: {
+    readonly container: string;
+    readonly cpus: string;
+    readonly nodes?: string;
+  };
+  readonly releaseCpus: { readonly cpus: string };
   /** Devices as `resource id`. */
   readonly releaseDevices: { readonly devices: readonly string[] };
   /**

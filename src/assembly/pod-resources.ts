@@ -9,12 +9,16 @@ import type { Foundation } from "./foundation.ts";
 /** The socket of the pod resources API, with a provider for each kind of resources. */
 export function assemblePodResources(
   { options, outside, scope, metrics, podFacts }: Foundation,
-  { devices, memory }: Pick<Subsystems, ResourceKind>,
+  { devices, cpus, memory }: Pick<Subsystems, ResourceKind>,
 ): void {
   const { clock, grpc, host } = outside;
   const { podResources } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
   const log = outside.log.child("devices");
-  const providers: PodResourcesProviders = { devices: devices.held, memory: memory.held };
+  const providers: PodResourcesProviders = {
+    devices: devices.held,
+    cpus: cpus.held,
+    memory: memory.held,
+  };
   startPodResources(podResources.directory, {
     grpc,
     files: host.files,

@@ -8,13 +8,13 @@ import type { Foundation } from "./foundation.ts";
 /** The topology manager, with a provider of hints for each kind of resources. */
 export function assembleTopology(
   { options, outside, metrics }: Foundation,
-  { devices, memory }: Pick<Subsystems, ResourceKind>,
+  { devices, cpus, memory }: Pick<Subsystems, ResourceKind>,
 ): Topology {
   const { clock, host } = outside;
   const { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions } =
     options.config;
   const asked = { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions };
   const settings = topologyOf(asked, (path) => host.readKernel(path));
-  const providers: Readonly<Record<ResourceKind, HintProvider>> = { devices, memory };
+  const providers: Readonly<Record<ResourceKind, HintProvider>> = { devices, cpus, memory };
   return new Topology(settings, { providers: Object.values(providers), metrics, clock });
 }

@@ -122,6 +122,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   pods.subscribe((record) => {
     const held = { uid: record.uid, pod: record.pod, ...deviceLife(record) };
     deps.devices.observe(held);
+    deps.cpus.observe(held);
     deps.memory.observe(held);
     const shown = statuses.get(record.uid);
     if (shown && record.life.kind === "released") counts.released(shown);
@@ -226,6 +227,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
     statuses.dropUnclaimed((uid) => pods.knows(uid));
     ledger.dropUnclaimed((uid) => pods.knows(uid as PodUid));
     deps.devices.sourcesSeen((uid) => pods.knows(uid));
+    deps.cpus.sourcesSeen((uid) => pods.knows(uid));
     deps.memory.sourcesSeen((uid) => pods.knows(uid));
   };
   if (sources.seen.get()) onSeen();

@@ -1,5 +1,6 @@
 /** The subsystems. One capability each; none knows another, and none knows of pods' lives but by facts and news. */
 import type { Cgroups } from "./cgroups/cgroups.ts";
+import type { ExclusiveCpus } from "./cpus/cpus.ts";
 import type { Devices } from "./devices/devices.ts";
 import type { Environments } from "./environment/environment.ts";
 import type { Events } from "./events/events.ts";
@@ -16,6 +17,7 @@ import type { Volumes } from "./volumes/volumes.ts";
 /** All subsystems, as they run. */
 export interface Subsystems {
   readonly cgroups: Cgroups;
+  readonly cpus: ExclusiveCpus;
   readonly devices: Devices;
   readonly environments: Environments;
   readonly events: Events;

@@ -12,7 +12,6 @@ export const METRICS = {
   ...USAGE_METRICS,
 } as const;
 
-const NO_CPU_MANAGER = "no container gets CPUs of its own: there is no CPU manager";
 const NO_POD_LEVEL_MANAGERS = "the gate PodLevelResourceManagers has no effect";
 const NO_DRA = "resource claims are not supported";
 const NO_ELECTION = "nothing of a node is elected";
@@ -27,11 +26,6 @@ export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
   dra_node_unprepare_skips_total: NO_DRA,
   dra_operations_duration_seconds: NO_DRA,
   dra_resource_claims_in_use: NO_DRA,
-  kubelet_cpu_manager_allocation_per_numa: NO_CPU_MANAGER,
-  kubelet_cpu_manager_exclusive_cpu_allocation_count: NO_CPU_MANAGER,
-  kubelet_cpu_manager_pinning_errors_total: NO_CPU_MANAGER,
-  kubelet_cpu_manager_pinning_requests_total: NO_CPU_MANAGER,
-  kubelet_cpu_manager_shared_pool_size_millicores: NO_CPU_MANAGER,
   kubelet_resource_manager_allocation_errors_total: NO_POD_LEVEL_MANAGERS,
   kubelet_resource_manager_allocations_total: NO_POD_LEVEL_MANAGERS,
   kubelet_resource_manager_container_assignments_total: NO_POD_LEVEL_MANAGERS,

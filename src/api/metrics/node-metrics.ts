@@ -214,6 +214,27 @@ export const NODE_METRICS = named({
     "ALPHA",
     "Containers whose memory was to be on chosen NUMA nodes and could not.",
   ),
+  kubelet_cpu_manager_pinning_requests_total: counterOf(
+    "ALPHA",
+    "Containers that requested CPUs for themselves.",
+  ),
+  kubelet_cpu_manager_pinning_errors_total: counterOf(
+    "ALPHA",
+    "Containers that requested CPUs for themselves and could not have them.",
+  ),
+  kubelet_cpu_manager_shared_pool_size_millicores: gaugeOf(
+    "ALPHA",
+    "Millicores of the CPUs that containers share, reserved ones left out.",
+  ),
+  kubelet_cpu_manager_exclusive_cpu_allocation_count: gaugeOf(
+    "ALPHA",
+    "CPUs that containers have for themselves.",
+  ),
+  kubelet_cpu_manager_allocation_per_numa: gaugeOf(
+    "ALPHA",
+    "CPUs that containers have for themselves, by NUMA node.",
+    ["numa_node"],
+  ),
   kubelet_topology_manager_admission_requests_total: counterOf(
     "ALPHA",
     "Pods or containers whose resources were to be placed on NUMA nodes.",

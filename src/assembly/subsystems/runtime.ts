@@ -1,6 +1,7 @@
 import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { ExclusiveCpus } from "../../subsystems/cpus/cpus.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import { openUserNamespaces, Resolver, Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { ApiClients } from "../clients.ts";
@@ -9,6 +10,7 @@ import type { Foundation } from "../foundation.ts";
 interface RuntimeParts {
   readonly cri: ContainerRuntime;
   readonly cgroups: Cgroups;
+  readonly cpus: Pick<ExclusiveCpus, "cpusetFor">;
   readonly events: Events;
 }
 
@@ -16,7 +18,7 @@ interface RuntimeParts {
 export async function assembleRuntime(
   base: Foundation,
   { runtimeClasses }: Pick<ApiClients, "runtimeClasses">,
-  { cri, cgroups, events }: RuntimeParts,
+  { cri, cgroups, cpus, events }: RuntimeParts,
 ): Promise<Runtime> {
   const { options, outside, scope, state, metrics, facts, podFacts, news } = base;
   const { config, rootFolder } = options;
@@ -44,7 +46,10 @@ export async function assembleRuntime(
       readTail: ({ root, relativePath }, maxBytes) =>
         host.podFiles.readTail(root, relativePath, maxBytes),
       cgroupParent: (pod) => cgroups.podPath(pod),
-      resources: (pod, container) => cgroups.containerResources(pod, container),
+      resources: (pod, container) => ({
+        ...cgroups.containerResources(pod, container),
+        cpusetCpus: cpus.cpusetFor(pod, container.name),
+      }),
       sandboxResources: (pod) => cgroups.sandboxResources(pod),
       ...(runtimeClasses ? { runtimeClasses } : {}),
       resolver: await openResolver(base, events),

@@ -6,6 +6,7 @@ import type { Subsystems } from "../../subsystems/subsystems.ts";
 import type { ApiClients } from "../clients.ts";
 import type { Foundation } from "../foundation.ts";
 import { assembleCgroups } from "./cgroups.ts";
+import { assembleCpus } from "./cpus.ts";
 import { assembleDevices } from "./devices.ts";
 import { assembleEnvironments } from "./environments.ts";
 import { assembleEvents } from "./events.ts";
@@ -39,8 +40,9 @@ async function assembleOthers(
   const cri = instrumentRuntime(base.outside.cri, base.outside.clock, base.metrics);
   const neighbors = await assembleNeighbors(base);
   const journal = await assembleJournal(base);
-  const cgroups = await assembleCgroups(base, { runtime: cri.runtime, events });
-  const runtime = await assembleRuntime(base, api, { cri, cgroups, events });
+  const cpus = await assembleCpus(base, { runtime: cri.runtime, journal });
+  const cgroups = await assembleCgroups(base, { runtime: cri.runtime, cpus, events });
+  const runtime = await assembleRuntime(base, api, { cri, cgroups, cpus, events });
   const devices = await assembleDevices(base, { events, journal });
   const memory = await assembleNumaMemory(base);
   const images = await assembleImages(base, api, { cri, events, journal });
@@ -53,6 +55,7 @@ async function assembleOthers(
     events,
     journal,
     cgroups,
+    cpus,
     runtime,
     devices,
     images,

@@ -109,19 +109,23 @@ export const NODE_FIELDS = [
     "Share of a resource reserved for higher QoS classes, gate QOSReserved.",
     "memory to a percentage",
   ),
-  planned(
+  active(
     "cpuManagerPolicy",
     text("none"),
     "Policy for assigning CPUs to containers.",
     "none or static; static needs reserved CPUs",
   ),
-  planned(
+  active(
     "cpuManagerPolicyOptions",
     map(STRING),
     "Options of the CPU policy.",
     "known options to true or false, only with the policy static",
   ),
-  planned("cpuManagerReconcilePeriod", duration("10s"), "How often CPU assignments are checked."),
+  active(
+    "cpuManagerReconcilePeriod",
+    duration("10s"),
+    "How soon a container is tried again that could not be moved to its CPUs; changes apply at once.",
+  ),
   planned(
     "draManagerReconcilePeriod",
     duration("1m0s"),

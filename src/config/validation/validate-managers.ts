@@ -79,6 +79,10 @@ function cpuProblems(config: KubeletConfig, gates: FeatureGates): ConfigProblem[
   if (policy !== "static") return [];
   const problems = reservedCpuProblems(config);
   const chosen = new Set<string>();
+  const enabled: Readonly<Record<string, boolean>> = {
+    CPUManagerPolicyAlphaOptions: gates.isEnabled("CPUManagerPolicyAlphaOptions"),
+    CPUManagerPolicyBetaOptions: gates.isEnabled("CPUManagerPolicyBetaOptions"),
+  };
   for (const [name, value] of Object.entries(options)) {
     const at = `${path}[${name}]`;
     const gate = Object.hasOwn(CPU_OPTIONS, name) ? (CPU_OPTIONS[name] ?? "") : undefined;
@@ -86,7 +90,7 @@ function cpuProblems(config: KubeletConfig, gates: FeatureGates): ConfigProblem[
       problems.push(unknownOption(at, name, Object.keys(CPU_OPTIONS)));
       continue;
     }
-    if (gate !== "" && !gates.isEnabled(gate)) {
+    if (gate !== "" && !enabled[gate]) {
       problems.push(forbiddenField(at, `requires feature gate ${gate}`, "enable the gate"));
     }
     const parsed = parseBool(value);

@@ -202,6 +202,17 @@ const VECTORS: {
       "Stopping the pod (grace period 5 seconds): no source names this pod.",
     ],
   ],
+  grantCpus: [
+    [
+      "close together",
+      { container: "db", cpus: "2-3", nodes: "0" },
+      "Gave db the CPUs 2-3 for itself (close together: the hints of all resources agreed on NUMA node 0).",
+    ],
+    ["free", { container: "db", cpus: "2" }, "Gave db the CPUs 2 for itself (free)."],
+  ],
+  releaseCpus: [
+    ["the pod has ended", { cpus: "2-3" }, "The CPUs 2-3 are shared again: the pod has ended."],
+  ],
   grantDevices: [
     [
       "close together",

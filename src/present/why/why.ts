@@ -68,6 +68,11 @@ const SENTENCES: { readonly [K in FactKind]: Describe<K> } = {
   resumePod: () => "The runtime reports the pod's state again.",
   grantDevices: ({ container, resource, devices }, rule) =>
     `Allocated ${resource} to ${container}: ${listed(devices)} (${rule}).`,
+  grantCpus: ({ container, cpus, nodes }, rule) =>
+    `Gave ${container} the CPUs ${cpus} for itself (${rule}${
+      nodes === undefined ? "" : `: the hints of all resources agreed on NUMA node ${nodes}`
+    }).`,
+  releaseCpus: ({ cpus }, rule) => `The CPUs ${cpus} are shared again: ${rule}.`,
   collectImage: ({ idleMs, sizeBytes, usagePercent }, rule) =>
     `It was removed (${humanBytes(sizeBytes)}): ${
       rule === "age"
@@ -122,6 +127,8 @@ const TITLES: { readonly [K in FactKind]: string } = {
   killPod: "stopping",
   completePod: "completed",
   release: "gone",
+  grantCpus: "CPUs",
+  releaseCpus: "CPUs back",
   grantDevices: "devices",
   releaseDevices: "devices back",
   collectImage: "removed",

@@ -14,7 +14,7 @@ import type { Container, EphemeralContainer } from "../../api/generated/types.ts
 import { METRICS } from "../../api/metrics/metrics.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
-import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
@@ -38,6 +38,7 @@ import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
 import { MIN_SHARES } from "./plan/convert.ts";
+import type { PodDemand } from "./plan/demand.ts";
 import { type ContainerResources, planContainerGroup } from "./plan/plan-container.ts";
 import { planNode, planReserved } from "./plan/plan-node.ts";
 import { planPodGroup } from "./plan/plan-pod.ts";
@@ -83,6 +84,8 @@ interface CgroupDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: MetricsRegistry;
+  /** Whether the container, or any of the pod, has CPUs for itself: its CPU time is not limited. Absent: none has. */
+  readonly hasCpus?: (uid: PodUid, container?: string) => boolean;
 }
 
 const ENFORCED: NodeEnforcement = { kind: "enforced" };
@@ -128,7 +131,7 @@ export class Cgroups {
   }
 
   #planQos(pods: readonly IdentifiedPod[]): readonly CgroupPlan[] {
-    const demands = pods.map(podDemand);
+    const demands = pods.map((pod) => this.#demandOf(pod));
     this.#protected = protectedMemory(this.#settings, demands);
     return planQos(this.#settings, demands);
   }
@@ -182,7 +185,7 @@ export class Cgroups {
    */
   async ensurePod(pod: IdentifiedPod): Promise<boolean> {
     if (!this.#options.cgroupsPerQos) return false;
-    const plan = planPodGroup(this.#settings, podDemand(pod));
+    const plan = planPodGroup(this.#settings, this.#demandOf(pod));
     // A group that holds nothing may have been left without its limits, by an agent that was killed or by a failure.
     const { tree } = this.#deps;
     const isWhole = async () =>
@@ -249,12 +252,16 @@ export class Cgroups {
     pod: IdentifiedPod,
     container: Container | EphemeralContainer,
   ): ContainerResources {
-    return planContainerGroup(this.#settings, podDemand(pod), containerDemand(pod, container));
+    const demand = this.#demandOf(pod);
+    const isExclusive =
+      demand.exclusiveCpus && this.#deps.hasCpus?.(pod.metadata.uid, container.name) === true;
+    const own = isExclusive ? demand : { ...demand, exclusiveCpus: false };
+    return planContainerGroup(this.#settings, own, containerDemand(pod, container));
   }
 
   /** The pod's resources for its sandbox, as sent to the runtime. Valid only after `start`. */
   sandboxResources(pod: IdentifiedPod): SandboxResources {
-    return planSandboxGroup(this.#settings, pod);
+    return planSandboxGroup(this.#settings, pod, this.#demandOf(pod).exclusiveCpus);
   }
 
   /**
@@ -297,7 +304,10 @@ export class Cgroups {
 
   /** The whole tree as it should be for these pods. */
   planTree(pods: readonly IdentifiedPod[]): readonly CgroupPlan[] {
-    return planTree(this.#settings, pods.map(podDemand));
+    return planTree(
+      this.#settings,
+      pods.map((pod) => this.#demandOf(pod)),
+    );
   }
 
   /** Differences of the machine from `planTree(pods)`. Reads only. */
@@ -335,6 +345,11 @@ export class Cgroups {
       if (report.failed[0]) throw report.failed[0].error;
     }
     return written;
+  }
+
+  #demandOf(pod: IdentifiedPod): PodDemand {
+    const demand = podDemand(pod);
+    return this.#deps.hasCpus?.(pod.metadata.uid) ? { ...demand, exclusiveCpus: true } : demand;
   }
 
   #podGroupPath(uid: string, qos: QosClass): string {

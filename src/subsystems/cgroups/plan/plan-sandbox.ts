@@ -24,7 +24,11 @@ export interface SandboxResources {
  * The sums a runtime sizes a sandbox by, such as a virtual machine. Overhead counts as request and limit.
  * Source: kuberuntime applySandboxResources. `UsageError` on a value that is not a quantity.
  */
-export function planSandboxGroup(settings: CgroupSettings, pod: Pod): SandboxResources {
+export function planSandboxGroup(
+  settings: CgroupSettings,
+  pod: Pod,
+  exclusiveCpus = false,
+): SandboxResources {
   const { overhead, ...spec } = pod.spec ?? { containers: [] };
   const { requests, limits } = podResources({ ...pod, spec });
   const { cpuMilli = 0, memoryBytes = 0 } = readDemandAmounts(overhead);
@@ -33,9 +37,10 @@ export function planSandboxGroup(settings: CgroupSettings, pod: Pod): SandboxRes
       requestMilli: requests.cpuMilli || limits.cpuMilli,
       limitMilli: limits.cpuMilli,
       memoryBytes: limits.memoryBytes,
+      exclusiveCpus,
     }),
     overhead: overhead
-      ? part(settings, { requestMilli: cpuMilli, limitMilli: cpuMilli, memoryBytes })
+      ? part(settings, { requestMilli: cpuMilli, limitMilli: cpuMilli, memoryBytes, exclusiveCpus })
       : {},
   };
 }
@@ -46,10 +51,11 @@ function part(
     readonly requestMilli: number;
     readonly limitMilli: number;
     readonly memoryBytes: number;
+    readonly exclusiveCpus: boolean;
   },
 ): SandboxPart {
   const isLimited = settings.cpuCfsQuota;
-  const quota = milliCpuToQuota(sum.limitMilli, settings.cpuPeriodUs);
+  const quota = sum.exclusiveCpus ? -1 : milliCpuToQuota(sum.limitMilli, settings.cpuPeriodUs);
   return {
     cpuShares: BigInt(milliCpuToShares(sum.requestMilli)),
     cpuQuota: BigInt(isLimited ? quota : 0),

@@ -4,6 +4,7 @@
  * Source: cpu_assignment.go takeByTopologyNUMADistributed; sets that are scored are sets that are taken, and a rest that no
  * node can give ends the search of a set, where the reference may score another set or go on for ever.
  */
+import { appendAll } from "../../../kit/limits/lists.ts";
 import { combinations } from "./combinations.ts";
 import { notEnough, type Taken, type TakeStyle, takePacked } from "./packed.ts";
 import type { MachineUnits, Unit } from "./units.ts";
@@ -121,7 +122,7 @@ class Search {
       const part = takePacked(this.#units, own, count, style);
       if (!part.ok) return false;
       for (const cpu of part.cpus) free.delete(cpu);
-      taken.push(...part.cpus);
+      appendAll(taken, part.cpus);
       return true;
     };
     for (const node of members) takeFrom(node, each);

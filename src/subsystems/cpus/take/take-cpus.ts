@@ -5,7 +5,7 @@ import { takeDistributed } from "./distributed.ts";
 import { type Taken, takePacked } from "./packed.ts";
 import type { MachineUnits, Unit } from "./units.ts";
 
-/** Takes `count` of the CPUs in `available` as the options want it. */
+/** Takes `count` of the CPUs in `available` as the options say. */
 export function takeCpus(
   units: MachineUnits,
   available: Iterable<number>,

@@ -1,7 +1,7 @@
 // pure
 /**
  * Which CPUs a request gets: [machine, CPUs that are left, CPUs asked for one after the other, with what each
- * gets, NUMA nodes of the hint]. From the reference's tables and what a model of them gives.
+ * gets, NUMA nodes of the hint]. From published tables and what a model of the algorithm gives.
  */
 import type { MACHINES } from "./machines.vectors.ts";
 

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PodUid } from "../../api/pod-identity.ts";
+import { decodeCpuState, encodeCpuState } from "./checkpoint.ts";
+import type { CpuState } from "./cpu-state.ts";
+
+/** Policy, shared CPUs, CPUs by container, and the checksum of the Go kubelet. */
+const FILES: readonly (readonly [string, CpuState, number])[] = [
+  ["none", stateOf([], {}), 1353318690],
+  ["none", stateOf([4, 5, 6], {}), 354655845],
+  ["other", stateOf([1, 2, 3], {}), 1394507217],
+  [
+    "none",
+    stateOf([1, 2, 3], { pod: { container1: [4, 5, 6], container2: [1, 2, 3] } }),
+    3610638499,
+  ],
+  ["static", stateOf([0, 1, 2, 3, 4, 5, 6, 7], {}), 14413152],
+  ["static", stateOf([0, 1, 4, 5], { pod1: { c1: [2, 3, 6, 7] } }), 315830756],
+];
+
+test("the file has the Go kubelet's checksum and is read again", () => {
+  for (const [policyName, state, checksum] of FILES) {
+    const text = encodeCpuState(policyName, state);
+    assert.equal(JSON.parse(text).checksum, checksum, text);
+    assert.deepEqual(decodeCpuState(text), { kind: "read", kept: { policyName, state } });
+  }
+  assert.equal(
+    encodeCpuState("none", stateOf([], {})),
+    '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',
+  );
+});
+
+test("a file of the later version is read unless it has CPUs of whole pods", () => {
+  const entries = { pod: { container1: "4-6", container2: "1-3" } };
+  const later = { policyName: "none", defaultCpuSet: "1-3", entries, checksum: 3285286565 };
+  assert.equal(decodeCpuState(JSON.stringify(later)).kind, "read");
+  const podEntries = { pod: { cpuSet: "4-6" } };
+  const whole = { ...later, podEntries, checksum: 2649431787 };
+  assert.deepEqual(decodeCpuState(JSON.stringify(whole)), {
+    kind: "broken",
+    why: "it holds CPUs of whole pods (PodLevelResourceManagers)",
+  });
+});
+
+test("damaged files say what is wrong", () => {
+  const rows: readonly (readonly [string, RegExp])[] = [
+    ['{"policyName":"static","defaultCp', /^checkpoint is corrupted: /],
+    ["[]", /^checkpoint is corrupted$/],
+    ['{"policyName":"static","defaultCpuSet":"0-1","checksum":1}', /^checkpoint is corrupted$/],
+    [
+      '{"policyName":"none","defaultCpuSet":"1.3","checksum":0}',
+      /^could not parse default cpu set "1.3": /,
+    ],
+    [
+      '{"policyName":"none","defaultCpuSet":"1","entries":{"pod":{"container2":"asd"}},"checksum":0}',
+      /^could not parse cpuset "asd" for container "container2" in pod "pod": /,
+    ],
+    [
+      '{"policyName":"none","defaultCpuSet":"1-3","entries":{"id1":"4-6"},"checksum":0}',
+      /before 1\.18/,
+    ],
+  ];
+  for (const [text, why] of rows) {
+    const decoded = decodeCpuState(text);
+    assert.ok(decoded.kind === "broken", text);
+    assert.match(decoded.why, why);
+  }
+});
+
+function stateOf(
+  shared: readonly number[],
+  pods: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>,
+): CpuState {
+  const entries = Object.entries(pods).map(
+    ([uid, own]) => [uid as PodUid, new Map(Object.entries(own))] as const,
+  );
+  return { shared, pods: new Map(entries) };
+}

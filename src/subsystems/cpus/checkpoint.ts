@@ -1,0 +1,109 @@
+// pure
+/**
+ * `cpu_manager_state`, in which assignments outlive the agent, as the Go kubelet writes it: a checksum stands over the text
+ * that Go's spew makes of the content. Source: cpumanager/state checkpoint.go.
+ */
+import type { PodUid } from "../../api/pod-identity.ts";
+import { fnv1a32 } from "../../api/text/fnv.ts";
+import { formatCpuList, parseCpuList } from "../../config/validation/cpu-list.ts";
+import { messageOf } from "../../kit/errors.ts";
+import { isTree } from "../../kit/json.ts";
+import type { CpuState, PodCpus } from "./cpu-state.ts";
+
+/** Content of the file. */
+interface KeptCpus {
+  readonly policyName: string;
+  readonly state: CpuState;
+}
+
+/** The file as it was understood. */
+type DecodedCpus =
+  | { readonly kind: "read"; readonly kept: KeptCpus }
+  | { readonly kind: "broken"; readonly why: string };
+
+type Entries = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** The file's text. */
+export function encodeCpuState(policyName: string, { shared, pods }: CpuState): string {
+  const defaultCpuSet = formatCpuList(shared);
+  const entries: Entries = Object.fromEntries(
+    [...pods].map(([uid, containers]) => [
+      uid,
+      Object.fromEntries([...containers].map(([name, cpus]) => [name, formatCpuList(cpus)])),
+    ]),
+  );
+  const checksum = checksumOf({ policyName, defaultCpuSet, entries });
+  const held = pods.size === 0 ? {} : { entries };
+  return JSON.stringify({ policyName, defaultCpuSet, ...held, checksum });
+}
+
+/** Reads the file's text; a file without pod-level entries may be of the later version that has a field for them. */
+export function decodeCpuState(text: string): DecodedCpus {
+  let tree: unknown;
+  try {
+    tree = JSON.parse(text);
+  } catch (error) {
+    return broken(`checkpoint is corrupted: ${messageOf(error)}`);
+  }
+  if (!isTree(tree)) return broken("checkpoint is corrupted");
+  const { policyName = "", defaultCpuSet = "", entries = {}, podEntries, checksum } = tree;
+  if (typeof policyName !== "string" || typeof defaultCpuSet !== "string" || !isTree(entries))
+    return broken("checkpoint is corrupted");
+  if (isTree(podEntries) && Object.keys(podEntries).length > 0)
+    return broken("it holds CPUs of whole pods (PodLevelResourceManagers)");
+  if (Object.values(entries).some((pod) => typeof pod === "string"))
+    return broken("it names containers by id, as kubelets before 1.18 wrote it");
+  const content = { policyName, defaultCpuSet, entries: entries as Entries };
+  const known = [
+    0,
+    checksumOf(content),
+    checksumOf(content, " PodEntries:(state.PodCPUAssignments)map[]"),
+  ];
+  if (typeof checksum !== "number" || !known.includes(checksum))
+    return broken("checkpoint is corrupted");
+  return readLists(content);
+}
+
+interface Content {
+  readonly policyName: string;
+  readonly defaultCpuSet: string;
+  readonly entries: Entries;
+}
+
+function readLists({ policyName, defaultCpuSet, entries }: Content): DecodedCpus {
+  const shared = parseCpuList(defaultCpuSet);
+  if (!shared.ok)
+    return broken(`could not parse default cpu set "${defaultCpuSet}": ${shared.error}`);
+  const pods = new Map<PodUid, PodCpus>();
+  for (const [uid, containers] of Object.entries(entries)) {
+    const pod = new Map<string, readonly number[]>();
+    for (const [name, text] of Object.entries(containers)) {
+      const cpus = parseCpuList(String(text));
+      if (!cpus.ok) {
+        const where = `for container "${name}" in pod "${uid}"`;
+        return broken(`could not parse cpuset "${text}" ${where}: ${cpus.error}`);
+      }
+      pod.set(name, cpus.cpus);
+    }
+    pods.set(uid as PodUid, pod);
+  }
+  return { kind: "read", kept: { policyName, state: { shared: shared.cpus, pods } } };
+}
+
+function broken(why: string): DecodedCpus {
+  return { kind: "broken", why };
+}
+
+function checksumOf({ policyName, defaultCpuSet, entries }: Content, more = ""): number {
+  const held = goMap(entries, (pod) => goMap(pod, String));
+  const fields = `PolicyName:(string)${policyName} DefaultCPUSet:(string)${defaultCpuSet} Entries:(map[string]map[string]string)${held}${more}`;
+  return fnv1a32(`(*state.CPUManagerCheckpoint){${fields} Checksum:(checksum.Checksum)0}`);
+}
+
+/** A map as spew shows it: keys in the order of their bytes. */
+function goMap<T>(entries: Readonly<Record<string, T>>, show: (value: T) => string): string {
+  const sorted = Object.entries(entries).sort(([a], [b]) =>
+    Buffer.compare(Buffer.from(a), Buffer.from(b)),
+  );
+  return `map[${sorted.map(([key, value]) => `${key}:${show(value)}`).join(" ")}]`;
+}

@@ -1,0 +1,83 @@
+// pure
+import type { NodeMask } from "../../api/node/numa.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { HintDraft, Hints, Unmet } from "../../api/ports/hint-provider.ts";
+import { cpuHints } from "./cpu-hints.ts";
+import type { CpuState } from "./cpu-state.ts";
+import {
+  assignCpus,
+  type CpuRefusal,
+  cpuRequests,
+  givableCpus,
+  podCpuCount,
+  reusableCpus,
+  type StaticPolicy,
+} from "./static-policy.ts";
+
+/** The CPUs of a pod while they are worked out: a state that nobody else sees. */
+export class CpuDraft implements HintDraft {
+  readonly containers: ReadonlySet<string>;
+  readonly #policy: StaticPolicy;
+  readonly #pod: IdentifiedPod;
+  #state: CpuState;
+
+  constructor(policy: StaticPolicy, state: CpuState, pod: IdentifiedPod, only?: string) {
+    this.#policy = policy;
+    this.#state = state;
+    this.#pod = pod;
+    const names = cpuRequests(pod).map(({ container }) => container);
+    this.containers = new Set(names.filter((name) => only === undefined || name === only));
+  }
+
+  /** What was worked out so far. */
+  get state(): CpuState {
+    return this.#state;
+  }
+
+  hints(container: string): readonly Hints[] {
+    const request = this.#requestOf(container);
+    if (!request) return [];
+    const { count } = request;
+    const held = this.#held(container);
+    if (held && held.length !== count) return [[]];
+    if (held) return [cpuHints(this.#policy, { count, available: held, reusable: [] })];
+    const reusable = reusableCpus(this.#state, this.#pod, cpuRequests(this.#pod));
+    const available = givableCpus(this.#policy, this.#state);
+    return [cpuHints(this.#policy, { count, available, reusable })];
+  }
+
+  podHints(): readonly Hints[] {
+    const requests = cpuRequests(this.#pod);
+    if (requests.length === 0) return [];
+    const held = requests.map(({ container }) => this.#held(container));
+    if (held.some((cpus, at) => cpus && cpus.length !== requests[at]?.count)) return [[]];
+    const reusable = held.flatMap((cpus) => cpus ?? []);
+    const count = podCpuCount(requests);
+    const available = held.every((cpus) => cpus) ? [] : givableCpus(this.#policy, this.#state);
+    return [cpuHints(this.#policy, { count, available, reusable })];
+  }
+
+  place(container: string, mask: NodeMask | undefined): Unmet | undefined {
+    return this.take(container, mask) ? "refused" : undefined;
+  }
+
+  /** Takes what the container requests, or says why it cannot have it. */
+  take(container: string, mask: NodeMask | undefined): CpuRefusal | undefined {
+    const request = this.#requestOf(container);
+    if (!request) return undefined;
+    const nodes =
+      mask === undefined ? undefined : this.#policy.nodes.filter((_, at) => (mask >> at) & 1);
+    const assigned = assignCpus(this.#policy, this.#state, { pod: this.#pod, request, nodes });
+    if (assigned.kind === "refused") return assigned;
+    this.#state = assigned.state;
+    return undefined;
+  }
+
+  #requestOf(container: string) {
+    return cpuRequests(this.#pod).find((request) => request.container === container);
+  }
+
+  #held(container: string): readonly number[] | undefined {
+    return this.#state.pods.get(this.#pod.metadata.uid)?.get(container);
+  }
+}

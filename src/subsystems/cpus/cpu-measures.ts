@@ -1,0 +1,50 @@
+import { METRICS } from "../../api/metrics/metrics.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import { type CpuState, exclusiveCpus } from "./cpu-state.ts";
+import type { StaticPolicy } from "./static-policy.ts";
+
+/** Counts what is requested and how it went. */
+export interface CpuMeasures {
+  requested(): void;
+  refused(): void;
+  granted(cpus: readonly number[]): void;
+}
+
+/** Registers the metrics; gauges are read off the state. */
+export function cpuMeasures(
+  metrics: MetricsRegistry,
+  policy: StaticPolicy | undefined,
+  state: () => CpuState,
+): CpuMeasures {
+  const requests = metrics.counter(METRICS.kubelet_cpu_manager_pinning_requests_total);
+  const errors = metrics.counter(METRICS.kubelet_cpu_manager_pinning_errors_total);
+  const aligned = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_count);
+  const failed = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_failure_count);
+  const reserved = new Set(policy?.reserved);
+  metrics.collected(METRICS.kubelet_cpu_manager_shared_pool_size_millicores, () => [
+    { value: 1000 * state().shared.filter((cpu) => !reserved.has(cpu)).length },
+  ]);
+  metrics.collected(METRICS.kubelet_cpu_manager_exclusive_cpu_allocation_count, () => [
+    { value: exclusiveCpus(state()).size },
+  ]);
+  metrics.collected(METRICS.kubelet_cpu_manager_allocation_per_numa, () => {
+    const held = exclusiveCpus(state());
+    return (policy?.units.node ?? []).map(({ id, cpus }) => ({
+      labels: { numa_node: String(id) },
+      value: cpus.filter((cpu) => held.has(cpu)).length,
+    }));
+  });
+  const cacheOf = (cpu: number) => policy?.units.cpus.get(cpu)?.cache;
+  return {
+    requested: () => requests.add(),
+    refused: () => {
+      errors.add();
+      if (policy?.options.fullCores) failed.add({ scope: "container", boundary: "physical_cpu" });
+    },
+    granted: (cpus) => {
+      if (policy?.options.fullCores) aligned.add({ scope: "container", boundary: "physical_cpu" });
+      if (new Set(cpus.map(cacheOf)).size === 1)
+        aligned.add({ scope: "container", boundary: "uncore_cache" });
+    },
+  };
+}

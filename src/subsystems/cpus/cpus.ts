@@ -1,0 +1,237 @@
+/**
+ * CPUs that containers have for themselves (CPU manager). Owns: which container has which CPUs, and its file. In: pods that
+ * request whole CPUs, the machine's topology, the end of pods. Out: hints and grants for the topology of admission, cpusets for
+ * the runtime. Invariants: no CPU has two owners, and none of them is in the shared pool; a grant is on disk, and who shared its
+ * CPUs was asked off them, before its pod may start; a pod keeps its CPUs until it was seen ended.
+ *
+ *     const cpus = new ExclusiveCpus({ policy, file, retryMs }, deps);
+ *     await cpus.start();
+ *     const verdict = await cpus.grant(pod, placement);
+ *     cpus.cpusetFor(pod, "db"); // "2-3"
+ */
+import { makeDecision } from "../../api/decisions.ts";
+import type { DeviceGrant } from "../../api/device-grant.ts";
+import type { NodeMask } from "../../api/node/numa.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
+import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
+import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { StateFiles } from "../../kit/state/state-files.ts";
+import { CpuDraft } from "./cpu-draft.ts";
+import { type CpuMeasures, cpuMeasures } from "./cpu-measures.ts";
+import { type CpuState, withoutPod } from "./cpu-state.ts";
+import { CpuStore } from "./cpu-store.ts";
+import { Cpusets } from "./cpusets.ts";
+import { freshState, misfitOf } from "./initial-state.ts";
+import { cpuRequests, type StaticPolicy } from "./static-policy.ts";
+
+export { reservedCpus } from "./initial-state.ts";
+export { cpuOptionsOf } from "./options.ts";
+export type { StaticPolicy } from "./static-policy.ts";
+export { unitsOf } from "./take/units.ts";
+
+/** Settings of the module. */
+interface CpusOptions {
+  /** `undefined` with the policy `none`: all containers share all CPUs. */
+  readonly policy: StaticPolicy | undefined;
+  /** Where the state is kept. */
+  readonly file: string;
+  /** `cpuManagerReconcilePeriod` */
+  readonly retryMs: number;
+}
+
+interface CpusDeps {
+  readonly state: StateFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly pods: PodFacts;
+  readonly decisions: Pick<Decisions, "record">;
+  /** Lets a container that runs use these CPUs only. */
+  readonly update: (containerId: string, cpus: string, signal: AbortSignal) => Promise<void>;
+}
+
+/** How long a grant waits until other containers are off its CPUs: a runtime that does not answer must not stop admission. */
+const MOVE_MS = 2_000;
+/** How soon a pod is asked about again whose CPUs could not be written down. */
+const RETRY_MS = 5_000;
+const GRANTED: DeviceGrant = { kind: "granted" };
+const NOTHING: CpuState = { shared: [], pods: new Map() };
+
+/** The module; see above. */
+export class ExclusiveCpus implements HintProvider {
+  readonly #policy: StaticPolicy | undefined;
+  readonly #deps: CpusDeps;
+  readonly #store: CpuStore;
+  readonly #cpusets: Cpusets;
+  readonly #measures: CpuMeasures;
+  #state: CpuState;
+  #sharedList = "";
+
+  constructor({ policy, file, retryMs }: CpusOptions, deps: CpusDeps) {
+    this.#policy = policy;
+    this.#deps = deps;
+    this.#state = policy ? freshState(policy) : NOTHING;
+    this.#store = new CpuStore(file, deps.state, () => this.#state);
+    const wanted = (uid: PodUid, container: string) => this.#cpusOf(uid, container);
+    this.#cpusets = new Cpusets({ ...deps, wanted, retryMs });
+    this.#measures = cpuMeasures(deps.metrics, policy, () => this.#state);
+  }
+
+  /** Reads who had which CPUs in a previous run. Throws `UsageError` when that does not fit machine or configuration. */
+  async start(): Promise<void> {
+    const policy = this.#policy;
+    const kept = await this.#store.load(policy ? "static" : "none");
+    if (!policy) return;
+    const misfit = kept && misfitOf(policy, kept);
+    if (misfit !== undefined) throw this.#store.unusable(misfit);
+    const isEmpty = kept === undefined || (kept.shared.length === 0 && kept.pods.size === 0);
+    this.#set(isEmpty ? freshState(policy) : kept);
+    await this.#store.saved();
+    this.#cpusets.follow();
+  }
+
+  draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
+    if (!this.#policy || cpuRequests(pod).length === 0) return undefined;
+    const draft = new CpuDraft(this.#policy, this.#state, pod, only);
+    return draft.containers.size === 0 ? undefined : draft;
+  }
+
+  /** CPUs for all containers of the pod, or none. */
+  async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant> {
+    if (!this.#policy) return GRANTED;
+    const requests = cpuRequests(pod);
+    if (requests.length === 0) return GRANTED;
+    const before = this.#state;
+    const draft = new CpuDraft(this.#policy, before, pod);
+    for (const { container } of requests) {
+      this.#measures.requested();
+      const refusal = draft.take(container, placement.get(container));
+      if (refusal) {
+        this.#measures.refused();
+        return refusal;
+      }
+    }
+    if (draft.state === before) return GRANTED;
+    this.#set(draft.state);
+    const { uid } = pod.metadata;
+    try {
+      await this.#store.saved();
+    } catch (error) {
+      this.#set(withoutPod(this.#state, uid));
+      const message = `failed to write the CPU manager's state: ${messageOf(error)}`;
+      return { kind: "deferred", reason: "WaitingForCPUs", message, retryInMs: RETRY_MS };
+    }
+    this.#note(pod, before, placement);
+    const { clock, scope } = this.#deps;
+    await Promise.race([this.#cpusets.apply(), clock.sleep(MOVE_MS, scope.signal).catch(() => {})]);
+    return GRANTED;
+  }
+
+  /** Follows a pod's life; called with every observation. Cheap for pods without CPUs of their own. */
+  observe({ uid, pod, ended }: CpuPod): void {
+    if (ended) this.#release(uid, pod, "the pod has ended");
+  }
+
+  /** Every source has been seen: CPUs of unknown pods are free. */
+  sourcesSeen(isKnown: (uid: PodUid) => boolean): void {
+    for (const uid of [...this.#state.pods.keys()])
+      if (!isKnown(uid)) this.#release(uid, undefined, "the pod is gone");
+  }
+
+  /** Whether the container, or any of the pod, has CPUs for itself. */
+  isExclusive(uid: PodUid, container?: string): boolean {
+    const pod = this.#state.pods.get(uid);
+    return container === undefined ? pod !== undefined : (pod?.has(container) ?? false);
+  }
+
+  /** List of the CPUs that a container that is made now may use; empty for all. */
+  cpusetFor({ metadata: { uid } }: IdentifiedPod, container: string): string {
+    if (!this.#policy) return "";
+    const cpus = this.#cpusOf(uid, container);
+    this.#cpusets.made(uid, container, cpus);
+    return cpus;
+  }
+
+  /** Who has which CPUs, and which may be given, for the pod resources API. */
+  readonly held = {
+    heldBy: ({ metadata: { uid } }: IdentifiedPod) =>
+      new Map(
+        [...(this.#state.pods.get(uid) ?? [])].map(([container, cpus]) => [
+          container,
+          { cpuIds: cpus.map(BigInt) },
+        ]),
+      ),
+    allocatable: () => {
+      const kept = new Set(this.#policy?.reserved);
+      const all = [...(this.#policy?.units.cpus.keys() ?? [])];
+      return { cpuIds: all.filter((cpu) => !kept.has(cpu)).map(BigInt) };
+    },
+  };
+
+  #cpusOf(uid: PodUid, container: string): string {
+    const own = this.#state.pods.get(uid)?.get(container);
+    return own ? formatCpuList(own) : this.#sharedList;
+  }
+
+  #release(uid: PodUid, pod: IdentifiedPod | undefined, why: string): void {
+    const held = this.#state.pods.get(uid);
+    if (!held) return;
+    this.#set(withoutPod(this.#state, uid));
+    this.#store.save();
+    this.#deps.log.info("CPUs are shared again", { uid, why });
+    if (pod) {
+      const cpus = [...held.values()].flat();
+      const released = makeDecision("releaseCpus", why, {
+        cpus: formatCpuList(cpus.sort(byNumber)),
+      });
+      this.#deps.decisions.record(podSubject(pod), released);
+    }
+    void this.#cpusets.apply();
+  }
+
+  #note(pod: IdentifiedPod, before: CpuState, placement: NumaPlacement): void {
+    const { uid } = pod.metadata;
+    for (const [container, cpus] of this.#state.pods.get(uid) ?? []) {
+      if (before.pods.get(uid)?.has(container)) continue;
+      this.#measures.granted(cpus);
+      const mask = placement.get(container);
+      const nodes = mask === undefined ? undefined : formatCpuList(nodesOf(mask, this.#policy));
+      const granted = makeDecision("grantCpus", nodes === undefined ? "free" : "close together", {
+        container,
+        cpus: formatCpuList(cpus),
+        ...(nodes === undefined ? {} : { nodes }),
+      });
+      this.#deps.decisions.record(podSubject(pod), granted);
+    }
+  }
+
+  #set(state: CpuState): void {
+    this.#state = state;
+    this.#sharedList = formatCpuList(state.shared);
+  }
+}
+
+/** A pod as the pipeline sees it. */
+interface CpuPod {
+  readonly uid: PodUid;
+  readonly pod: IdentifiedPod;
+  /** Whether all of it was seen ended for good. */
+  readonly ended: boolean;
+}
+
+function nodesOf(mask: NodeMask, policy: StaticPolicy | undefined): readonly number[] {
+  return (policy?.nodes ?? []).filter((_, at) => (mask >> at) & 1);
+}
+
+function byNumber(a: number, b: number): number {
+  return a - b;
+}

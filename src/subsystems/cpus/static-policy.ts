@@ -1,0 +1,139 @@
+// pure
+/**
+ * The static policy: containers of guaranteed pods that request whole CPUs get them for themselves, all others share what is
+ * left. Source: cpumanager policy_static.go.
+ */
+import type { Container } from "../../api/generated/types.ts";
+import { allContainers, isRestartableInit } from "../../api/pod/pod.ts";
+import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { milliOf } from "../../api/text/quantity.ts";
+import { derivedOnce } from "../../kit/derived-once.ts";
+import { type CpuState, withContainer } from "./cpu-state.ts";
+import type { CpuOptions } from "./options.ts";
+import { takeNear } from "./take/take-cpus.ts";
+import type { MachineUnits } from "./take/units.ts";
+
+/** The machine, and what is asked of the policy. */
+export interface StaticPolicy {
+  readonly units: MachineUnits;
+  /** NUMA nodes of the machine, ascending: the positions of hints. */
+  readonly nodes: readonly number[];
+  /** CPUs that no container gets for itself. */
+  readonly reserved: readonly number[];
+  readonly options: CpuOptions;
+}
+
+/** A container that gets CPUs for itself. */
+interface CpuRequest {
+  readonly container: string;
+  readonly kind: "init" | "sidecar" | "regular";
+  readonly count: number;
+}
+
+/** Why a container cannot have its CPUs, as its pod's status says it. */
+export interface CpuRefusal {
+  readonly kind: "refused";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Containers of the pod that get CPUs for themselves, in the order in which they start. */
+export const cpuRequests = derivedOnce((pod: IdentifiedPod): readonly CpuRequest[] => {
+  if (qosClassOf(pod) !== "Guaranteed") return NONE;
+  // Amounts of the pod as a whole: who has which part of them is not said.
+  if (pod.spec?.resources && hasOwnResources(pod.spec.resources)) return NONE;
+  const requests = allContainers(pod).flatMap(({ container, kind }): CpuRequest[] => {
+    const count = kind === "ephemeral" ? 0 : wholeCpus(container);
+    if (count === 0) return [];
+    const isSidecar = kind === "init" && isRestartableInit(container);
+    const own = kind === "init" ? (isSidecar ? "sidecar" : "init") : "regular";
+    return [{ container: container.name, kind: own, count }];
+  });
+  return requests.length === 0 ? NONE : requests;
+});
+
+const NONE: readonly CpuRequest[] = [];
+
+function wholeCpus({ resources }: Pick<Container, "resources">): number {
+  const milli = milliOf(resources?.requests?.["cpu"] ?? "0");
+  return milli > 0 && milli % 1000 === 0 ? milli / 1000 : 0;
+}
+
+/** Most CPUs that the containers have at once: with those beside them, or an init container with the sidecars before it. */
+export function podCpuCount(requests: readonly CpuRequest[]): number {
+  let beside = 0;
+  let peak = 0;
+  for (const { kind, count } of requests) {
+    if (kind === "init") peak = Math.max(peak, beside + count);
+    else beside += count;
+  }
+  return Math.max(peak, beside);
+}
+
+/** CPUs that init containers of the pod have and no container beside them: those that come later get them first. */
+export function reusableCpus(
+  state: CpuState,
+  { metadata: { uid } }: IdentifiedPod,
+  requests: readonly CpuRequest[],
+): readonly number[] {
+  const kinds = new Map(requests.map(({ container, kind }) => [container, kind]));
+  const reusable = new Set<number>();
+  const kept = new Set<number>();
+  for (const [container, cpus] of state.pods.get(uid) ?? [])
+    for (const cpu of cpus) (kinds.get(container) === "init" ? reusable : kept).add(cpu);
+  return [...reusable].filter((cpu) => !kept.has(cpu)).sort((a, b) => a - b);
+}
+
+/** CPUs of the shared pool that may be given to a container. */
+export function givableCpus({ reserved }: StaticPolicy, state: CpuState): readonly number[] {
+  const kept = new Set(reserved);
+  return state.shared.filter((cpu) => !kept.has(cpu));
+}
+
+/** Gives the container its CPUs, close to these NUMA nodes; one that has some keeps them. */
+export function assignCpus(
+  policy: StaticPolicy,
+  state: CpuState,
+  about: {
+    readonly pod: IdentifiedPod;
+    readonly request: CpuRequest;
+    readonly nodes: readonly number[] | undefined;
+  },
+): { readonly kind: "assigned"; readonly state: CpuState } | CpuRefusal {
+  const { pod, request, nodes } = about;
+  const { uid } = pod.metadata;
+  const { container, count } = request;
+  if (state.pods.get(uid)?.has(container)) return { kind: "assigned", state };
+  const reusable = reusableCpus(state, pod, cpuRequests(pod));
+  const available = [...reusable, ...givableCpus(policy, state)].sort((a, b) => a - b);
+  const refused = policy.options.fullCores ? refuseSplitCores(policy, available, count) : undefined;
+  if (refused) return refused;
+  const taken = takeNear(policy.units, available, { count, nodes }, policy.options);
+  if (taken.ok)
+    return { kind: "assigned", state: withContainer(state, uid, container, taken.cpus) };
+  const message = `Allocate failed due to ${taken.error}, which is unexpected`;
+  return { kind: "refused", reason: "UnexpectedAdmissionError", message };
+}
+
+/** With `full-pcpus-only`: whole cores, of which none has a reserved thread. */
+function refuseSplitCores(
+  { units, reserved }: StaticPolicy,
+  available: readonly number[],
+  count: number,
+): CpuRefusal | undefined {
+  const { threadsPerCore } = units;
+  const refuse = (what: string): CpuRefusal => ({
+    kind: "refused",
+    reason: "SMTAlignmentError",
+    message: `SMT Alignment Error: ${what}`,
+  });
+  if (count % threadsPerCore !== 0)
+    return refuse(`requested ${count} cpus not multiple cpus per core = ${threadsPerCore}`);
+  const kept = new Set(reserved.map((cpu) => units.cpus.get(cpu)?.core));
+  const physical = available.filter((cpu) => !kept.has(units.cpus.get(cpu)?.core)).length;
+  if (count <= physical) return undefined;
+  return refuse(
+    `not enough free physical CPUs: available physical CPUs = ${physical}, requested CPUs = ${count}, CPUs per core = ${threadsPerCore}`,
+  );
+}
