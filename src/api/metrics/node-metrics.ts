@@ -198,12 +198,12 @@ export const NODE_METRICS = named({
   ),
   kubelet_container_aligned_compute_resources_count: counterOf(
     "ALPHA",
-    "Containers whose devices are on one NUMA node.",
+    "Containers whose resources are within the boundary: one NUMA node, whole cores, one L3 cache.",
     ALIGNED,
   ),
   kubelet_container_aligned_compute_resources_failure_count: counterOf(
     "ALPHA",
-    "Containers that should have had their devices on one NUMA node and could not.",
+    "Containers that should have had their resources within the boundary and could not.",
     ALIGNED,
   ),
   kubelet_memory_manager_pinning_requests_total: counterOf(

@@ -26,8 +26,29 @@ test("the file has the Go kubelet's checksum and is read again", () => {
   }
   assert.equal(
     encodeCpuState("none", stateOf([], {})),
-    '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',
+    String.raw`{"policyName":"none","defaultCpuSet":"","checksum":1353318690,"data":"{\"policyName\":\"none\",\"defaultCpuSet\":\"\"}","dataChecksum":3028111495}`,
   );
+});
+
+test("of a file since 1.37 the inner text counts, and it must be whole", () => {
+  const state = stateOf([4, 5, 6], { pod: { main: [7] } });
+  const tree = JSON.parse(encodeCpuState("static", state));
+  const { data, dataChecksum, ...before } = tree;
+  const read = { kind: "read", kept: { policyName: "static", state } };
+  assert.deepEqual(
+    decodeCpuState(JSON.stringify({ ...tree, defaultCpuSet: "0", checksum: 1 })),
+    read,
+  );
+  assert.deepEqual(decodeCpuState(JSON.stringify(before)), read);
+  for (const damaged of [
+    { ...tree, data: `${data} ` },
+    { ...before, dataChecksum },
+    { ...before, data },
+  ])
+    assert.deepEqual(decodeCpuState(JSON.stringify(damaged)), {
+      kind: "broken",
+      why: "could not load v4 checkpoint: checkpoint is corrupted",
+    });
 });
 
 test("a file of the later version is read unless it has CPUs of whole pods", () => {

@@ -1,7 +1,8 @@
 // pure
 /**
  * `cpu_manager_state`, in which assignments outlive the agent, as the Go kubelet writes it: a checksum stands over the text
- * that Go's spew makes of the content. Source: cpumanager/state checkpoint.go.
+ * that Go's spew makes of the content. Since 1.37 the same content stands beside it as a text of its own, which then counts.
+ * Source: cpumanager/state checkpoint.go.
  */
 import type { PodUid } from "../../api/pod-identity.ts";
 import { fnv1a32 } from "../../api/text/fnv.ts";
@@ -34,18 +35,34 @@ export function encodeCpuState(policyName: string, { shared, pods }: CpuState): 
   );
   const checksum = checksumOf({ policyName, defaultCpuSet, entries });
   const held = pods.size === 0 ? {} : { entries };
-  return JSON.stringify({ policyName, defaultCpuSet, ...held, checksum });
+  const data = JSON.stringify({ policyName, defaultCpuSet, ...held });
+  const dataChecksum = dataChecksumOf(data);
+  return JSON.stringify({ policyName, defaultCpuSet, ...held, checksum, data, dataChecksum });
 }
 
-/** Reads the file's text; a file without pod-level entries may be of the later version that has a field for them. */
+/** Reads the file's text, of any version since 1.18; CPUs of whole pods are refused. */
 export function decodeCpuState(text: string): DecodedCpus {
-  let tree: unknown;
   try {
-    tree = JSON.parse(text);
+    const tree: unknown = JSON.parse(text);
+    if (!isTree(tree)) return broken("checkpoint is corrupted");
+    const { data, dataChecksum } = tree;
+    if (data === undefined && dataChecksum === undefined) return decodeTree(tree);
+    if (typeof data !== "string" || dataChecksum !== dataChecksumOf(data))
+      return broken("could not load v4 checkpoint: checkpoint is corrupted");
+    const inner: unknown = JSON.parse(data);
+    return isTree(inner)
+      ? decodeTree({ ...inner, checksum: 0 })
+      : broken("checkpoint is corrupted");
   } catch (error) {
     return broken(`checkpoint is corrupted: ${messageOf(error)}`);
   }
-  if (!isTree(tree)) return broken("checkpoint is corrupted");
+}
+
+function dataChecksumOf(data: string): number {
+  return fnv1a32(`(string)${data}`);
+}
+
+function decodeTree(tree: Readonly<Record<string, unknown>>): DecodedCpus {
   const { policyName = "", defaultCpuSet = "", entries = {}, podEntries, checksum } = tree;
   if (typeof policyName !== "string" || typeof defaultCpuSet !== "string" || !isTree(entries))
     return broken("checkpoint is corrupted");

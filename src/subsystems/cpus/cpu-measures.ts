@@ -1,3 +1,4 @@
+import { alignedResources } from "../../api/metrics/aligned-resources.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { type CpuState, exclusiveCpus } from "./cpu-state.ts";
@@ -18,8 +19,7 @@ export function cpuMeasures(
 ): CpuMeasures {
   const requests = metrics.counter(METRICS.kubelet_cpu_manager_pinning_requests_total);
   const errors = metrics.counter(METRICS.kubelet_cpu_manager_pinning_errors_total);
-  const aligned = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_count);
-  const failed = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_failure_count);
+  const { aligned, failed } = alignedResources(metrics);
   const reserved = new Set(policy?.reserved);
   metrics.collected(METRICS.kubelet_cpu_manager_shared_pool_size_millicores, () => [
     { value: 1000 * state().shared.filter((cpu) => !reserved.has(cpu)).length },

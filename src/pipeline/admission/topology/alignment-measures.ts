@@ -1,3 +1,4 @@
+import { alignedResources } from "../../../api/metrics/aligned-resources.ts";
 import { METRICS } from "../../../api/metrics/metrics.ts";
 import type { TopologySettings } from "../../../config/topology.ts";
 import type { Clock } from "../../../kit/clock.ts";
@@ -21,8 +22,7 @@ export function alignmentMeasures(
   const requested = metrics.counter(METRICS.kubelet_topology_manager_admission_requests_total);
   const errors = metrics.counter(METRICS.kubelet_topology_manager_admission_errors_total);
   const duration = metrics.histogram(METRICS.kubelet_topology_manager_admission_duration_ms);
-  const aligned = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_count);
-  const failed = metrics.counter(METRICS.kubelet_container_aligned_compute_resources_failure_count);
+  const { aligned, failed } = alignedResources(metrics);
   if (policy !== "none")
     for (const counter of [aligned, failed])
       for (const each of ["container", "pod"])
