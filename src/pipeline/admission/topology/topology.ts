@@ -58,9 +58,10 @@ export class Topology {
 
   /** Places the pod and allocates what its containers request, provider after provider. */
   async grant(pod: IdentifiedPod): Promise<DeviceGrant> {
-    const placing = this.#place(pod);
-    if (placing.kind === "refused") return placing;
-    for (const provider of this.#providers) {
+    for (const [i, provider] of this.#providers.entries()) {
+      // What the provider before was waited for may have changed what there is: placed again, with what the pod has by now.
+      const placing = this.#place(pod, { isFirst: i === 0 });
+      if (placing.kind === "refused") return placing;
       const grant = await provider.grant(pod, placing.placement, placing.preferred);
       if (grant.kind !== "granted") return grant;
     }
@@ -69,10 +70,13 @@ export class Topology {
 
   /** Places one container of a pod that was admitted before: it keeps what it has. */
   placeAgain(pod: IdentifiedPod, container: string): Placing {
-    return this.#place(pod, container);
+    return this.#place(pod, { isFirst: false, only: container });
   }
 
-  #place(pod: IdentifiedPod, only?: string): Placing {
+  #place(
+    pod: IdentifiedPod,
+    { isFirst, only }: { readonly isFirst: boolean; readonly only?: string },
+  ): Placing {
     const drafts =
       this.#settings.policy === "none"
         ? []
@@ -81,7 +85,7 @@ export class Topology {
     const containers = allContainers(pod)
       .map(({ container }) => container.name)
       .filter((name) => drafts.some((draft) => draft.containers.has(name)));
-    const measured = only === undefined ? this.#measures.begin(pod.metadata.uid) : undefined;
+    const measured = isFirst ? this.#measures.begin(pod.metadata.uid) : undefined;
     const { outcome, placement, preferred } = placeContainers(containers, drafts, this.#settings);
     measured?.(outcome === "misaligned" ? "refused" : outcome, containers.length);
     return outcome === "misaligned" ? MISALIGNED : { kind: "placed", placement, preferred };
