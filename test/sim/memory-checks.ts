@@ -100,7 +100,7 @@ interface StateText {
 /** What must hold of memory, judged by what runs and not by what the agent thinks. */
 export class MemoryChecks {
   readonly #world: World;
-  /** The file was damaged: what ran then may be on other nodes than what was assigned anew. */
+  /** The file was damaged: what ran then may be on other nodes than what was assigned again. */
   damaged = false;
 
   constructor(world: World) {
