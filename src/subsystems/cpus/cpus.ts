@@ -95,7 +95,7 @@ export class ExclusiveCpus implements HintProvider {
     if (misfit !== undefined) throw this.#store.unusable(misfit);
     const isEmpty = kept === undefined || (kept.shared.length === 0 && kept.pods.size === 0);
     this.#set(isEmpty ? freshState(policy) : kept);
-    await this.#store.saved();
+    this.#store.save();
     this.#cpusets.follow();
   }
 
