@@ -50,6 +50,17 @@ class Pods {
   }
 }
 
+/** A line for each cgroup of the pod that has a CPU quota: its own, and those of its containers. */
+async function quotasOf(box: Box, uid: string): Promise<string> {
+  const named = `*pod${uid.replaceAll("-", "[-_]")}*`;
+  const files = ["cpu.cfs_quota_us", "cpu.max"].map((file) => `-name ${file}`).join(" -o ");
+  return await box.run([
+    "sh",
+    "-c",
+    `find /sys/fs/cgroup/ -path '${named}' \\( ${files} \\) -exec cat {} +`,
+  ]);
+}
+
 test("a Guaranteed pod has its CPU alone, others are moved off within a second and back after its end", () =>
   withNode(
     async ({ agent, box }) => {
@@ -66,6 +77,7 @@ test("a Guaranteed pod has its CPU alone, others are moved off within a second a
       const expected = { [uid]: { main: `${own[0]}` } };
       assert.deepEqual({ policyName, entries }, { policyName: "static", entries: expected });
       assert.deepEqual(numbersOf(defaultCpuSet), rest);
+      assert.match(await quotasOf(box, uid), /^(?:(?:-1|max 100000)\n){2,}$/, "no quota");
 
       await agent.kill();
       await agent.start();

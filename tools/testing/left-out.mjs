@@ -17,6 +17,7 @@ const BY_PATH = {
   // Each takes a guard out of the sources, and plays up to hundreds of histories or all tests of a file until one fails.
   mutants: [
     "test/sim/bite-eviction.test.ts",
+    "test/sim/bite-memory.test.ts",
     "test/sim/bite.test.ts",
     "tools/mutants/mutants.test.ts",
   ],
