@@ -3,8 +3,10 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { boxObstacle } from "../../test/box/prerequisites.ts";
 import { CACHE_DIR } from "../debian-suite.mjs";
 import { buildPrograms, builtProgram, sourceFolder } from "../go/build-programs.mjs";
+import { goObstacle } from "../go/go-command.mjs";
 import { withLock } from "../setup/lock.mjs";
 import { writeStore } from "./images/store.ts";
 import { suiteImages } from "./images/suite-images.ts";
@@ -30,6 +32,11 @@ const IMAGES = join(import.meta.dirname, "images");
 /** Folder of reports and logs of the last run of a group. */
 export function resultsFolder(group: string, kubelet: string): string {
   return join(HOME, "results", `${group}-${kubelet}`);
+}
+
+/** Why the node suite cannot run here, in words for a skipped test; undefined when it can. */
+export function nodeSuiteObstacle(): string | undefined {
+  return boxObstacle() ?? goObstacle();
 }
 
 /** Builds what is missing; throws `Unavailable` of tools/go where there is no Go. */

@@ -28,6 +28,7 @@ export const KINDS = {
 export const ALONE = [
   "test/agent/hung-filesystem.it.ts",
   "test/agent/shutdown.it.ts",
+  "test/conformance/part.it.ts",
   "test/eviction/processes.it.ts",
   "test/probes/hostile.it.ts",
   "test/probes/slow-runtime.it.ts",

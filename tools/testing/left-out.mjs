@@ -5,6 +5,7 @@ import { neededProvisions } from "./provisions.mjs";
 const BY_PROVISION = {
   "control plane": "API servers",
   "Go kubelet": "API servers",
+  "node suite": "Kubernetes' node suite",
   "guest machine": "guests",
   "Go device plugin": "a device plugin in Go",
   kubectl: "kubectl",

@@ -33,6 +33,11 @@ const CONTAINERD_2 = ["containerd", "runc", "cni-plugins"].flatMap((family) =>
   Object.keys(FAMILIES[family].programs),
 );
 
+/** Kubernetes' own tests of a node, and the programs of the images that they ask for. */
+const NODE_SUITE = Object.keys(FAMILIES["kubernetes-suites"].programs).filter(
+  (name) => !["e2e.test", "kube-proxy"].includes(name),
+);
+
 /**
  * Each with the words by which the source of a test file shows that it needs it, whether it is there, and how to get
  * it, which usually takes so long; `obstacle` says why it cannot be had, `wanted` whether tests that can do without are
@@ -80,6 +85,13 @@ const PROVISIONS = {
     obstacle: controlPlaneObstacle,
     isThere: async () => hasControlPlane(),
     get: async (say) => buildControlPlane({ say }),
+  },
+  "node suite": {
+    usually: "5 min on two cores",
+    needed: /nodeSuiteObstacle/,
+    obstacle: goObstacle,
+    isThere: async () => NODE_SUITE.every((name) => builtProgram(name) !== undefined),
+    get: async (say) => buildPrograms(NODE_SUITE, { say }),
   },
   "Go kubelet": {
     usually: "3 min on two cores",

@@ -102,20 +102,7 @@ function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
     one(gauge("kernel_usage", "Size of kernel memory allocated in bytes."), (m) => m.kernelBytes),
     one(gauge("max_usage_bytes", "Maximum memory usage recorded in bytes"), (m) => m.peakBytes),
     one(counter("failcnt", "Number of memory usage hits limits"), (m) => m.failures),
-    one(
-      counter(
-        "events_high_total",
-        "Cumulative count of memory.high throttle events for the container",
-      ),
-      (m) => m.highEvents ?? 0,
-    ),
-    one(
-      counter(
-        "events_max_total",
-        "Cumulative count of memory.max limit hit events for the container",
-      ),
-      (m) => m.maxEvents ?? 0,
-    ),
+    ...limitEvents(rows),
     perGroup(
       gauge("container_memory_swap", "Container swap usage in bytes."),
       rows,
@@ -125,6 +112,7 @@ function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   ];
 }
 
+<<<<<<< HEAD
 function memoryFailures(rows: readonly MetricRow[]): WrittenFamily {
   const failures = (["container", "hierarchy"] as const).flatMap((scope) =>
     (["pgfault", "pgmajfault"] as const).map(
@@ -141,6 +129,23 @@ function memoryFailures(rows: readonly MetricRow[]): WrittenFamily {
     ),
   );
   return { ...FAILURES, lines: failures.join("") };
+=======
+/** How often groups met their limits; 0 on version 1, which does not count it. */
+function limitEvents(rows: readonly MetricRow[]): readonly WrittenFamily[] {
+  const one = (name: string, what: string, of: (figures: MemoryFigures) => number | undefined) =>
+    perGroup(
+      counter(
+        `container_memory_events_${name}_total`,
+        `Cumulative count of memory.${what} events for the container`,
+      ),
+      rows,
+      ({ memory: m }) => m && (of(m) ?? 0),
+    );
+  return [
+    one("high", "high throttle", ({ highEvents }) => highEvents),
+    one("max", "max limit hit", ({ maxEvents }) => maxEvents),
+  ];
+>>>>>>> 743a9b35 (conformance: publish the parallel group, play a part of it in whole runs)
 }
 
 const FAILURES = counter(

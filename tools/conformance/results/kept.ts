@@ -1,18 +1,23 @@
 /** The results that are kept in the repository, and the page that is written from them. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { conformancePage, type KnownReason } from "./page.ts";
-import type { KeptResult } from "./result.ts";
+import { type KeptResult, mergedResult } from "./result.ts";
 
 const DOCS = join(import.meta.dirname, "../../../docs");
 const FOLDER = join(DOCS, "conformance");
 const REASONS = "reasons.json";
 
-/** Writes the result's file; gives its path below the checkout. */
+/** Writes the result's file, a part into what is kept of the same kubelet; gives its path below the checkout. */
 export function keepResult(result: KeptResult): string {
   const name = `${result.group}-${result.kubelet}.json`;
+  const file = join(FOLDER, name);
   mkdirSync(FOLDER, { recursive: true });
-  writeFileSync(join(FOLDER, name), `${JSON.stringify(result, null, 1)}\n`);
+  const before: KeptResult | undefined = existsSync(file)
+    ? JSON.parse(readFileSync(file, "utf8"))
+    : undefined;
+  const kept = before && !result.whole ? mergedResult(before, result) : result;
+  writeFileSync(file, `${JSON.stringify(kept, null, 1)}\n`);
   return `docs/conformance/${name}`;
 }
 

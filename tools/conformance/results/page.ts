@@ -1,7 +1,7 @@
 // pure
 /** docs/conformance.md, written from the results that are kept. */
 import { GROUPS, type GroupName, isGroupName } from "../groups.ts";
-import type { KeptResult } from "./result.ts";
+import { type KeptResult, ranIn } from "./result.ts";
 
 /** Why specs do not pass that the Go kubelet passes in the same place. */
 export interface KnownReason {
@@ -66,11 +66,12 @@ function groupSection(
   results: readonly KeptResult[],
   reasons: readonly KnownReason[],
 ): string {
+  const most = Math.max(...results.map((result) => ranIn(result).length));
   const rows = results.map((result) => {
     const { kubelet, version, passed, date, minutes, procs } = result;
     const failed = Object.keys(result.failed).length;
     const left = Object.keys(result.leftOut).length;
-    const extent = result.whole ? "all" : "a part";
+    const extent = `${ranIn(result).length} of ${most}`;
     return `| ${kubelet} ${version} | ${extent} | ${passed.length} | ${failed} | ${left} | ${date} | ${minutes} | ${procs} |`;
   });
   const [first] = results;
@@ -84,10 +85,10 @@ function groupSection(
 
 ${GROUPS[group].about} ${place} A spec that does not suit the node leaves itself out.
 
-| Kubelet | specs of the group | passed | failed | left themselves out | date | minutes | at once |
+| Kubelet | specs that ran | passed | failed | left themselves out | date | minutes | at once |
 |---|---|---:|---:|---:|---|---:|---:|
 ${rows.join("\n")}
-${ours === undefined ? "" : settledText(settle(ours, theirs, reasons))}`;
+${ours === undefined ? "" : againText(ours) + settledText(settle(ours, theirs, reasons))}`;
 }
 
 /** What does not pass with nodelet, each with its reason. */
@@ -109,6 +110,12 @@ export function settle(
     if (known === undefined) return { name, message, reason: "open", why: "not settled yet" };
     return { name, message, reason: known.reason, why: `${known.why} ([where](${known.link}))` };
   });
+}
+
+function againText({ again }: KeptResult): string {
+  if (again.length === 0) return "";
+  const lines = again.map((name) => `- ${escaped(name)}`);
+  return `\n### Run again with nodelet, the later result counts (${again.length})\n\n${lines.join("\n")}\n`;
 }
 
 function settledText(settled: readonly Settled[]): string {

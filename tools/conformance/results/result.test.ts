@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { linesBetween } from "./failure-logs.ts";
 import { NOTHING_YET, progressAfter, progressText } from "./progress.ts";
-import { keptResult, outcomesOf, type RunFacts, type SuiteReport } from "./result.ts";
+import { keptResult, mergedResult, outcomesOf, type RunFacts, type SuiteReport } from "./result.ts";
 
 const FACTS: RunFacts = {
   group: "node",
@@ -45,7 +45,7 @@ const REPORT: SuiteReport = {
     spec(
       "is late",
       "timedout",
-      `Pod: {\n    "metadata": 1\n  }\nlate   by\n far ${"x".repeat(300)}`,
+      `Pod: {\n  "metadata": {\n    "x": 1\n  }\n}\nlate   by\n far ${"x".repeat(300)}`,
     ),
     spec("does not suit", "skipped", "no such hardware"),
     spec("is not selected", "skipped", undefined, 0),
@@ -64,6 +64,27 @@ test("a result has the specs that ran, by how they ended, with short messages", 
   assert.equal(failed[name("panics")], "boom");
   assert.match(failed[name("is late")] ?? "", /^late by far x+ …$/);
   assert.deepEqual(leftOut, { [name("does not suit")]: "no such hardware" });
+});
+
+test("a part that is run later takes the place of what it repeats", () => {
+  const before = { ...keptResult(FACTS, []), passed: ["a", "c"], failed: { b: "old", d: "stays" } };
+  const later = {
+    ...keptResult(FACTS, []),
+    passed: ["b"],
+    failed: { c: "new" },
+    leftOut: { e: "no" },
+  };
+  const { passed, failed, leftOut, again, minutes } = mergedResult(before, later);
+  assert.deepEqual(
+    { passed, failed, leftOut, again, minutes },
+    {
+      passed: ["a", "b"],
+      failed: { c: "new", d: "stays" },
+      leftOut: { e: "no" },
+      again: ["b", "c"],
+      minutes: 2,
+    },
+  );
 });
 
 test("progress counts specs as they end and says when the run will", () => {

@@ -62,12 +62,14 @@ export interface KeptResult extends RunFacts {
   /** Message by name. */
   readonly failed: Readonly<Record<string, string>>;
   readonly leftOut: Readonly<Record<string, string>>;
+  /** Specs that were run again in a later run, which counts. */
+  readonly again: readonly string[];
 }
 
 const NANOSECONDS = 1e9;
 const MESSAGE_CHARACTERS = 240;
-/** Addresses, times and made up names differ from run to run. */
-const POD_DUMP = /Pod: \{[\s\S]*?\n {2}\}/g;
+/** A whole pod says less than what follows it. */
+const POD_DUMP = /Pod: \{[\s\S]*?\n\}\n/g;
 
 /** The specs that ran. */
 export function outcomesOf(report: SuiteReport): SpecOutcome[] {
@@ -108,5 +110,30 @@ export function keptResult(facts: RunFacts, outcomes: readonly SpecOutcome[]): K
     passed: those("passed").map(({ name }) => name),
     failed: messages("failed"),
     leftOut: messages("left out"),
+    again: [],
+  };
+}
+
+/** Names of all specs that ran. */
+export function ranIn({ passed, failed, leftOut }: KeptResult): string[] {
+  return [...passed, ...Object.keys(failed), ...Object.keys(leftOut)];
+}
+
+/** What is kept after a further run of a part of the group with the same kubelet: of a spec in both, the later counts. */
+export function mergedResult(before: KeptResult, later: KeptResult): KeptResult {
+  const replaced = new Set(ranIn(later));
+  const both = ranIn(before).filter((name) => replaced.has(name));
+  const others = (record: Readonly<Record<string, string>>) =>
+    Object.entries(record).filter(([name]) => !replaced.has(name));
+  const sorted = (entries: readonly (readonly [string, string])[]) =>
+    Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return {
+    ...before,
+    date: later.date,
+    minutes: before.minutes + later.minutes,
+    passed: [...before.passed.filter((name) => !replaced.has(name)), ...later.passed].sort(),
+    failed: sorted([...others(before.failed), ...Object.entries(later.failed)]),
+    leftOut: sorted([...others(before.leftOut), ...Object.entries(later.leftOut)]),
+    again: [...new Set([...before.again, ...both])].sort(),
   };
 }

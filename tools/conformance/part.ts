@@ -1,0 +1,43 @@
+/**
+ * The part of the node suite that a whole run of the tests plays: from every file the spec that does most within a
+ * short time, and one more for every so many specs that a file has.
+ *   node tools/conformance/part.ts    chooses again, from the last whole run of the group `node`, and writes the list
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { resultsFolder } from "./parts.ts";
+import { outcomesOf, type SpecOutcome, type SuiteReport } from "./results/result.ts";
+
+const LIST = join(import.meta.dirname, "part.txt");
+/** On a machine that runs many at once; alone they take about half of it. */
+const LONGEST_SECONDS = 30;
+const SPECS_A_CHOICE = 25;
+
+/** The names in the list. */
+export function partOfSuite(): string[] {
+  return readFileSync(LIST, "utf8")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** Of each file the longest specs that passed in time, as many as its size asks for, spread over their times. */
+export function chooseSpecs(outcomes: readonly SpecOutcome[]): SpecOutcome[] {
+  const files = Map.groupBy(outcomes, ({ file }) => file);
+  return [...files.values()].flatMap((specs) => {
+    const fit = specs
+      .filter(({ outcome, seconds }) => outcome === "passed" && seconds <= LONGEST_SECONDS)
+      .sort((one, other) => other.seconds - one.seconds || (one.name < other.name ? -1 : 1));
+    const count = Math.ceil(specs.length / SPECS_A_CHOICE);
+    const step = Math.max(1, Math.floor(fit.length / count));
+    return fit.filter((_, index) => index % step === 0).slice(0, count);
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const file = join(resultsFolder("node", "nodelet"), "report.json");
+  const [suite] = JSON.parse(readFileSync(file, "utf8")) as SuiteReport[];
+  const names = chooseSpecs(suite ? outcomesOf(suite) : []).map(({ name }) => name);
+  writeFileSync(LIST, `# Chosen by part.ts.\n${names.sort().join("\n")}\n`);
+  console.log(`${names.length} specs`);
+}

@@ -1,0 +1,71 @@
+// docs/conformance.md is what the result files say, and README's number is from there.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { keptResults, knownReasons, pageOfKept } from "./kept.ts";
+import { settle } from "./page.ts";
+import { type KeptResult, ranIn } from "./result.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+test("docs/conformance.md is written from the results that are kept", () => {
+  assert.equal(read("docs/conformance.md"), pageOfKept(), "npm run conformance -- --page");
+});
+
+test("a result that is kept is whole: no spec twice, facts of where it ran", () => {
+  const results = keptResults();
+  assert.ok(results.length > 0);
+  for (const result of results) {
+    const { group, kubelet, version, date } = result;
+    const names = ranIn(result);
+    assert.ok(names.length > 0 && version !== "", `${group} ${kubelet}`);
+    assert.match(date, /^\d{4}-\d\d-\d\d$/);
+    const twice = names.filter((name, index) => names.indexOf(name) !== index);
+    assert.deepEqual(twice, [], `${group} ${kubelet}`);
+  }
+});
+
+test("README says how many specs of the parallel group pass, and whose the others are", () => {
+  const ours = keptResults().find(
+    ({ group, kubelet }) => group === "node" && kubelet === "nodelet",
+  );
+  const theirs = keptResults().find(({ group, kubelet }) => group === "node" && kubelet === "go");
+  assert.ok(ours?.whole && theirs);
+  const others = settle(ours, theirs, knownReasons());
+  const lab = others.filter(({ reason }) => reason === "the lab").length;
+  const sentence = `${ours.passed.length} of ${ranIn(ours).length} specs pass; of the others, ${lab} do not pass with the Go kubelet`;
+  assert.ok(read("README.md").replaceAll("\n", " ").includes(sentence), sentence);
+});
+
+test("a reason that is known names a spec that fails and a place that exists", () => {
+  const failed = keptResults()
+    .filter(({ kubelet }) => kubelet === "nodelet")
+    .flatMap((result) => Object.keys({ ...result.failed, ...result.leftOut }));
+  for (const { begins, link } of knownReasons()) {
+    assert.ok(
+      failed.some((name) => name.startsWith(begins)),
+      begins,
+    );
+    assert.ok(read(`docs/${link.replace(/#.*/, "")}`).length > 0, link);
+  }
+});
+
+test("the lab is the reason only where the Go kubelet does not pass either", () => {
+  const facts = { group: "node", kubelet: "nodelet" } as KeptResult;
+  const ours = { ...facts, passed: [], failed: { a: "m", b: "m", c: "m" }, leftOut: { d: "n" } };
+  const theirs = { ...facts, passed: ["b", "c"], failed: { a: "m" }, leftOut: { d: "n" } };
+  const known = [{ begins: "b", reason: "chosen", why: "So it is.", link: "PARITY.md" }] as const;
+  const reasons = settle(ours, theirs, known).map(({ name, reason }) => [name, reason]);
+  assert.deepEqual(reasons, [
+    ["a", "the lab"],
+    ["b", "chosen"],
+    ["c", "open"],
+    ["d", "the lab"],
+  ]);
+  assert.equal(
+    settle(ours, undefined, []).every(({ reason }) => reason === "open"),
+    true,
+  );
+});
