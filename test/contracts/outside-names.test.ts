@@ -134,7 +134,9 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   "src/pipeline/status/status.ts": "a status that no pod claims is dropped",
   "src/server/routes/container-logs.ts": "looks up a pod",
   "src/server/routes/shown-pods.ts": "looks up a pod",
+  "src/subsystems/cpus/checkpoint.ts": "an allocation that no pod claims is dropped",
   "src/subsystems/devices/ledger/checkpoint.ts": "an allocation that no pod claims is dropped",
+  "src/subsystems/numa-memory/numa-memory.ts": "looks up a pod",
   "src/subsystems/runtime/read-observation.ts": "empty where the check refuses",
 };
 
