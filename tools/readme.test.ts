@@ -31,6 +31,7 @@ interface Claim {
   readonly done?: readonly string[];
   readonly absent?: readonly string[];
   readonly tests?: readonly Proof[];
+  readonly check?: (row: string) => void;
 }
 
 const YES = ["yes", "yes"] as const;
@@ -131,4 +132,5 @@ for (const [start, claim] of Object.entries(CLAIMS))
     for (const id of claim.absent ?? []) assert.match(STATES.get(id) ?? "", /^no\b/, id);
     for (const [file, part] of claim.tests ?? [])
       assert.ok(read(file).includes(part), `${file} does not contain ${part}`);
+    claim.check?.(what);
   });

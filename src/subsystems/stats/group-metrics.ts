@@ -112,7 +112,6 @@ function memory(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   ];
 }
 
-<<<<<<< HEAD
 function memoryFailures(rows: readonly MetricRow[]): WrittenFamily {
   const failures = (["container", "hierarchy"] as const).flatMap((scope) =>
     (["pgfault", "pgmajfault"] as const).map(
@@ -129,7 +128,8 @@ function memoryFailures(rows: readonly MetricRow[]): WrittenFamily {
     ),
   );
   return { ...FAILURES, lines: failures.join("") };
-=======
+}
+
 /** How often groups met their limits; 0 on version 1, which does not count it. */
 function limitEvents(rows: readonly MetricRow[]): readonly WrittenFamily[] {
   const one = (name: string, what: string, of: (figures: MemoryFigures) => number | undefined) =>
@@ -145,7 +145,6 @@ function limitEvents(rows: readonly MetricRow[]): readonly WrittenFamily[] {
     one("high", "high throttle", ({ highEvents }) => highEvents),
     one("max", "max limit hit", ({ maxEvents }) => maxEvents),
   ];
->>>>>>> 743a9b35 (conformance: publish the parallel group, play a part of it in whole runs)
 }
 
 const FAILURES = counter(
