@@ -1,6 +1,6 @@
 /** A node in a box with what the suites take for granted: containerd of today, a registry, and an init system's commands. */
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Box, BoxProcess } from "../../../test/box/box.ts";
 import { startBox } from "../../../test/box/box.ts";
@@ -12,10 +12,12 @@ import {
 } from "../../../test/box/containerd.ts";
 import { PAUSE_IMAGE } from "../../../test/box/images.ts";
 import { runcProgram } from "../../../test/box/runc.ts";
+import { CACHE_DIR } from "../../debian-suite.mjs";
 import { readIndex } from "../images/store.ts";
 import { SUITE_PAUSE_IMAGE } from "../images/suite-images.ts";
 
 const HERE = import.meta.dirname;
+const CHECKOUT = resolve(HERE, "../../..");
 const REGISTRY_PORT = 5555;
 /** Cgroup of containerd. */
 export const RUNTIME_GROUP = "/containerd";
@@ -45,12 +47,18 @@ evictionMinimumReclaim:
   nodefs.inodesFree: 5%
 serializeImagePulls: false
 `;
-/** Other nodes would see what a test leaves in /tmp. */
+/** Other nodes would see what a test leaves in /tmp; folders in it that are named are still there. */
 const OWN_TMP = `set -e
-mkdir /run/kept && mount --bind "$0" /run/kept
+mkdir /run/kept
+for folder in "$@"; do
+  mkdir -p "/run/kept$folder" && mount --bind "$folder" "/run/kept$folder"
+done
 mount -t tmpfs -o mode=1777 lab-tmp /tmp
-mkdir -p "$0" && mount --bind /run/kept "$0"
-umount /run/kept && rmdir /run/kept`;
+for folder in "$@"; do
+  mkdir -p "$folder" && mount --bind "/run/kept$folder" "$folder"
+  umount "/run/kept$folder"
+done
+rm -r /run/kept`;
 /** A neighbour on the node's wire, that answers pings, so that its interface has traffic to count. */
 const NEIGHBOUR = `set -e
 ip netns add wire
@@ -101,7 +109,8 @@ export async function startLab(parts: LabParts): Promise<Lab> {
   const box = await startBox({ containerd: "none", storeMib: 0, hostname: "lab" });
   const lab = new Lab(box);
   try {
-    await box.run(["sh", "-c", OWN_TMP, box.folder]);
+    const kept = [box.folder, CHECKOUT, CACHE_DIR].filter((path) => path.startsWith("/tmp/"));
+    await box.run(["sh", "-c", OWN_TMP, "sh", ...kept]);
     await box.run(["sh", "-c", NEIGHBOUR]);
     await installStandIns(box);
     installSuite(lab, parts);
