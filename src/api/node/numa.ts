@@ -13,6 +13,11 @@ export function maskOf(nodes: readonly number[], all: readonly number[]): NodeMa
   return mask;
 }
 
+/** The nodes of the set; `all` as for `maskOf`. */
+export function nodesOf(mask: NodeMask, all: readonly number[]): readonly number[] {
+  return all.filter((_, position) => (mask >> position) & 1);
+}
+
 /** How many nodes are in the set. */
 export function countNodes(mask: NodeMask): number {
   let count = 0;

@@ -1,5 +1,5 @@
 // pure
-import type { NodeMask } from "../../api/node/numa.ts";
+import { type NodeMask, nodesOf } from "../../api/node/numa.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { HintDraft, Hints, Unmet } from "../../api/ports/hint-provider.ts";
 import { cpuHints } from "./cpu-hints.ts";
@@ -65,8 +65,7 @@ export class CpuDraft implements HintDraft {
   take(container: string, mask: NodeMask | undefined): CpuRefusal | undefined {
     const request = this.#requestOf(container);
     if (!request) return undefined;
-    const nodes =
-      mask === undefined ? undefined : this.#policy.nodes.filter((_, at) => (mask >> at) & 1);
+    const nodes = mask === undefined ? undefined : nodesOf(mask, this.#policy.nodes);
     const assigned = assignCpus(this.#policy, this.#state, { pod: this.#pod, request, nodes });
     if (assigned.kind === "refused") return assigned;
     this.#state = assigned.state;

@@ -11,7 +11,7 @@
  */
 import { makeDecision } from "../../api/decisions.ts";
 import type { DeviceGrant } from "../../api/device-grant.ts";
-import type { NodeMask } from "../../api/node/numa.ts";
+import { nodesOf } from "../../api/node/numa.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
@@ -26,7 +26,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
 import { CpuDraft } from "./cpu-draft.ts";
 import { type CpuMeasures, cpuMeasures } from "./cpu-measures.ts";
-import { type CpuState, withoutPod } from "./cpu-state.ts";
+import { type CpuState, sortedCpus, withoutPod } from "./cpu-state.ts";
 import { CpuStore } from "./cpu-store.ts";
 import { Cpusets } from "./cpusets.ts";
 import { freshState, misfitOf } from "./initial-state.ts";
@@ -189,10 +189,8 @@ export class ExclusiveCpus implements HintProvider {
     this.#store.save();
     this.#deps.log.info("CPUs are shared again", { uid, why });
     if (pod) {
-      const cpus = [...held.values()].flat();
-      const released = makeDecision("releaseCpus", why, {
-        cpus: formatCpuList(cpus.sort(byNumber)),
-      });
+      const cpus = formatCpuList(sortedCpus([...held.values()].flat()));
+      const released = makeDecision("releaseCpus", why, { cpus });
       this.#deps.decisions.record(podSubject(pod), released);
     }
     void this.#cpusets.apply();
@@ -204,7 +202,8 @@ export class ExclusiveCpus implements HintProvider {
       if (before.pods.get(uid)?.has(container)) continue;
       this.#measures.granted(cpus);
       const mask = placement.get(container);
-      const nodes = mask === undefined ? undefined : formatCpuList(nodesOf(mask, this.#policy));
+      const nodes =
+        mask === undefined ? undefined : formatCpuList(nodesOf(mask, this.#policy?.nodes ?? []));
       const granted = makeDecision("grantCpus", nodes === undefined ? "free" : "close together", {
         container,
         cpus: formatCpuList(cpus),
@@ -226,12 +225,4 @@ interface CpuPod {
   readonly pod: IdentifiedPod;
   /** Whether all of it was seen ended for good. */
   readonly ended: boolean;
-}
-
-function nodesOf(mask: NodeMask, policy: StaticPolicy | undefined): readonly number[] {
-  return (policy?.nodes ?? []).filter((_, at) => (mask >> at) & 1);
-}
-
-function byNumber(a: number, b: number): number {
-  return a - b;
 }

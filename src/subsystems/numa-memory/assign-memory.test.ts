@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { nodesOf } from "../../api/node/numa.ts";
 import type { Hint } from "../../api/ports/hint-provider.ts";
 import { type AssignedPod, assignContainer, type NodePreference } from "./assign-memory.ts";
-import { memoryHints, nodesIn } from "./memory-hints.ts";
+import { memoryHints } from "./memory-hints.ts";
 import type { MemoryAmounts, MemoryRequest } from "./memory-requests.ts";
 import { emptyState, type MemoryState, releasePod } from "./memory-state.ts";
 
@@ -64,7 +65,7 @@ function assignAll(
 function showHints(hints: readonly Hint[]): string {
   return hints
     .map(({ mask = 0, preferred }) => {
-      const nodes = nodesIn(mask, [...Array(8).keys()]);
+      const nodes = nodesOf(mask, [...Array(8).keys()]);
       return `${nodes.join("")}${preferred ? "+" : "-"}`;
     })
     .join(" ");
@@ -278,11 +279,11 @@ function findSlowly(
   const all = [...on.nodes.keys()];
   let best: number | undefined;
   for (let mask = 2 ** all.length - 1; mask > 0; mask -= 1) {
-    if (!fits(on, placed, nodesIn(mask, all), need)) continue;
-    const isSmaller = best === undefined || nodesIn(mask, all).length <= nodesIn(best, all).length;
+    if (!fits(on, placed, nodesOf(mask, all), need)) continue;
+    const isSmaller = best === undefined || nodesOf(mask, all).length <= nodesOf(best, all).length;
     if (isSmaller) best = mask;
   }
-  return best === undefined ? undefined : nodesIn(best, all);
+  return best === undefined ? undefined : nodesOf(best, all);
 }
 
 test("memory is assigned from the smallest set of nodes that has it, in 20,000 random steps", () => {

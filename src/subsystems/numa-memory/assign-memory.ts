@@ -3,14 +3,13 @@
  * Assigning memory to the containers of one pod, one after the other. What an init container was assigned is used again by those after
  * it. Source: memory manager, policy Static.
  */
-import type { NodeMask } from "../../api/node/numa.ts";
+import { type NodeMask, nodesOf } from "../../api/node/numa.ts";
 import {
   bestHint,
   breaksGroups,
   haveFree,
   isSameSet,
   memoryHints,
-  nodesIn,
   type ReusableMemory,
   reuseKey,
 } from "./memory-hints.ts";
@@ -99,9 +98,9 @@ function chooseNodes(
       return "failed to get the default NUMA affinity, no NUMA nodes with enough memory is available";
     return preferred && !best.preferred
       ? "failed to find the default preferred hint"
-      : nodesIn(best.mask, all);
+      : nodesOf(best.mask, all);
   }
-  const wanted = nodesIn(mask, all);
+  const wanted = nodesOf(mask, all);
   // A node of a group serves no container alone.
   const isMember = wanted.length === 1 && breaksGroups(state.nodes, wanted);
   if (isMember || !haveFree(state.nodes, wanted, amounts)) {
@@ -112,7 +111,7 @@ function chooseNodes(
     if (!best) return "failed to find NUMA nodes to extend the current topology hint";
     return preferred && !best.preferred
       ? "failed to find the extended preferred hint"
-      : nodesIn(best.mask, all);
+      : nodesOf(best.mask, all);
   }
   return breaksGroups(state.nodes, wanted)
     ? "preferred hint violates NUMA node allocation"

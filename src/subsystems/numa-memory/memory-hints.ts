@@ -1,6 +1,6 @@
 // pure
 /** From which sets of nodes a request for memory can be met. Source: memory manager, policy Static. */
-import { countNodes, type NodeMask } from "../../api/node/numa.ts";
+import { countNodes, type NodeMask, nodesOf } from "../../api/node/numa.ts";
 import type { Hint } from "../../api/ports/hint-provider.ts";
 import type { MemoryAmounts } from "./memory-requests.ts";
 import type { MemoryBlock, MemoryState } from "./memory-state.ts";
@@ -11,10 +11,6 @@ export type ReusableMemory = ReadonlyMap<string, number>;
 /** Key of `ReusableMemory`. */
 export const reuseKey = (nodes: readonly number[], type: string): string =>
   `${nodes.join(",")} ${type}`;
-
-/** The numbers of the nodes in the set; `all` are those of the machine, ascending. */
-export const nodesIn = (mask: NodeMask, all: readonly number[]): readonly number[] =>
-  all.filter((_, i) => (mask >> i) & 1);
 
 /**
  * Sets of nodes that can meet the request, by size and then by their nodes. A node that single containers were assigned from
@@ -29,7 +25,7 @@ export function memoryHints(
   let narrowest = all.length;
   const found: NodeMask[] = [];
   for (const mask of masksBySize(all.length)) {
-    const ids = nodesIn(mask, all);
+    const ids = nodesOf(mask, all);
     if (!has(nodes, ids, amounts, ({ type, part }) => part(type, "allocatable"))) continue;
     narrowest = Math.min(narrowest, ids.length);
     if (breaksGroups(nodes, ids)) continue;
