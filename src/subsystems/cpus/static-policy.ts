@@ -4,7 +4,7 @@
  * left. Source: cpumanager policy_static.go.
  */
 import type { Container } from "../../api/generated/types.ts";
-import { allContainers, isRestartableInit } from "../../api/pod/pod.ts";
+import { allContainers, initContainerKind } from "../../api/pod/pod.ts";
 import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { milliOf } from "../../api/text/quantity.ts";
@@ -46,8 +46,7 @@ export const cpuRequests = derivedOnce((pod: IdentifiedPod): readonly CpuRequest
   const requests = allContainers(pod).flatMap(({ container, kind }): CpuRequest[] => {
     const count = kind === "ephemeral" ? 0 : wholeCpus(container);
     if (count === 0) return [];
-    const isSidecar = kind === "init" && isRestartableInit(container);
-    const own = kind === "init" ? (isSidecar ? "sidecar" : "init") : "regular";
+    const own = kind === "init" ? initContainerKind(container) : "regular";
     return [{ container: container.name, kind: own, count }];
   });
   return requests.length === 0 ? NONE : requests;

@@ -2,7 +2,7 @@
 import type { Container, Pod } from "../../api/generated/types.ts";
 import { type ContainerKind, initContainerKind } from "../../api/pod/pod.ts";
 import { amountOf } from "../../api/pod/pod-resources.ts";
-import { qosClassOf } from "../../api/pod/qos.ts";
+import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
 import { largest } from "../../kit/limits/lists.ts";
 import { MEMORY } from "./memory-state.ts";
 
@@ -21,7 +21,8 @@ export interface MemoryRequest {
  * whose pod has resources as a whole.
  */
 export function memoryRequests(pod: Pod): readonly MemoryRequest[] {
-  if (pod.spec?.resources || qosClassOf(pod) !== "Guaranteed") return [];
+  if (qosClassOf(pod) !== "Guaranteed") return [];
+  if (pod.spec?.resources && hasOwnResources(pod.spec.resources)) return [];
   const request = (container: Container, kind: MemoryRequest["kind"]): MemoryRequest => ({
     container: container.name,
     kind,

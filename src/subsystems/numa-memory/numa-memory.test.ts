@@ -149,6 +149,8 @@ test("pods that are not guaranteed, and those with resources as a whole, are ass
     assert.equal(world.memory.nodesFor(pod, "c"), undefined);
   }
   assert.deepEqual(world.counts(), [0, 0]);
+  const empty = { ...asWhole, spec: { ...asWhole.spec, resources: {} } };
+  assert.notEqual(world.memory.draft(empty, undefined), undefined, "no amounts are no resources");
 });
 
 test("memory of an init container is free when the next container is made; made again it stays on the pod's nodes", async () => {
