@@ -5,7 +5,7 @@ import type { NumaNode } from "../api/node/machine-topology.ts";
 import { UsageError } from "../kit/errors.ts";
 import { parseBool, parseDecimal } from "./flags/go-numbers.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import { readMachineTopology } from "./machine/read-machine.ts";
+import { onlineNodes, readMachineTopology } from "./machine/read-machine.ts";
 
 /** How strictly sets of nodes are taken (`topologyManagerPolicy`). */
 export type TopologyPolicy = "none" | "best-effort" | "restricted" | "single-numa-node";
@@ -42,15 +42,14 @@ export function topologyOf(
   read: (path: string) => string | undefined,
 ): TopologySettings {
   const policy = config.topologyManagerPolicy as TopologyPolicy;
-  const machine = readMachineTopology(read);
-  const nodes = machine.nodes.map(({ id }) => id);
+  const nodes = onlineNodes(read);
   const scope = config.topologyManagerScope === "pod" ? "pod" : "container";
   if (policy === "none") return { policy, scope, nodes: nodes.slice(0, MAX_NODES_WORKED_OUT) };
   const options = config.topologyManagerPolicyOptions;
   refuseTooMany(policy, nodes.length, options);
   const closest = parseBool(options["prefer-closest-numa-nodes"] ?? "false");
   if (!closest.ok || !closest.value) return { policy, scope, nodes };
-  return { policy, scope, nodes, distances: machine.nodes.map(distancesOf) };
+  return { policy, scope, nodes, distances: readMachineTopology(read).nodes.map(distancesOf) };
 }
 
 function refuseTooMany(

@@ -33,10 +33,16 @@ export function readingTree(text: string): ReadKernelText {
   return (path) => files.get(path);
 }
 
+/** NUMA nodes that are online, ascending; a kernel without NUMA has one. */
+export function onlineNodes(read: ReadKernelText): readonly number[] {
+  const named = listOf(read, `${NODE_FOLDER}/online`);
+  return named.length > 0 ? named : [0];
+}
+
 /** The topology; a kernel that says nothing of sockets, cores or NUMA has one socket, cores of one thread and one node. */
 export function readMachineTopology(read: ReadKernelText): MachineTopology {
-  const named = listOf(read, `${NODE_FOLDER}/online`);
-  const ids = named.length > 0 ? named : [0];
+  const ids = onlineNodes(read);
+  const hasNodes = read(`${NODE_FOLDER}/online`) !== undefined;
   const cpusOfNode = new Map(ids.map((id) => [id, listOf(read, nodeFile(id, "cpulist"))]));
   const listed = listOf(read, `${CPU_FOLDER}/online`);
   const online = listed.length > 0 ? listed : [...cpusOfNode.values()].flat().sort(byNumber);
@@ -46,7 +52,7 @@ export function readMachineTopology(read: ReadKernelText): MachineTopology {
   const cpus = describeCpus(online, (cpu) => nodeOf.get(cpu) ?? first, read);
   const nodes = ids.map((id): NumaNode => {
     const own = cpus.filter(({ node }) => node === id).map((cpu) => cpu.id);
-    return { id, cpus: own, ...memoryOf(id, named.length > 0, read), ...waysFrom(id, ids, read) };
+    return { id, cpus: own, ...memoryOf(id, hasNodes, read), ...waysFrom(id, ids, read) };
   });
   return { cpus, nodes };
 }
