@@ -52,8 +52,9 @@ export class Cpusets {
   follow(): void {
     const { pods, scope } = this.#deps;
     const stop = pods.subscribe((uid, fact) => {
-      if (fact === undefined) this.#forget(uid);
-      else if (this.#movesOf(fact).length > 0) void this.apply();
+      if (fact === undefined) return this.#forget(uid);
+      this.#forgetGone(fact);
+      if (this.#movesOf(fact).length > 0) void this.apply();
     });
     scope.defer("cpusets", () => {
       stop();
@@ -126,6 +127,14 @@ export class Cpusets {
     const found = this.#given.get(uid) ?? new Map<string, string>();
     this.#given.set(uid, found);
     return found;
+  }
+
+  /** A container that is restarted for ever leaves nothing behind. */
+  #forgetGone({ uid, observed }: PodFact): void {
+    const given = this.#given.get(uid);
+    if (!given || given.size <= observed.containers.length) return;
+    const there = new Set(observed.containers.map(({ id }) => id));
+    for (const id of given.keys()) if (!there.has(id)) given.delete(id);
   }
 
   #forget(uid: PodUid): void {
