@@ -1,5 +1,5 @@
 /**
- * Topology: keeps what a pod gets close together, whoever manages it. In: the hints of all providers (devices, memory).
+ * Topology: keeps what a pod gets close together, whoever manages it. In: the hints of all providers (devices, CPUs, memory).
  * Out: NUMA nodes for each container, which providers allocate by; or that the policy refuses the pod. Invariants:
  * containers are placed on drafts of all providers before any provider allocates; a pod that the policy refuses
  * gets nothing of any.
