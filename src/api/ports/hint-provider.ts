@@ -1,7 +1,8 @@
 /** What the topology of admission asks of those who manage resources of NUMA nodes: devices, CPUs, memory. */
-import type { DeviceGrant } from "../device-grant.ts";
+
 import type { NodeMask } from "../node/numa.ts";
 import type { IdentifiedPod } from "../pod-identity.ts";
+import type { ResourceGrant } from "../resource-grant.ts";
 
 /** One set of nodes from which a request can be met. */
 export interface Hint {
@@ -47,5 +48,5 @@ export interface HintProvider {
     pod: IdentifiedPod,
     placement: NumaPlacement,
     preferred: PreferredContainers,
-  ): Promise<DeviceGrant>;
+  ): Promise<ResourceGrant>;
 }

@@ -1,4 +1,3 @@
-import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
@@ -7,6 +6,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Decisions } from "../../api/ports/decisions.ts";
 import type { PodEvents } from "../../api/ports/events.ts";
 import type { PresentImage } from "../../api/present-image.ts";
+import type { ResourceGrant } from "../../api/resource-grant.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
@@ -161,7 +161,7 @@ export interface PodResizePort {
 /** Devices of pods. */
 interface PodDevicePort {
   /** Grants what the containers of the pod ask for, all of it or nothing; asked again it goes on where it was. */
-  grant(pod: IdentifiedPod): Promise<DeviceGrant>;
+  grant(pod: IdentifiedPod): Promise<ResourceGrant>;
 }
 
 /** How often the memory limit of a whole pod was reached since its group was made. */

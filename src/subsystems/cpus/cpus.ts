@@ -10,13 +10,13 @@
  *     cpus.cpusetFor(pod, "db"); // "2-3"
  */
 import { makeDecision } from "../../api/decisions.ts";
-import type { DeviceGrant } from "../../api/device-grant.ts";
 import { nodesOf } from "../../api/node/numa.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
+import type { ResourceGrant } from "../../api/resource-grant.ts";
 import { formatCpuList } from "../../config/validation/cpu-list.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -63,7 +63,7 @@ interface CpusDeps {
 const MOVE_MS = 2_000;
 /** How soon a pod is asked about again whose CPUs could not be written down. */
 const RETRY_MS = 5_000;
-const GRANTED: DeviceGrant = { kind: "granted" };
+const GRANTED: ResourceGrant = { kind: "granted" };
 const NOTHING: CpuState = { shared: [], pods: new Map() };
 
 /** The module; see above. */
@@ -106,7 +106,7 @@ export class ExclusiveCpus implements HintProvider {
   }
 
   /** CPUs for all containers of the pod, or none. */
-  async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant> {
+  async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
     if (!this.#policy) return GRANTED;
     const requests = cpuRequests(pod);
     if (requests.length === 0) return GRANTED;

@@ -3,10 +3,10 @@
  * for it for a bounded time; a slow plugin delays only the pod.
  */
 
-import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { NumaPlacement } from "../../api/ports/hint-provider.ts";
+import type { ResourceGrant } from "../../api/resource-grant.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { largest } from "../../kit/limits/lists.ts";
@@ -79,7 +79,7 @@ export class DeviceAdmission {
   }
 
   /** Allocates the requested devices, or returns why not. A retry continues where it was. */
-  async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant> {
+  async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
     const podUid = pod.metadata.uid;
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
@@ -180,7 +180,7 @@ export class DeviceAdmission {
       .map(({ resource }) => resource);
   }
 
-  #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): DeviceGrant {
+  #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): ResourceGrant {
     const { clock, state, deferMs } = this.#deps;
     const now = clock.monotonic();
     const waiting = this.#waiting.get(podUid) ?? {

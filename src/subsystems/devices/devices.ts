@@ -6,7 +6,6 @@
  * Example: `await devices.start(); const verdict = await devices.grant(pod, placement);`, then `devices.containerParts(pod, container, placement, signal)`.
  */
 
-import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Container, ResourceStatus } from "../../api/generated/types.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
@@ -17,6 +16,7 @@ import type { PodNews } from "../../api/pod-news.ts";
 import type { Decisions } from "../../api/ports/decisions.ts";
 import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
 import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
+import type { ResourceGrant } from "../../api/resource-grant.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -225,7 +225,7 @@ export class Devices implements HintProvider {
   }
 
   /** Devices for all containers of the pod, or why not (yet). A retry continues where it was. */
-  grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<DeviceGrant> {
+  grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
     return this.#admission.grant(pod, placement);
   }
 

@@ -5,7 +5,7 @@
  * done for any pod.
  * Example: `await memory.start(); await memory.grant(pod, placement, preferred);`, then `memory.nodesFor(pod, container)`.
  */
-import type { DeviceGrant } from "../../api/device-grant.ts";
+
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
@@ -16,6 +16,7 @@ import type {
   NumaPlacement,
   PreferredContainers,
 } from "../../api/ports/hint-provider.ts";
+import type { ResourceGrant } from "../../api/resource-grant.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { Log } from "../../kit/log.ts";
@@ -70,7 +71,7 @@ interface ObservedMemoryPod {
 const MODE = 0o600;
 /** Largest file that is read back. */
 const MAX_BYTES = 16 * 1024 * 1024;
-const GRANTED: DeviceGrant = { kind: "granted" };
+const GRANTED: ResourceGrant = { kind: "granted" };
 const NOTHING: MemoryState = { nodes: new Map(), pods: new Map() };
 
 /** The memory manager; see above. */
@@ -114,7 +115,7 @@ export class NumaMemory implements HintProvider {
     pod: IdentifiedPod,
     placement: NumaPlacement,
     preferred: PreferredContainers,
-  ): Promise<DeviceGrant> {
+  ): Promise<ResourceGrant> {
     if (!this.#empty) return GRANTED;
     const requests = memoryRequests(pod);
     if (requests.length === 0) return GRANTED;

@@ -7,7 +7,7 @@
  *     const topology = new Topology(settings, { providers: [devices], metrics, clock });
  *     const verdict = await topology.grant(pod);
  */
-import type { DeviceGrant } from "../../../api/device-grant.ts";
+
 import { allContainers } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type {
@@ -15,6 +15,7 @@ import type {
   NumaPlacement,
   PreferredContainers,
 } from "../../../api/ports/hint-provider.ts";
+import type { ResourceGrant } from "../../../api/resource-grant.ts";
 import type { TopologySettings } from "../../../config/topology.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { MetricsRegistry } from "../../../kit/metrics.ts";
@@ -36,7 +37,7 @@ type Placing =
       readonly placement: NumaPlacement;
       readonly preferred: PreferredContainers;
     }
-  | Extract<DeviceGrant, { kind: "refused" }>;
+  | Extract<ResourceGrant, { kind: "refused" }>;
 
 const MISALIGNED: Placing = {
   kind: "refused",
@@ -57,7 +58,7 @@ export class Topology {
   }
 
   /** Places the pod and allocates what its containers request, provider after provider. */
-  async grant(pod: IdentifiedPod): Promise<DeviceGrant> {
+  async grant(pod: IdentifiedPod): Promise<ResourceGrant> {
     for (const [i, provider] of this.#providers.entries()) {
       // What the provider before was waited for may have changed what there is: placed again, with what the pod has by now.
       const placing = this.#place(pod, { isFirst: i === 0 });

@@ -1,7 +1,7 @@
 // pure
 
-/** Outcome of granting a pod its devices; reason and message are shown in its status. */
-export type DeviceGrant =
+/** Outcome of granting a pod what it requests of devices, CPUs or memory; reason and message are shown in its status. */
+export type ResourceGrant =
   | { readonly kind: "granted" }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }
   | {
