@@ -4,6 +4,8 @@ import { DeviceChecks } from "./device-checks.ts";
 import { amountsOf, GPU, manifest, NIC, need, TEMPLATES, type Template } from "./device-pods.ts";
 import type { FakeRuntime } from "./fake-runtime.ts";
 import { CALM, type FakeContainer } from "./fake-runtime-objects.ts";
+import { hurtRuntime } from "./hurt-runtime.ts";
+import { pick } from "./scenario.ts";
 import { PLUGIN_FOLDER, type PluginBehaviour, SupervisedPlugin } from "./supervised-plugin.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
@@ -87,11 +89,11 @@ class Game {
 
   async injectFaults(): Promise<void> {
     const { runtime, grpc } = this.#world;
-    runtime.options.latencyMs = this.#pick([0, 50, 500]);
+    runtime.options.latencyMs = pick(this.#random, [0, 50, 500]);
     runtime.options.events = this.#random.next() < 0.7;
-    if (!this.#checks.gentle) runtime.options.faults = this.#pick([0, 0.05]);
-    grpc.options.latencyMs = this.#pick([0, 20, 400]);
-    grpc.options.faults = this.#pick([0, 0.05, 0.2]);
+    if (!this.#checks.gentle) runtime.options.faults = pick(this.#random, [0, 0.05]);
+    grpc.options.latencyMs = pick(this.#random, [0, 20, 400]);
+    grpc.options.faults = pick(this.#random, [0, 0.05, 0.2]);
     if (this.#random.next() < 0.8) for (const plugin of this.#plugins) plugin.start();
     this.#world.startAgent();
     for (let step = 0; step < STEPS; step += 1) {
@@ -102,14 +104,14 @@ class Game {
 
   async #disturb(): Promise<void> {
     const action = this.#random.next();
-    const plugin = this.#pick(this.#plugins);
+    const plugin = pick(this.#random, this.#plugins);
     if (action < 0.3) await this.#addDesired();
     else if (action < 0.4) await this.#drop();
     else if (action < 0.52) this.#flip(plugin);
     else if (action < 0.58) plugin.kill();
     else if (action < 0.7) plugin.start();
     else if (action < 0.78)
-      plugin.behaviour = this.#pick<PluginBehaviour>([
+      plugin.behaviour = pick<PluginBehaviour>(this.#random, [
         "well",
         "well",
         "refusing",
@@ -121,12 +123,12 @@ class Game {
     else if (action < 0.88) this.#world.killAgent();
     else if (action < 0.9) await this.#stopAgent();
     else if (action < 0.96 || this.#checks.gentle) this.#world.startAgent();
-    else this.#hurtRuntime();
+    else hurtRuntime(this.#world, this.#random);
   }
 
   async #addDesired(): Promise<void> {
     const name = `p${Math.floor(this.#random.next() * 5)}`;
-    const template = this.#pick(TEMPLATES);
+    const template = pick(this.#random, TEMPLATES);
     const text = manifest(name, template, Math.floor(this.#random.next() * 2));
     const before = this.#desiredPods.get(name);
     this.#desiredPods.set(name, { name, text, template });
@@ -138,7 +140,7 @@ class Game {
   async #drop(): Promise<void> {
     const names = [...this.#desiredPods.keys()];
     if (names.length === 0) return;
-    const name = this.#pick(names);
+    const name = pick(this.#random, names);
     this.#desiredPods.delete(name);
     this.#checks.changedAt.delete(name);
     this.#world.note(`manifest ${name} removed`);
@@ -179,21 +181,6 @@ class Game {
     for (let i = 0; i < 600 && !done; i += 1) await this.#world.advance(100);
     if (!done) this.#world.fail("the agent does not leave");
     await stopping;
-  }
-
-  #hurtRuntime(): void {
-    const { runtime } = this.#world;
-    const running = [...runtime.containers.values()].filter(({ state }) => state === "running");
-    const ready = [...runtime.sandboxes.values()].filter((sandbox) => sandbox.ready);
-    if (this.#random.next() < 0.6 && running.length > 0) {
-      const { id } = this.#pick(running);
-      this.#world.note(`container ${id} crashes`);
-      runtime.exitContainer(id, 1);
-    } else if (ready.length > 0) {
-      const { id } = this.#pick(ready);
-      this.#world.note(`sandbox ${id} dies`);
-      runtime.killSandbox(id);
-    }
   }
 
   async settle(): Promise<void> {
@@ -338,12 +325,6 @@ class Game {
     });
     if (text !== undefined && !text.includes(`"PodDeviceEntries":null`))
       this.#world.fail(`the checkpoint still has entries: ${text}`);
-  }
-
-  #pick<T>(items: readonly T[]): T {
-    const item = items[Math.floor(this.#random.next() * items.length)];
-    if (item === undefined) throw new RangeError("nothing to pick from");
-    return item;
   }
 }
 

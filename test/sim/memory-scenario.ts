@@ -1,6 +1,8 @@
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { hurtRuntime } from "./hurt-runtime.ts";
 import { MEMORY_TEMPLATES, MemoryChecks, memoryManifest, STATE_FILE } from "./memory-checks.ts";
+import { pick } from "./scenario.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 const FAULT_PHASE_MS = 240_000;
@@ -66,7 +68,7 @@ class Game {
 
   async injectFaults(): Promise<void> {
     const { runtime } = this.#world;
-    runtime.options.latencyMs = this.#pick([0, 50, 500]);
+    runtime.options.latencyMs = pick(this.#random, [0, 50, 500]);
     runtime.options.events = this.#random.next() < 0.7;
     this.#world.startAgent();
     for (let step = 0; step < STEPS; step += 1) {
@@ -82,7 +84,7 @@ class Game {
     else if (action < 0.75) this.#world.killAgent();
     else if (action < 0.78 && this.#damages) await this.#damage();
     else if (action < 0.9) this.#world.startAgent();
-    else this.#crash();
+    else hurtRuntime(this.#world, this.#random);
   }
 
   async #addDesired(): Promise<void> {
@@ -115,21 +117,6 @@ class Game {
     if (text === "") return;
     if (this.#random.next() < 0.5) await files.writeAtomic(STATE_FILE, text.slice(0, 40), 0o600);
     else await files.remove(STATE_FILE);
-  }
-
-  #crash(): void {
-    const { runtime } = this.#world;
-    const running = [...runtime.containers.values()].filter(({ state }) => state === "running");
-    const ready = [...runtime.sandboxes.values()].filter((sandbox) => sandbox.ready);
-    if (this.#random.next() < 0.6 && running.length > 0) {
-      const { id } = this.#pick(running);
-      this.#world.note(`container ${id} crashes`);
-      runtime.exitContainer(id, 1);
-    } else if (ready.length > 0) {
-      const { id } = this.#pick(ready);
-      this.#world.note(`sandbox ${id} dies`);
-      runtime.killSandbox(id);
-    }
   }
 
   async settle(): Promise<void> {
@@ -184,11 +171,5 @@ class Game {
     this.#desired.clear();
     await this.#world.advance(120_000);
     await this.checkSettled();
-  }
-
-  #pick<T>(items: readonly T[]): T {
-    const item = items[Math.floor(this.#random.next() * items.length)];
-    if (item === undefined) throw new RangeError("nothing to pick from");
-    return item;
   }
 }
