@@ -59,7 +59,8 @@ test(
       await bind();
       assert.equal(await host.podFiles.readText(target, whole), "hello\n");
       first.end();
-      assert.throws(() => statSync(target), /ENOTCONN/);
+      // A request that is under way as the server ends is aborted.
+      assert.throws(() => statSync(target), /ENOTCONN|ECONNABORTED/);
       await bindAgain(volume);
     }),
 );

@@ -181,9 +181,13 @@ export class Mounts {
   }
 }
 
-/** What a mount fails with whose file system is gone (mount-utils IsCorruptedMnt). */
+/**
+ * What a mount fails with whose file system is gone (mount-utils IsCorruptedMnt), and what FUSE says to a request that was
+ * under way as its server ended.
+ */
 const STALE: ReadonlySet<string | undefined> = new Set([
   "ENOTCONN",
+  "ECONNABORTED",
   "ESTALE",
   "EIO",
   "EACCES",
