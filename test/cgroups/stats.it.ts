@@ -78,15 +78,21 @@ function podOf(summary: Summary, name: string): PodStats {
 }
 
 test("CPU is what the kernel counts, and no more than the quota lets through", async () => {
-  const before = podOf(await ask(), "burner");
-  const path = group("", before);
-  const [began, counted] = [performance.now(), cpuUsed(node.box, path)];
-  await sleep(3_000);
-  const burner = podOf(await ask(), "burner");
-  const used = cpuUsed(node.box, path) - counted;
-  const cores = used / 1e6 / (performance.now() - began);
-  near((burner.cpu.usageNanoCores ?? 0) / 1e9, cores, 0.15, "CPUs in use");
-  assert.ok((burner.cpu.usageNanoCores ?? 0) < 0.23e9, "the quota is 0.2 CPUs");
+  const path = group("", podOf(await ask(), "burner"));
+  const look = async () => {
+    const [began, counted] = [performance.now(), cpuUsed(node.box, path)];
+    await sleep(3_000);
+    const burner = podOf(await ask(), "burner");
+    const used = cpuUsed(node.box, path) - counted;
+    return { burner, counted, cores: used / 1e6 / (performance.now() - began) };
+  };
+  // The agent's own window is another one: on a machine that is busy for a while the two differ.
+  let { burner, counted, cores } = await look();
+  const inUse = () => (burner.cpu.usageNanoCores ?? 0) / 1e9;
+  for (let again = 0; again < 3 && Math.abs(inUse() - cores) > cores * 0.15; again += 1)
+    ({ burner, counted, cores } = await look());
+  near(inUse(), cores, 0.15, "CPUs in use");
+  assert.ok(inUse() < 0.23, "the quota is 0.2 CPUs");
   assert.ok(burner.cpu.usageCoreNanoSeconds >= counted);
   assert.ok(burner.cpu.usageCoreNanoSeconds <= cpuUsed(node.box, path));
   const [container] = burner.containers;
@@ -140,6 +146,8 @@ test("system containers: the runtime's cgroup is the configured one", async () =
 
 test("network is what went over the wire", async () => {
   const ip = (await node.untilReady("writer")).status?.podIP ?? "";
+  const listens = async () => (await node.box.exec(["busybox", "nc", "-z", ip, "9090"])).code === 0;
+  await node.until(listens, "the server listens");
   const network = async () => podOf(await ask(), "writer").network;
   const before = await network();
   const sent = 1_000_000;

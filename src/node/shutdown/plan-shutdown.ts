@@ -92,7 +92,7 @@ const priorityOf = ({ spec }: IdentifiedPod): number => spec?.priority ?? 0;
 
 /** Of a period is kept for what comes after the containers, volumes and the status: one second of so many. */
 const RESERVE_DIVISOR = 10;
-const MAX_RESERVE_SECONDS = 2;
+const MAX_RESERVE_SECONDS = 5;
 /** Shorter periods have none to spare. */
 const MIN_PERIOD_SECONDS = 2;
 
