@@ -228,7 +228,10 @@ describe("logs", () => {
     const output = ["demo", "demo.service", 6, 0, 0, 0, 0, "one apple", "two pears", ""].join("\n");
     const write =
       "use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new($ARGV[0]) or die $!; print $s <STDIN>";
-    const written = await node.box.exec(["perl", "-e", write, socket], { stdin: output });
+    // With version 2 of cgroups the journal takes the unit from the writer's group.
+    const join = `cd /sys/fs/cgroup; if [ -e cgroup.controllers ]; then mkdir -p system.slice/demo.service; echo $$ >system.slice/demo.service/cgroup.procs; fi`;
+    const writer = ["sh", "-c", `${join}; exec perl -e "$0" "$1"`, write, socket];
+    const written = await node.box.exec(writer, { stdin: output });
     assert.equal(written.code, 0, written.stderr);
     const ask = async (query: string) => {
       const { status, body } = await node.secure(`/logs/?query=${query}`, node.master);
