@@ -6,8 +6,16 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { sourceFolder } from "../go/build-programs.mjs";
+import { specsAfterOthers } from "./ordered.ts";
 import { resultsFolder } from "./parts.ts";
-import { outcomesOf, type SpecOutcome, type SuiteReport } from "./results/result.ts";
+import {
+  type KeptResult,
+  outcomesOf,
+  pathInModule,
+  type SpecOutcome,
+  type SuiteReport,
+} from "./results/result.ts";
 
 const LIST = join(import.meta.dirname, "part.txt");
 /** On a machine that runs many at once; alone they take about half of it. */
@@ -21,12 +29,19 @@ export function partOfSuite(): string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** Of each file the longest specs that passed in time, as many as its size asks for, spread over their times. */
-export function chooseSpecs(outcomes: readonly SpecOutcome[]): SpecOutcome[] {
+/**
+ * Of each file the longest specs that passed in time, as many as its size asks for, spread over their times; none of
+ * those that need another one.
+ */
+export function chooseSpecs(
+  outcomes: readonly SpecOutcome[],
+  afterOthers: ReadonlySet<string>,
+): SpecOutcome[] {
   const files = Map.groupBy(outcomes, ({ file }) => file);
   return [...files.values()].flatMap((specs) => {
     const fit = specs
       .filter(({ outcome, seconds }) => outcome === "passed" && seconds <= LONGEST_SECONDS)
+      .filter(({ name }) => !afterOthers.has(name))
       .sort((one, other) => other.seconds - one.seconds || (one.name < other.name ? -1 : 1));
     const count = Math.ceil(specs.length / SPECS_A_CHOICE);
     const step = Math.max(1, Math.floor(fit.length / count));
@@ -35,9 +50,18 @@ export function chooseSpecs(outcomes: readonly SpecOutcome[]): SpecOutcome[] {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const file = join(resultsFolder("node", "nodelet"), "report.json");
+  const folder = resultsFolder("node", "nodelet");
+  const result: KeptResult = JSON.parse(readFileSync(join(folder, "result.json"), "utf8"));
+  if (!result.whole) throw new Error("the last run was of a part: npm run conformance");
+  const file = join(folder, "report.json");
   const [suite] = JSON.parse(readFileSync(file, "utf8")) as SuiteReport[];
-  const names = chooseSpecs(suite ? outcomesOf(suite) : []).map(({ name }) => name);
+  if (suite === undefined) throw new Error(`${file} has no suite`);
+  const sources = sourceFolder("e2e_node.test");
+  const lines = (path: string) =>
+    readFileSync(join(sources, pathInModule(path)), "utf8").split("\n");
+  const names = chooseSpecs(outcomesOf(suite), specsAfterOthers(suite, lines)).map(
+    ({ name }) => name,
+  );
   writeFileSync(LIST, `# Chosen by part.ts.\n${names.sort().join("\n")}\n`);
   console.log(`${names.length} specs`);
 }

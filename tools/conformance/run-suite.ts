@@ -15,6 +15,8 @@ export interface SuiteRun {
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly say: (text: string) => void;
+  /** The others end when one spec has failed. */
+  readonly toFirstFailure?: boolean;
 }
 
 const SAY_EVERY_MS = 30_000;
@@ -71,7 +73,7 @@ async function runGinkgo(lab: Lab, run: SuiteRun): Promise<void> {
   say(progressText(progress, (performance.now() - began) / 1000, new Date()));
 }
 
-function ginkgoCommand(lab: Lab, { selection, procs, folder }: SuiteRun): string[] {
+function ginkgoCommand(lab: Lab, { selection, procs, folder, toFirstFailure }: SuiteRun): string[] {
   const { focus, skip, labels } = selection;
   return [
     join(lab.folder, "ginkgo"),
@@ -79,6 +81,7 @@ function ginkgoCommand(lab: Lab, { selection, procs, folder }: SuiteRun): string
     `--procs=${procs}`,
     "--no-color",
     "-v",
+    ...(toFirstFailure ? ["--fail-fast"] : []),
     `--timeout=${LONGEST}`,
     `--output-dir=${folder}`,
     `--json-report=${REPORT}`,

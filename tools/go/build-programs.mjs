@@ -56,18 +56,20 @@ export async function buildPrograms(names, { say = () => {} } = {}) {
   const obstacle = goObstacle();
   if (obstacle !== undefined) throw new Unavailable(obstacle);
   const other = "another build of programs in Go";
-  await withLock(
-    join(HOME, "build.lock"),
-    async () => {
-      for (const family of new Set(names.map(familyOf)))
-        await buildMissing(
-          family,
-          names.filter((name) => familyOf(name) === family),
-          say,
-        );
-    },
-    { other },
-  );
+  // Another build is not waited for when nothing is missing: programs come to their place whole.
+  if (names.some((name) => builtProgram(name) === undefined))
+    await withLock(
+      join(HOME, "build.lock"),
+      async () => {
+        for (const family of new Set(names.map(familyOf)))
+          await buildMissing(
+            family,
+            names.filter((name) => familyOf(name) === family),
+            say,
+          );
+      },
+      { other },
+    );
   return names.map((name) => join(folderOf(familyOf(name)), fileOf(name)));
 }
 

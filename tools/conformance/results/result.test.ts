@@ -25,7 +25,11 @@ function spec(text: string, State: string, message?: string, NumAttempts = 1) {
     LeafNodeType: "It",
     ContainerHierarchyTexts: ["[sig-node] A", "when b"],
     LeafNodeText: text,
-    LeafNodeLocation: { FileName: "k8s.io/kubernetes@v1.37.2/test/e2e/common/node/a.go" },
+    ContainerHierarchyLocations: null,
+    LeafNodeLocation: {
+      FileName: "k8s.io/kubernetes@v1.37.2/test/e2e/common/node/a.go",
+      LineNumber: 7,
+    },
     State,
     NumAttempts,
     StartTime: "2026-11-29T07:00:00Z",

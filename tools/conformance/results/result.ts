@@ -8,11 +8,19 @@ export interface SuiteReport {
   readonly SpecReports: readonly SpecReport[];
 }
 
-interface SpecReport {
+/** Where something stands in the suite's sources; lines count from 1. */
+export interface CodeLocation {
+  readonly FileName: string;
+  readonly LineNumber: number;
+}
+
+/** One spec, or another node of the suite's tree. */
+export interface SpecReport {
   readonly LeafNodeType: string;
   readonly ContainerHierarchyTexts: readonly string[] | null;
+  readonly ContainerHierarchyLocations: readonly CodeLocation[] | null;
   readonly LeafNodeText: string;
-  readonly LeafNodeLocation: { readonly FileName: string };
+  readonly LeafNodeLocation: CodeLocation;
   readonly State: string;
   /** 0 for a spec that was not selected. */
   readonly NumAttempts: number;
@@ -76,8 +84,8 @@ export function outcomesOf(report: SuiteReport): SpecOutcome[] {
   return report.SpecReports.filter(
     ({ LeafNodeType, NumAttempts }) => LeafNodeType === "It" && NumAttempts > 0,
   ).map((spec) => ({
-    name: [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(" "),
-    file: spec.LeafNodeLocation.FileName.replace(/^.*?\/(?=test\/)/, ""),
+    name: nameOfSpec(spec),
+    file: pathInModule(spec.LeafNodeLocation.FileName),
     outcome: outcomeOf(spec.State),
     message: shortened(spec.Failure?.Message ?? ""),
     began: spec.StartTime,
@@ -85,6 +93,16 @@ export function outcomesOf(report: SuiteReport): SpecOutcome[] {
     seconds: Math.round(spec.RunTime / NANOSECONDS),
     output: spec.CapturedGinkgoWriterOutput ?? "",
   }));
+}
+
+/** What a focus is matched with. */
+export function nameOfSpec(spec: SpecReport): string {
+  return [...(spec.ContainerHierarchyTexts ?? []), spec.LeafNodeText].join(" ");
+}
+
+/** Like `test/e2e/common/node/pods.go`. */
+export function pathInModule(file: string): string {
+  return file.replace(/^.*?\/(?=test\/)/, "");
 }
 
 function outcomeOf(state: string): SpecOutcome["outcome"] {
