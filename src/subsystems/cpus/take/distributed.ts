@@ -1,27 +1,39 @@
 // pure
 /**
- * Takes CPUs evenly from as few NUMA nodes as can give them (`distribute-cpus-across-numa`).
+ * Takes CPUs evenly from as few NUMA nodes as can give them (`distribute-cpus-across-numa`). With `align-by-socket` nodes of one
+ * socket come before all others, and each gives the even share as far as it has it.
  * Source: cpu_assignment.go takeByTopologyNUMADistributed; sets that are scored are sets that are taken, and a rest that no
  * node can give ends the search of a set, where the reference may score another set or go on for ever.
  */
-import { appendAll } from "../../../kit/limits/lists.ts";
+import { appendAll, smallest } from "../../../kit/limits/lists.ts";
 import { combinations } from "./combinations.ts";
 import { notEnough, type Taken, type TakeStyle, takePacked } from "./packed.ts";
 import type { MachineUnits, Unit } from "./units.ts";
+
+/** How CPUs are spread over nodes. */
+interface DistributeStyle {
+  /** Of the CPUs of one node. */
+  readonly style: TakeStyle;
+  /** CPUs that stay together. */
+  readonly group: number;
+  /** Rather from one socket than evenly. */
+  readonly alignSockets: boolean;
+}
 
 /** Evenly over nodes, or packed where no set of nodes can give as many each. */
 export function takeDistributed(
   units: MachineUnits,
   available: Iterable<number>,
   count: number,
-  { style, group }: { readonly style: TakeStyle; readonly group: number },
+  how: DistributeStyle,
 ): Taken {
+  const { style, group } = how;
   const free = new Set(available);
   if (count <= 0) return { ok: true, cpus: [] };
   if (free.size < count) return notEnough(count, free.size);
   const pack = () => takePacked(units, free, count, style);
   if (count % group !== 0) return pack();
-  const search = new Search(units, free, { count, group });
+  const search = new Search(units, free, { ...how, count });
   const best = search.run();
   return best ? search.take(best, style) : pack();
 }
@@ -34,6 +46,8 @@ interface Distribution {
   readonly restCount: number;
   /** How uneven the nodes are afterwards. */
   readonly score: number;
+  /** Whether it is one socket that counts, and the members are of one. */
+  readonly inOneSocket: boolean;
 }
 
 class Search {
@@ -41,18 +55,20 @@ class Search {
   readonly #free: ReadonlySet<number>;
   readonly #count: number;
   readonly #group: number;
+  readonly #alignSockets: boolean;
   readonly #nodes: readonly Unit[];
   readonly #freeOf: ReadonlyMap<number, number>;
 
   constructor(
     units: MachineUnits,
     free: ReadonlySet<number>,
-    { count, group }: { readonly count: number; readonly group: number },
+    { count, group, alignSockets }: DistributeStyle & { readonly count: number },
   ) {
     this.#units = units;
     this.#free = free;
     this.#count = count;
     this.#group = group;
+    this.#alignSockets = alignSockets;
     this.#freeOf = new Map(units.node.map((node) => [node.id, this.#freeIn(node).length]));
     this.#nodes = nodesInOrder(units, (unit) => this.#freeIn(unit).length);
   }
@@ -76,8 +92,8 @@ class Search {
     let best: Distribution | undefined;
     for (const members of combinations(this.#nodes, size)) {
       const found = this.#distribute(members);
-      if (found && (best === undefined || found.score < best.score)) best = found;
-      if (best?.score === 0) break;
+      if (found && (best === undefined || isBetter(found, best))) best = found;
+      if (best?.score === 0 && best.inOneSocket === this.#alignSockets) break;
     }
     return best;
   }
@@ -87,22 +103,30 @@ class Search {
     const free = members.map(({ id }) => this.#freeOf.get(id) ?? 0);
     const whole = free.map((each) => Math.floor(each / group) * group);
     if (total(free) < count || total(whole) < count) return undefined;
-    const each = Math.floor(Math.floor(count / members.length) / group) * group;
+    const even = Math.floor(Math.floor(count / members.length) / group) * group;
+    const each = this.#alignSockets ? Math.min(even, smallest(whole)) : even;
     if (free.some((own) => own < each)) return undefined;
     const after = new Map(this.#freeOf);
     for (const { id } of members) after.set(id, (after.get(id) ?? 0) - each);
     const restCount = count - each * members.length;
-    const even = { members, each, rest: [], restCount: 0, score: deviation([...after.values()]) };
-    return restCount === 0 ? even : this.#withRest({ ...even, restCount }, after);
+    const score = deviation([...after.values()]);
+    const inOneSocket = this.#alignSockets && this.#areInOneSocket(members);
+    const shared = { members, each, rest: [], restCount, score, inOneSocket };
+    return restCount === 0 ? shared : this.#withRest(shared, after);
+  }
+
+  #areInOneSocket(nodes: readonly Unit[]): boolean {
+    const cpus = nodes.flatMap((node) => node.cpus);
+    return new Set(cpus.map((cpu) => this.#units.cpus.get(cpu)?.socket)).size === 1;
   }
 
   /** The rest goes, a group at a time, to those members where it leaves the nodes most even. */
   #withRest(base: Distribution, after: ReadonlyMap<number, number>): Distribution | undefined {
     const leftIn = ({ id }: Unit) => after.get(id) ?? 0;
-    const able = base.members.filter((node) => leftIn(node) >= this.#group).length;
+    const able = base.members.filter((node) => leftIn(node) >= this.#group);
     let best: Distribution | undefined;
-    for (let size = able; size >= 1; size -= 1) {
-      for (const rest of combinations(base.members, size)) {
+    for (let size = able.length; size >= 1; size -= 1) {
+      for (const rest of combinations(able, size)) {
         if (total(rest.map(leftIn)) < base.restCount) continue;
         const left = new Map(after);
         if (!handOut(left, rest, base.restCount, this.#group)) continue;
@@ -145,6 +169,12 @@ class Search {
   #freeIn({ cpus }: Unit): readonly number[] {
     return cpus.filter((cpu) => this.#free.has(cpu));
   }
+}
+
+function isBetter(candidate: Distribution, current: Distribution): boolean {
+  return candidate.inOneSocket === current.inOneSocket
+    ? candidate.score < current.score
+    : candidate.inOneSocket;
 }
 
 /** Takes a group at a time from each in turn; whether all of `count` could be given. */

@@ -46,4 +46,8 @@ export const MACHINES = {
     const node = Math.floor(id / 48);
     return { core: id, node, socket: node, cache: id & ~7 };
   }),
+  O: machineOf(80, (id) => {
+    const node = id % 4;
+    return { core: id % 40, node, socket: node & 1, cache: node & 1 };
+  }),
 } as const;

@@ -7,7 +7,9 @@ import { takeNear } from "./take-cpus.ts";
 import {
   CACHES,
   DISTRIBUTED,
+  DISTRIBUTED_ANYWHERE,
   DISTRIBUTED_CORES,
+  DISTRIBUTED_SOCKETS,
   PACKED,
   PLAIN,
   RESERVED,
@@ -28,6 +30,12 @@ const TABLES: readonly (readonly [string, Readonly<Record<string, string>>, read
     { "distribute-cpus-across-numa": "true", "full-pcpus-only": "true" },
     DISTRIBUTED_CORES,
   ],
+  [
+    "distributed within sockets",
+    { "distribute-cpus-across-numa": "true", "align-by-socket": "true" },
+    DISTRIBUTED_SOCKETS,
+  ],
+  ["distributed over sockets", { "distribute-cpus-across-numa": "true" }, DISTRIBUTED_ANYWHERE],
   ["spread", { "distribute-cpus-across-cores": "true" }, SPREAD],
   ["caches", { "prefer-align-cpus-by-uncorecache": "true" }, CACHES],
   ["nodes", {}, SOCKETS.map(([row]) => row)],

@@ -15,7 +15,8 @@ export function takeCpus(
   const style = { spread: options.spreadCores, alignCaches: options.alignCaches };
   if (!options.distributeNuma) return takePacked(units, available, count, style);
   const group = options.fullCores ? units.threadsPerCore : 1;
-  return takeDistributed(units, available, count, { style, group });
+  const { alignSockets } = options;
+  return takeDistributed(units, available, count, { style, group, alignSockets });
 }
 
 /** Close to these NUMA nodes as far as they have enough, the rest from anywhere. */

@@ -124,8 +124,22 @@ export const DISTRIBUTED_CORES: readonly Row[] = [
   ["D", D, [[21, "1,10-19,50-59"]]],
   ["D", D, [[42, "10-16,20-26,30-36,50-56,60-66,70-76"]]],
   ["D", D, [[76, "1-38,41-78"]]],
+  // The rest is not shared with a node that has no whole core left.
+  ["D", "0-4,10-12,20-22,40,43-44,50-51,60-62", [[16, "0,3-4,10-11,20-22,40,43-44,50-51,60-62"]]],
   ["B", B, [[1, "2"]]],
   ["B", B, [[2, "1,7"]]],
+];
+
+/** `distribute-cpus-across-numa` with `align-by-socket`: nodes of one socket, 0 and 2 or 1 and 3, come first. */
+export const DISTRIBUTED_SOCKETS: readonly Row[] = [
+  ["O", "1-15", [[6, "1,3,5,7,9,11"]]],
+  ["O", "1-9,12-13,16-17", [[6, "1,3,5,7,9,13"]]],
+  ["O", "1-5,8-9,12-13", [[6, "1,4-5,8-9,12"]]],
+];
+
+/** The same without `align-by-socket`: what is more even comes first. */
+export const DISTRIBUTED_ANYWHERE: readonly Row[] = [
+  ["O", "1-9,12-13,16-17", [[6, "1,4-5,8-9,12"]]],
 ];
 
 /** `distribute-cpus-across-cores` (V5, V6, V48–V50). */
