@@ -10,7 +10,7 @@ import { basename, join } from "node:path";
 import { boxObstacle, cgroupRoots } from "../../test/box/prerequisites.ts";
 import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
-import { GROUPS } from "./groups.ts";
+import { flagsOf, GROUPS } from "./groups.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -21,8 +21,14 @@ import {
 } from "./options.ts";
 import { prepareParts, resultsFolder } from "./parts.ts";
 import { writeFailureLogs } from "./results/failure-logs.ts";
-import { keepResult, writePage } from "./results/kept.ts";
-import { type KeptResult, keptResult, type RunFacts, type SpecOutcome } from "./results/result.ts";
+import { keepResult, keptResults, writePage } from "./results/kept.ts";
+import {
+  type KeptResult,
+  keptResult,
+  type RunFacts,
+  ranIn,
+  type SpecOutcome,
+} from "./results/result.ts";
 import { runSuite } from "./run-suite.ts";
 
 const RESULT = "result.json";
@@ -52,13 +58,12 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   const { group, kubelet, procs } = options;
   const name = nameOf(kubelet);
   const folder = resultsFolder(group, name);
-  const selection = options.failed
-    ? { focus: focusOn(failedBefore(folder, group)), skip: [] }
-    : options.selection;
+  const selection = selectionOf(options, folder);
   const parts = await prepareParts(kubelet, say);
   const began = new Date();
   say(`${GROUPS[group].title}, on ${name}`);
-  const outcomes = await runSuite({ parts, selection, procs, folder, signal, say });
+  const run = { parts, selection, procs, folder, signal, say, ...flagsOf(group) };
+  const outcomes = await runSuite(run);
   const minutes = Math.round((Date.now() - began.getTime()) / 60_000);
   const facts = factsOf(options, { version: versionOf(kubelet, parts.kubelet), minutes, began });
   const result = keptResult(facts, outcomes);
@@ -67,6 +72,19 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   report(outcomes, folder);
   if (options.keep) say(`kept as ${keepResult(result)}, wrote ${writePage()}`);
   return outcomes.some(({ outcome }) => outcome === "failed") ? 1 : 0;
+}
+
+/** A whole group may be run in several parts: what was kept is not run again with --rest. */
+function selectionOf(
+  { group, kubelet, selection, failed, rest }: ConformanceOptions,
+  folder: string,
+) {
+  if (failed) return { focus: focusOn(failedBefore(folder, group)), skip: [] };
+  if (!rest) return selection;
+  const kept = keptResults().filter(
+    (result) => result.group === group && result.kubelet === nameOf(kubelet),
+  );
+  return { ...selection, skip: [...selection.skip, ...focusOn(kept.flatMap(ranIn))] };
 }
 
 function nameOf(kubelet: KubeletChoice): string {

@@ -16,6 +16,9 @@ interface Group {
   readonly selection: Selection;
   /** Specs at once. */
   readonly procs: number;
+  /** Flags of the suite beside those that all groups have. */
+  readonly suiteFlags?: readonly string[];
+  readonly kubeletFlags?: readonly string[];
 }
 
 /** By the word of the command line. */
@@ -46,10 +49,40 @@ export const GROUPS = {
     },
     procs: 10,
   },
+  "node-standalone": {
+    title: "Node suite: a kubelet without an API server",
+    about:
+      "Specs of `e2e_node.test` marked StandaloneMode, on a kubelet that has only static pods.",
+    selection: { focus: ["\\[Feature:StandaloneMode\\]"], skip: ["\\[Flaky\\]", "\\[Alpha\\]"] },
+    procs: 1,
+    suiteFlags: ["--standalone-mode=true"],
+  },
+  "node-lock": {
+    title: "Node suite: a kubelet with a lock file",
+    about:
+      "Specs of `e2e_node.test` marked LockContention, on a kubelet that leaves its lock to others.",
+    selection: { focus: ["\\[Feature:LockContention\\]"], skip: ["\\[Flaky\\]"] },
+    procs: 1,
+    kubeletFlags: ["--lock-file=/var/run/kubelet.lock", "--exit-on-lock-contention"],
+  },
+  "node-cri-proxy": {
+    title: "Node suite: a runtime that fails and is slow",
+    about:
+      "Specs of `e2e_node.test` marked CriProxy, with the suite's proxy between kubelet and runtime.",
+    selection: { focus: ["\\[Feature:CriProxy\\]"], skip: ["\\[Flaky\\]", "\\[Alpha\\]"] },
+    procs: 1,
+    suiteFlags: ["--cri-proxy-enabled=true"],
+  },
 } as const satisfies Readonly<Record<string, Group>>;
 
 /** Word of the command line for a group. */
 export type GroupName = keyof typeof GROUPS;
+
+/** The flags that a group's set-up needs. */
+export function flagsOf(name: GroupName): Pick<Group, "suiteFlags" | "kubeletFlags"> {
+  const { suiteFlags = [], kubeletFlags = [] }: Group = GROUPS[name];
+  return { suiteFlags, kubeletFlags };
+}
 
 export function isGroupName(word: string): word is GroupName {
   return Object.hasOwn(GROUPS, word);

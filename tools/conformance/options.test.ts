@@ -32,11 +32,12 @@ test("a focus, a filter, a list or what failed is only a part", () => {
       ["--label-filter", "x"],
       ["--list", list],
       ["--failed"],
+      ["--rest"],
     ])
       assert.equal(parseConformanceOptions(argv).whole, false, argv.join(" "));
     const { selection } = parseConformanceOptions(["--list", list]);
     assert.deepEqual(selection, {
-      focus: ["\\[sig-node\\] Pods \\[It\\] should \\(a\\+b\\)"],
+      focus: ["\\[sig-node\\] Pods \\[It\\] should \\(a\\+b\\)$"],
       skip: [],
     });
     writeFileSync(list, "\n");
@@ -52,6 +53,7 @@ test("names become expressions that match nothing else", () => {
   const [expression = ""] = focusOn(["a.b [c] (d|e)*"]);
   assert.match("a.b [c] (d|e)*", new RegExp(`^${expression}$`));
   assert.doesNotMatch("axb [c] (d|e)*", new RegExp(`^${expression}$`));
+  assert.doesNotMatch("a.b [c] (d|e)* and more", new RegExp(expression));
 });
 
 test("other kubelets are named or given by their path", () => {

@@ -20,6 +20,8 @@ export interface ConformanceOptions {
   readonly whole: boolean;
   /** Only what failed in the last run of the group with this kubelet. */
   readonly failed: boolean;
+  /** Only what has no result yet among those that are kept of the group with this kubelet. */
+  readonly rest: boolean;
   /** Result file to write in docs/conformance and the page after it. */
   readonly keep: boolean;
   /** Only writes the page from the result files that are kept. */
@@ -34,6 +36,7 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --label-filter L   only specs whose labels match, as ginkgo understands it
   --list FILE        only the specs whose texts stand in the file, one on a line
   --failed           only what failed in the last run of this group with this kubelet
+  --rest             only what has no result yet of this group with this kubelet in docs/conformance/
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
   --page             run nothing, write docs/conformance.md from the results that are kept`;
@@ -68,16 +71,18 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       ...(labels === undefined ? {} : { labels }),
     },
     procs: procsOf(values.procs, group.procs),
-    whole: own.length === 0 && !values.skip && labels === undefined && !values.failed,
+    whole:
+      own.length === 0 && !values.skip && labels === undefined && !values.failed && !values.rest,
     failed: values.failed ?? false,
+    rest: values.rest ?? false,
     keep: values.keep ?? false,
     page: values.page ?? false,
   };
 }
 
-/** Regular expressions that match just these texts. */
+/** Regular expressions that match just the specs of these names. */
 export function focusOn(names: readonly string[]): string[] {
-  return names.map((name) => name.replace(SPECIAL, "\\$&"));
+  return names.map((name) => `${name.replace(SPECIAL, "\\$&")}$`);
 }
 
 function read(argv: readonly string[]) {
@@ -92,6 +97,7 @@ function read(argv: readonly string[]) {
         "label-filter": { type: "string" },
         list: { type: "string" },
         failed: { type: "boolean" },
+        rest: { type: "boolean" },
         procs: { type: "string" },
         keep: { type: "boolean" },
         page: { type: "boolean" },

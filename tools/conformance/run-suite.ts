@@ -15,6 +15,9 @@ export interface SuiteRun {
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly say: (text: string) => void;
+  /** Flags of the suite, and of the kubelet it starts. */
+  readonly suiteFlags?: readonly string[];
+  readonly kubeletFlags?: readonly string[];
   /** The others end when one spec has failed. */
   readonly toFirstFailure?: boolean;
 }
@@ -73,7 +76,8 @@ async function runGinkgo(lab: Lab, run: SuiteRun): Promise<void> {
   say(progressText(progress, (performance.now() - began) / 1000, new Date()));
 }
 
-function ginkgoCommand(lab: Lab, { selection, procs, folder, toFirstFailure }: SuiteRun): string[] {
+function ginkgoCommand(lab: Lab, run: SuiteRun): string[] {
+  const { selection, procs, folder, toFirstFailure, suiteFlags = [], kubeletFlags = [] } = run;
   const { focus, skip, labels } = selection;
   return [
     join(lab.folder, "ginkgo"),
@@ -95,9 +99,10 @@ function ginkgoCommand(lab: Lab, { selection, procs, folder, toFirstFailure }: S
     "--prepull-images=true",
     `--kubelet-config-file=${lab.kubeletConfig}`,
     "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
-    `--kubelet-flags=--runtime-cgroups=${RUNTIME_GROUP}`,
+    `--kubelet-flags=${[`--runtime-cgroups=${RUNTIME_GROUP}`, ...kubeletFlags].join(" ")}`,
     "--dns-domain=cluster.local",
     "--server-start-timeout=3m",
+    ...suiteFlags,
   ];
 }
 

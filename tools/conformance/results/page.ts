@@ -29,6 +29,7 @@ npm run conformance                        # node suite, NodeConformance, in par
 npm run conformance -- --kubelet go        # the same on the Go kubelet, in the same place
 npm run conformance -- --focus 'Probing'   # only what matches
 npm run conformance -- --failed            # again what failed the last time
+npm run conformance -- --rest --keep       # what has no result here yet: a group in several parts
 npm run conformance -- --help
 \`\`\`
 

@@ -52,6 +52,7 @@ const REPORT: SuiteReport = {
       `Pod: {\n  "metadata": {\n    "x": 1\n  }\n}\nlate   by\n far ${"x".repeat(300)}`,
     ),
     spec("does not suit", "skipped", "no such hardware"),
+    spec("was under way", "interrupted", "Interrupted by User"),
     spec("is not selected", "skipped", undefined, 0),
     { ...spec("", "passed"), LeafNodeType: "SynchronizedBeforeSuite" },
   ],

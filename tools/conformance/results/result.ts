@@ -79,10 +79,11 @@ const MESSAGE_CHARACTERS = 240;
 /** A whole pod says less than what follows it. */
 const POD_DUMP = /Pod: \{[\s\S]*?\n\}\n/g;
 
-/** The specs that ran. */
+/** The specs that ran to their end; those that were interrupted show nothing. */
 export function outcomesOf(report: SuiteReport): SpecOutcome[] {
   return report.SpecReports.filter(
-    ({ LeafNodeType, NumAttempts }) => LeafNodeType === "It" && NumAttempts > 0,
+    ({ LeafNodeType, NumAttempts, State }) =>
+      LeafNodeType === "It" && NumAttempts > 0 && State !== "interrupted",
   ).map((spec) => ({
     name: nameOfSpec(spec),
     file: pathInModule(spec.LeafNodeLocation.FileName),
