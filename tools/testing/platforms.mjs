@@ -20,7 +20,11 @@ const WITH_CGROUPFS = {
     "test/cgroups/system-groups.it.ts",
     "test/memory/memory-nodes.it.ts",
   ],
-  "calls the runtime by itself and names no cgroup": ["test/contracts/abilities.it.ts"],
+  "calls the runtime by itself, as a node with cgroupfs does": [
+    "test/box/box.it.ts",
+    "test/cli/deprecations.it.ts",
+    "test/contracts/abilities.it.ts",
+  ],
   "starts a journal service of its own": ["test/server/server.it.ts"],
   "starts a system bus of its own, at which systemd is not": ["test/agent/shutdown.it.ts"],
 };

@@ -11,6 +11,8 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_NOT_FOUND } from "../../present/exit-codes.ts";
 import { lastLine } from "../../present/text.ts";
 import { findProgram } from "../../process/programs.ts";
+import { programVersion } from "../../process/runtime-versions/program-version.ts";
+import { isContainerd2 } from "../../process/runtime-versions/series.ts";
 import type { Progress } from "../progress.ts";
 import { type RuntimeConnection, withRuntime } from "../runtime/query-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
@@ -127,9 +129,16 @@ export async function saveImages(
     }
     return found;
   });
-  const ctr = startCtr(socket, ["images", "export", "-", ...full], signal);
+  const way = await exportOptions();
+  const ctr = startCtr(socket, ["images", "export", ...way, "-", ...full], signal);
   ctr.stdin.end();
   await Promise.all([pipeline(ctr.stdout, meter(0, onProgress), output), ctr.ended]);
+}
+
+/** The ctr of containerd 2 writes its progress to standard output as well, unless it does the work itself. */
+async function exportOptions(): Promise<readonly string[]> {
+  const version = await programVersion("containerd", findProgram("ctr"));
+  return isContainerd2(version) ? ["--local"] : [];
 }
 
 /**
