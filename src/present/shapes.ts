@@ -4,10 +4,19 @@ import type { DecisionRecord } from "../api/decisions.ts";
 import type { CoreEvent, Pod } from "../api/generated/types.ts";
 import type { StateProblem } from "../kit/state/state-files.ts";
 import type { ApiPodReply, Overview } from "../server/server.ts";
+import type { CpuReport, ReportedCpu } from "../subsystems/cpus/cpus.ts";
 import type { DeviceReport } from "../subsystems/devices/devices.ts";
 import type { ProbeReport } from "../subsystems/probes/probes.ts";
 
-export type { ApiPodReply, DeviceReport, Overview, ProbeReport, StateProblem };
+export type {
+  ApiPodReply,
+  CpuReport,
+  DeviceReport,
+  Overview,
+  ProbeReport,
+  ReportedCpu,
+  StateProblem,
+};
 
 /** `decisions`. */
 export interface DecisionList {

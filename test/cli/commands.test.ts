@@ -9,6 +9,7 @@ import { NO_MARKS, withMarks } from "../../src/api/event-marks.ts";
 import { runCommand } from "../../src/cli/cli.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import type { ProbeReport } from "../../src/present/shapes.ts";
+import { aCpuReport } from "./cpu-answers.ts";
 import { fakeIo } from "./fake-io.ts";
 import { assertGolden } from "./golden.ts";
 import { anEvent, anOverview } from "./nodes.ts";
@@ -109,6 +110,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   },
   "/nodelet/v1/probes": { items: [probe, startup] },
   "/nodelet/v1/problems": { items: [] },
+  "/nodelet/v1/cpus": aCpuReport(),
   "/nodelet/v1/eviction": {
     layout: "single",
     conditions: [],
@@ -162,6 +164,11 @@ const TEXTS: readonly (readonly string[])[] = [
   ["get", "node", "-o", "yaml"],
   ["get", "events"],
   ["get", "probes"],
+  ["get", "cpus"],
+  ["get", "cpus", "-o", "wide"],
+  ["get", "cpus", "-o", "yaml"],
+  ["get", "cpu", "2", "-o", "json"],
+  ["get", "cpus", "0", "2", "--no-headers"],
   ["probes"],
   ["probes", "-o", "json"],
   ["probes", "pod/web"],
@@ -188,6 +195,23 @@ test("`nodelet get problems` lists pods that cannot go on, with the fix", async 
   otherAnswers.set("/nodelet/v1/pods", { items: [...PODS, pod] });
   const { out } = await run("get", "problems");
   assert.match(out, /pod\/default\/web-edge-1 +secret "keys" not found; fix: kubectl create/);
+});
+
+test("`nodelet get cpus` with cpuManagerPolicy: none shows the machine", async (t) => {
+  t.after(() => otherAnswers.clear());
+  const { cpus, nodes } = aCpuReport();
+  const shared = cpus.slice(0, 8).map(({ owner: _, ...cpu }) => ({ ...cpu, state: "shared" }));
+  const all = { policy: "none", options: [], reserved: "", shared: "0-7", nodes, cpus: shared };
+  otherAnswers.set("/nodelet/v1/cpus", all);
+  const { out } = await run("get", "cpus");
+  assert.equal(
+    out,
+    `NODE   SOCKET   CPUS   STATE    POD   CONTAINERS
+0      0        0-7    shared   -     -
+
+cpuManagerPolicy: none; all containers share all CPUs. With static those of Guaranteed pods get whole CPUs for themselves.
+`,
+  );
 });
 
 for (const argv of TEXTS)
@@ -307,7 +331,7 @@ const COMPLETIONS: readonly (readonly [words: readonly string[], expected: reado
   ],
   [
     ["get", ""],
-    ["pods", "nodes", "events", "probes", "problems"],
+    ["pods", "nodes", "events", "probes", "problems", "cpus"],
   ],
   [["get", "pods", ""], ["web-edge-1"]],
   [["get", "pods", "-n", "data", ""], ["db-edge-1"]],

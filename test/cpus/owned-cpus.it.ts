@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
+import type { ReportedCpu } from "../../src/present/shapes.ts";
 import type { Box } from "../box/box.ts";
 import { type BoxedAgent, type Manifest, TIMEOUT_FACTOR } from "../support/agent.ts";
 import { withNode } from "../volumes/world.ts";
@@ -61,6 +62,14 @@ async function quotasOf(box: Box, uid: string): Promise<string> {
   ]);
 }
 
+/** `nodelet get cpus`: CPUs by state. */
+async function reportedCpus(agent: BoxedAgent): Promise<ReadonlyMap<string, readonly number[]>> {
+  const text = await agent.command("get", "cpus", "-o", "json");
+  const { items } = JSON.parse(text) as { readonly items: readonly ReportedCpu[] };
+  const states = Map.groupBy(items, ({ state }) => state);
+  return new Map([...states].map(([state, cpus]) => [state, cpus.map(({ id }) => id)]));
+}
+
 test("a Guaranteed pod has its CPU alone, others are moved off within a second and back after its end", () =>
   withNode(
     async ({ agent, box }) => {
@@ -77,6 +86,9 @@ test("a Guaranteed pod has its CPU alone, others are moved off within a second a
       const expected = { [uid]: { main: `${own[0]}` } };
       assert.deepEqual({ policyName, entries }, { policyName: "static", entries: expected });
       assert.deepEqual(numbersOf(defaultCpuSet), rest);
+      const held = await reportedCpus(agent);
+      assert.deepEqual(held.get("exclusive"), own);
+      assert.deepEqual([...(held.get("reserved") ?? []), ...(held.get("shared") ?? [])], rest);
       assert.match(await quotasOf(box, uid), /^(?:(?:-1|max 100000)\n){2,}$/, "no quota");
 
       await agent.kill();

@@ -57,6 +57,12 @@ export function readMachineTopology(read: ReadKernelText): MachineTopology {
   return { cpus, nodes };
 }
 
+/** CPUs that are there and not online, ascending. */
+export function offlineCpus(read: ReadKernelText): readonly number[] {
+  const online = new Set(listOf(read, `${CPU_FOLDER}/online`));
+  return listOf(read, `${CPU_FOLDER}/present`).filter((cpu) => !online.has(cpu));
+}
+
 function describeCpus(
   online: readonly number[],
   nodeOf: (cpu: number) => number,

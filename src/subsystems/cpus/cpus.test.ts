@@ -62,6 +62,7 @@ class World {
         metrics: this.metrics,
         pods: this.facts,
         decisions: { record: () => 0 },
+        machine: () => ({ topology: machine, offline: [] }),
         update: async (id, list) => {
           this.updates += 1;
           if (this.failing) throw new OutsideError("unavailable", "the runtime does not answer");

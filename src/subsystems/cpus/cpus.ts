@@ -26,16 +26,16 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
 import { CpuDraft } from "./cpu-draft.ts";
 import { type CpuMeasures, cpuMeasures } from "./cpu-measures.ts";
+import { type CpuMachine, type CpuReport, reportCpus } from "./cpu-report.ts";
 import { type CpuState, sortedCpus, withoutPod } from "./cpu-state.ts";
 import { CpuStore } from "./cpu-store.ts";
 import { Cpusets } from "./cpusets.ts";
 import { freshState, misfitOf } from "./initial-state.ts";
 import { cpuRequests, type StaticPolicy } from "./static-policy.ts";
 
-export { reservedCpus } from "./initial-state.ts";
-export { cpuOptionsOf } from "./options.ts";
-export type { StaticPolicy } from "./static-policy.ts";
-export { unitsOf } from "./take/units.ts";
+export type { CpuReport, ReportedCpu } from "./cpu-report.ts";
+export { PlannedCpus } from "./planned-cpus.ts";
+export { staticPolicyOf } from "./policy-of.ts";
 
 /** Settings of the module. */
 interface CpusOptions {
@@ -55,6 +55,8 @@ interface CpusDeps {
   readonly metrics: MetricsRegistry;
   readonly pods: PodFacts;
   readonly decisions: Pick<Decisions, "record">;
+  /** Reads what the machine is now. */
+  readonly machine: () => CpuMachine;
   /** Lets a container that runs use these CPUs only. */
   readonly update: (containerId: string, cpus: string, signal: AbortSignal) => Promise<void>;
 }
@@ -176,6 +178,13 @@ export class ExclusiveCpus implements HintProvider {
       return { cpuIds: all.filter((cpu) => !kept.has(cpu)).map(BigInt) };
     },
   };
+
+  /** All CPUs and who has them, at this moment. */
+  report(): CpuReport {
+    const { machine, pods } = this.#deps;
+    const nameOf = (uid: PodUid) => pods.get(uid)?.pod.metadata;
+    return reportCpus({ machine: machine(), policy: this.#policy, state: this.#state, nameOf });
+  }
 
   #cpusOf(uid: PodUid, container: string): string {
     const own = this.#state.pods.get(uid)?.get(container);

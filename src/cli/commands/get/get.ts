@@ -41,6 +41,7 @@ Examples:
   nodelet get pods -A -o wide
   nodelet get pod hello -o yaml
   nodelet get events -w
+  nodelet get cpus                   who has which CPU, and what is left on each NUMA node
 `;
 
 async function get(
@@ -65,7 +66,7 @@ async function get(
   if (output === "json" || output === "yaml") {
     const [single] = rows;
     const one = selected.length === 1 && single !== undefined;
-    io.stdout.write(encode(one ? single.object : listOf(rows), output));
+    io.stdout.write(encode(one ? single.object : listOf(resource, rows), output));
   } else if (output === "name") {
     writeLines(
       io.stdout,
@@ -140,11 +141,12 @@ function requireAll(
   });
 }
 
-function listOf(rows: readonly ResourceRow[]): unknown {
+function listOf({ about }: ListedResource, rows: readonly ResourceRow[]): unknown {
   return {
     apiVersion: "v1",
     kind: "List",
     metadata: { resourceVersion: "" },
+    ...(rows.length === 0 ? {} : about?.(rows)),
     items: rows.map(({ object }) => object),
   };
 }

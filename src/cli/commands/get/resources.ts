@@ -7,13 +7,16 @@ import { nodeObject } from "../../../present/describe/node-object.ts";
 import { renderSignals } from "../../../present/eviction-report.ts";
 import { problemText } from "../../../present/problem/pod-problem.ts";
 import type {
+  CpuReport,
   NodeChange,
   Overview,
   ProbeReport,
   ProbesReply,
   Problem,
   ProblemsReply,
+  ReportedCpu,
 } from "../../../present/shapes.ts";
+import { cpuSummary, renderCpus } from "../../../present/tables/cpu-table.ts";
 import { EVENT_COLUMNS, eventRow, eventTime } from "../../../present/tables/event-row.ts";
 import { NODE_COLUMNS } from "../../../present/tables/node-table.ts";
 import { podRow } from "../../../present/tables/pod-row.ts";
@@ -51,6 +54,8 @@ export interface ListedResource {
   /** The row of a change; absent where changes are not published. */
   readonly ofChange?: (change: NodeChange) => ResourceRow | undefined;
   table(rows: readonly ResourceRow[], view: TableView): readonly string[];
+  /** What lists for programs say of all of it, beside the items. */
+  readonly about?: (rows: readonly ResourceRow[]) => object;
   /** Lines below the table; omitted in output for programs. */
   below?(client: AgentClient, view: TableView): Promise<readonly string[]>;
 }
@@ -152,8 +157,36 @@ const PROBLEMS: ListedResource = {
     ),
 };
 
+/** The report stands in each row, so that all that is shown is of one moment. */
+interface CpuRow extends ResourceRow {
+  readonly report: CpuReport;
+  readonly object: ReportedCpu;
+}
+
+const CPUS: ListedResource = {
+  words: ["cpus", "cpu"],
+  kind: "cpu",
+  namespaced: false,
+  fetch: async (client) => {
+    const report = await client.json<CpuReport>("/nodelet/v1/cpus");
+    return report.cpus.map((cpu): CpuRow => {
+      const name = `${cpu.id}`;
+      return { namespace: "", name, labels: {}, object: cpu, report };
+    });
+  },
+  about: (rows) => {
+    const { cpus: _, ...about } = (rows[0] as CpuRow).report;
+    return about;
+  },
+  table: (rows, view) => {
+    const { report } = rows[0] as CpuRow;
+    const cpus = rows.map(({ object }) => object as ReportedCpu);
+    return [...renderCpus(cpus, view), ...(view.headers ? ["", ...cpuSummary(report)] : [])];
+  },
+};
+
 /** All that can be listed. */
-export const RESOURCES: readonly ListedResource[] = [PODS, NODES, EVENTS, PROBES, PROBLEMS];
+export const RESOURCES: readonly ListedResource[] = [PODS, NODES, EVENTS, PROBES, PROBLEMS, CPUS];
 
 /** The kind that a word names. */
 export function findResource(word: string): ListedResource | undefined {
