@@ -1,11 +1,9 @@
-import { thresholdBytes } from "../../api/node/threshold-bytes.ts";
-import { wholeOf } from "../../api/text/quantity.ts";
-import { deriveEvictionHard, deriveRootLayout } from "../../config/derive.ts";
+import { deriveRootLayout } from "../../config/derive.ts";
 import { readMachineTopology } from "../../config/machine/read-machine.ts";
 import {
+  configuredNodes,
   NumaMemory,
   type NumaMemoryOptions,
-  readNodes,
 } from "../../subsystems/numa-memory/numa-memory.ts";
 import type { Foundation } from "../foundation.ts";
 
@@ -22,16 +20,6 @@ export async function assembleNumaMemory(base: Foundation): Promise<NumaMemory> 
 }
 
 function nodesOf({ options, outside, facts }: Foundation): NumaMemoryOptions["nodes"] {
-  const { config } = options;
-  const { systemReserved, kubeReserved, reservedMemory } = config;
   const { nodes } = readMachineTopology((path) => outside.host.readKernel(path));
-  const threshold = deriveEvictionHard(config)["memory.available"];
-  return readNodes({
-    nodes,
-    reserved: reservedMemory,
-    keptBytes:
-      wholeOf(systemReserved["memory"] ?? "0") +
-      wholeOf(kubeReserved["memory"] ?? "0") +
-      thresholdBytes(threshold, facts.memoryBytes),
-  });
+  return configuredNodes(options.config, nodes, facts.memoryBytes);
 }

@@ -56,6 +56,7 @@ import { type DeviceCapacity, DeviceState } from "./state.ts";
 
 export type { DevicePod } from "./device-pod.ts";
 export { type ContainerDeviceParts, DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
+export { PlannedDevices } from "./planned-devices.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
 

@@ -40,7 +40,8 @@ import {
 } from "./memory-state.ts";
 import { continueMemory } from "./validate-memory.ts";
 
-export { readNodes } from "./read-nodes.ts";
+export { configuredNodes } from "./configured-nodes.ts";
+export { PlannedMemory } from "./planned-memory.ts";
 
 /** Settings of the module. */
 export interface NumaMemoryOptions {

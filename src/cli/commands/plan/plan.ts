@@ -22,10 +22,14 @@ import { renderPlan } from "../../plan/render-plan.ts";
 import { DEFAULT_PLACES } from "../../up/paths.ts";
 import { type PlanEvictionOptions, planEvictionOf } from "./plan-eviction.ts";
 import { loadPlanConfig, readInput, thisHost, understood } from "./plan-inputs.ts";
+import { planPlacement } from "./plan-placement.ts";
 
 interface PlanOptions extends Partial<Omit<PlanEvictionOptions, "flags">> {
   readonly filename?: readonly string[];
   readonly node?: string;
+  readonly topology?: string;
+  readonly machine?: "this";
+  readonly devices?: string;
   readonly config?: string;
   readonly cgroup?: "v1" | "v2";
   readonly driver?: "cgroupfs" | "systemd";
@@ -35,7 +39,7 @@ interface PlanOptions extends Partial<Omit<PlanEvictionOptions, "flags">> {
 
 /** `nodelet plan`. */
 export function addPlanCommand(program: Command, context: CliContext): void {
-  program
+  const command = program
     .command("plan")
     .summary("show what pods would get on a node, or which would be evicted; changes nothing")
     .description(
@@ -72,14 +76,40 @@ export function addPlanCommand(program: Command, context: CliContext): void {
         .choices(["tree", "json", "yaml"])
         .default("tree"),
     )
-    .addHelpText("after", EXAMPLES)
-    .action((flags: readonly string[], options: PlanOptions) => {
-      const { evict } = options;
-      return evict === undefined
-        ? runPlan(flags, options, context)
-        : planEvictionOf({ ...options, evict, flags }, context);
-    });
+    .addHelpText("after", EXAMPLES);
+  addPlacementOptions(command);
+  command.action((flags: readonly string[], options: PlanOptions) => {
+    const { evict, topology, machine } = options;
+    if (topology !== undefined || machine !== undefined)
+      return planPlacement({ ...options, flags }, context);
+    return evict === undefined
+      ? runPlan(flags, options, context)
+      : planEvictionOf({ ...options, evict, flags }, context);
+  });
 }
+
+function addPlacementOptions(command: Command): void {
+  command
+    .addOption(
+      new Option(
+        "--topology <file>",
+        "show which CPUs, memory and devices containers would get on the machine of this file instead: " +
+          "grep -r . /sys/devices/system/cpu /sys/devices/system/node /proc/meminfo",
+      ).conflicts(["machine", ...OTHER_PLANS]),
+    )
+    .addOption(
+      new Option("--machine <machine>", "the same for the machine that the command runs on")
+        .choices(["this"])
+        .conflicts(OTHER_PLANS),
+    )
+    .option(
+      "--devices <file>",
+      "for --topology and --machine: devices of the machine (nodelet devices -o json)",
+    );
+}
+
+/** Options of the other plans. */
+const OTHER_PLANS = ["evict", "socket", "summary", "node", "cgroup", "driver"];
 
 const EXAMPLES = `
 Examples:
@@ -87,6 +117,8 @@ Examples:
   nodelet plan -f web.yaml -f db.yaml --node node.yaml --cgroup v2 --driver systemd
   nodelet plan --evict memory.available=2Gi        which pods would be evicted below 2Gi?
   nodelet plan --evict --summary summary.json -f pods.yaml     the same for the node in these files
+  nodelet plan --machine this -f pods.yaml         which CPUs, memory and devices would they get here?
+  nodelet plan --topology machine.tree -f pods.yaml -- --cpu-manager-policy=static --kube-reserved=cpu=1
   nodelet plan -f pods.yaml -o json -- --qos-reserved=memory=100% --feature-gates=QOSReserved=true
 `;
 
@@ -99,6 +131,10 @@ async function runPlan(
     throw new CliError("plan: give a file with pods, or --evict", {
       exitCode: EXIT_USAGE,
       fix: "nodelet plan -f pods.yaml, or nodelet plan --evict",
+    });
+  if (options.devices !== undefined)
+    throw new CliError("plan: --devices requires --topology or --machine", {
+      exitCode: EXIT_USAGE,
     });
   if (options.summary !== undefined)
     throw new CliError("plan: --summary requires --evict", { exitCode: EXIT_USAGE });

@@ -1,0 +1,81 @@
+/** Memory that pods would be assigned one after the other, by the same rules as in the agent, without an agent. */
+import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type {
+  HintDraft,
+  HintProvider,
+  NumaPlacement,
+  PreferredContainers,
+} from "../../api/ports/hint-provider.ts";
+import type { ResourceGrant } from "../../api/resource-grant.ts";
+import { type AssignedPod, assignContainer } from "./assign-memory.ts";
+import { MemoryDraft } from "./memory-draft.ts";
+import { memoryRequests } from "./memory-requests.ts";
+import {
+  emptyState,
+  MEMORY,
+  type MemoryState,
+  type NumaCapacity,
+  type PodBlocks,
+  releasePod,
+} from "./memory-state.ts";
+
+const NOTHING: PodBlocks = new Map();
+
+/** The plan of memory. */
+export class PlannedMemory implements HintProvider {
+  #state: MemoryState;
+
+  constructor(nodes: readonly NumaCapacity[]) {
+    this.#state = emptyState(nodes);
+  }
+
+  draft(pod: IdentifiedPod): HintDraft | undefined {
+    const requests = memoryRequests(pod);
+    return requests.length === 0
+      ? undefined
+      : new MemoryDraft(this.#state, pod.metadata.uid, requests);
+  }
+
+  async grant(
+    pod: IdentifiedPod,
+    placement: NumaPlacement,
+    preferred: PreferredContainers,
+  ): Promise<ResourceGrant> {
+    const requests = memoryRequests(pod);
+    let assigned: AssignedPod = {
+      state: this.#state,
+      uid: pod.metadata.uid,
+      reusable: new Map(),
+    };
+    for (const request of requests) {
+      const { container } = request;
+      const wanted = { mask: placement.get(container), preferred: preferred.has(container) };
+      const outcome = assignContainer(assigned, requests, request, wanted);
+      if (outcome.kind === "short") {
+        const message = `Allocate failed due to ${outcome.message}, which is unexpected`;
+        return { kind: "refused", reason: "UnexpectedAdmissionError", message };
+      }
+      assigned = outcome.pod;
+    }
+    this.#state = assigned.state;
+    return { kind: "granted" };
+  }
+
+  /** The pod was refused in the end. */
+  forget(uid: PodUid): void {
+    this.#state = releasePod(this.#state, uid);
+  }
+
+  /** Memory of the pod's containers. */
+  heldBy(uid: PodUid): PodBlocks {
+    return this.#state.pods.get(uid) ?? NOTHING;
+  }
+
+  /** Bytes of ordinary memory that may still be assigned, by node. */
+  get free(): ReadonlyMap<number, number> {
+    return new Map(
+      [...this.#state.nodes].map(([id, { memory }]) => [id, memory.get(MEMORY)?.free ?? 0]),
+    );
+  }
+}
