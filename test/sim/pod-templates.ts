@@ -1,4 +1,5 @@
 // The kinds of pods of the simulation, and their manifests.
+import { cpuResources } from "./exclusive-cpus.ts";
 import { VOLUME_MOUNTS, VOLUMES } from "./pod-volumes.ts";
 import { commandOf, type Program } from "./programs.ts";
 
@@ -115,13 +116,15 @@ interface Details {
   readonly graceSeconds: number;
   readonly revision: number;
   readonly probed: boolean;
+  /** Guaranteed, with CPUs of its own. */
+  readonly ownCpus?: boolean;
 }
 
 /** The text of a manifest. */
 export function manifest(
   name: string,
   { restartPolicy, init, containers, sick = false, ownIds = false }: Template,
-  { graceSeconds, revision, probed }: Details,
+  { graceSeconds, revision, probed, ownCpus = false }: Details,
 ): string {
   const probes = probed || sick ? probesOf(sick, graceSeconds) : {};
   const container =
@@ -136,6 +139,7 @@ export function manifest(
       env: [{ name: "REVISION", value: String(revision) }],
       ...(program.sidecar ? { restartPolicy: "Always" } : {}),
       ...(program.restartsAll ? RESTART_ALL : {}),
+      ...(ownCpus ? cpuResources(`${prefix}${i}`, program.sidecar === true) : {}),
       volumeMounts: VOLUME_MOUNTS,
       ...(program.sidecar || prefix === "c" ? probes : {}),
     });

@@ -1,5 +1,6 @@
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { surplusOf } from "./dead-checks.ts";
+import { cpuWorldOptions, ExclusiveCpuFaults, hasExclusiveCpus } from "./exclusive-cpus.ts";
 import { CALM } from "./fake-runtime-objects.ts";
 import { type Fate, manifest, TEMPLATES } from "./pod-templates.ts";
 import { faultOfMounts } from "./pod-volumes.ts";
@@ -21,19 +22,27 @@ const SETTLE_MS = 900_000;
 
 /** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
 export async function playScenario(seed: number): Promise<void> {
-  const world = new World(seed);
+  const world = new World(seed, {}, cpuWorldOptions(seed));
   const desiredPods = new Map<string, DesiredPod>();
   fillDisk(world, createSeededRandom(seed + 3));
+  const cpuFaults = hasExclusiveCpus(seed)
+    ? new ExclusiveCpuFaults(world, createSeededRandom(seed + 17))
+    : undefined;
   try {
     const shortages = new Shortages(world, createSeededRandom(seed + 13));
-    await injectFaults(world, desiredPods, { random: createSeededRandom(seed + 2), shortages });
+    const random = createSeededRandom(seed + 2);
+    await injectFaults(world, desiredPods, { random, shortages, cpuFaults });
     shortages.end();
-    await settle(world);
+    await settle(world, cpuFaults);
     checkConverged(world, desiredPods);
+    await cpuFaults?.settled();
     await checkQuiet(world, desiredPods);
     await checkRestartChangesNothing(world, desiredPods);
+    await cpuFaults?.settled();
     await checkDamageTouchesNothing(world, desiredPods, createSeededRandom(seed + 11));
+    await cpuFaults?.settled();
     await checkCleanEnd(world, desiredPods);
+    await cpuFaults?.settled();
   } catch (error) {
     if (!(error instanceof SimFailure)) throw error;
     throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
@@ -51,12 +60,13 @@ function fillDisk(world: World, random: Random): void {
 interface Faults {
   readonly random: Random;
   readonly shortages: Shortages;
+  readonly cpuFaults: ExclusiveCpuFaults | undefined;
 }
 
 async function injectFaults(
   world: World,
   desiredPods: Map<string, DesiredPod>,
-  { random, shortages }: Faults,
+  { random, shortages, cpuFaults }: Faults,
 ): Promise<void> {
   const { options } = world.runtime;
   await world.host.files.makeDirectory(MANIFESTS, 0o755);
@@ -67,8 +77,9 @@ async function injectFaults(
   options.events = random.next() < 0.7;
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
-    await disturb(world, desiredPods, random);
+    await disturb(world, desiredPods, { random, shortages, cpuFaults });
     shortages.step();
+    await cpuFaults?.step();
     await world.advance(Math.floor((random.next() * 2 * FAULT_PHASE_MS) / STEPS));
   }
 }
@@ -76,10 +87,10 @@ async function injectFaults(
 async function disturb(
   world: World,
   desiredPods: Map<string, DesiredPod>,
-  random: Random,
+  { random, cpuFaults }: Faults,
 ): Promise<void> {
   const action = random.next();
-  if (action < 0.3) await addDesired(world, desiredPods, random);
+  if (action < 0.3) await addDesired(world, desiredPods, { random, ownCpus: cpuFaults?.draws() });
   else if (action < 0.4) await removeDesired(world, desiredPods, random);
   else if (action < 0.55) crash(world, random);
   else if (action < 0.65) loseSandbox(world, random);
@@ -99,7 +110,7 @@ async function disturb(
 async function addDesired(
   world: World,
   desiredPods: Map<string, DesiredPod>,
-  random: Random,
+  { random, ownCpus = false }: { readonly random: Random; readonly ownCpus: boolean | undefined },
 ): Promise<void> {
   const name = `p${Math.floor(random.next() * 4)}`;
   const template = pick(random, TEMPLATES);
@@ -107,6 +118,7 @@ async function addDesired(
     graceSeconds: pick(random, [1, 5, 30]),
     revision: Math.floor(random.next() * 3),
     probed: random.next() < 0.5,
+    ownCpus,
   });
   desiredPods.set(name, { name, text, becomes: template.becomes });
   world.note(`manifest ${name}: ${template.restartPolicy} -> ${template.becomes}`);
@@ -156,9 +168,10 @@ async function letFinish(world: World, work: Promise<void>): Promise<void> {
   await work;
 }
 
-async function settle(world: World): Promise<void> {
+async function settle(world: World, cpuFaults: ExclusiveCpuFaults | undefined): Promise<void> {
   Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
   world.runtime.comeBack();
+  await cpuFaults?.end();
   world.startAgent();
   world.note("calm");
   await world.advance(SETTLE_MS);
@@ -367,7 +380,9 @@ function actionsOfSteady(
     ]),
   );
   return world.runtime.actions.filter(
-    ({ uid, op }) => op !== "exit" && isSteady(nameOf.get(uid) ?? "", desiredPods),
+    // An agent that has just started cannot know on which CPUs containers run.
+    ({ uid, op }) =>
+      op !== "exit" && op !== "updateContainer" && isSteady(nameOf.get(uid) ?? "", desiredPods),
   );
 }
 

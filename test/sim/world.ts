@@ -8,7 +8,7 @@ import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
-import type { CgroupVersion } from "../../src/outside/host/host.ts";
+import type { CgroupVersion, HostFacts } from "../../src/outside/host/host.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import { wrongFact } from "./fact-checks.ts";
@@ -44,6 +44,8 @@ export interface WorldOptions {
   /** `--node-ip`, and how many ended containers are kept. */
   readonly agent?: Pick<AgentOptions, "nodeIps" | "deadContainers">;
   readonly config?: Partial<KubeletConfig>;
+  /** Facts of the machine; default those of `FakeHost`. */
+  readonly facts?: Partial<HostFacts>;
   /** `--cloud-provider=external`. */
   readonly externalCloud?: boolean;
 }
@@ -77,6 +79,7 @@ export class World {
   #starting: Promise<void> | undefined;
   #checkedActions = 0;
   #wrong: string | undefined;
+  #startProblem: string | undefined;
   readonly #refused = new Set<string>();
   #phases = new Map<string, string>();
 
@@ -92,6 +95,7 @@ export class World {
       clock: this.clock,
       cgroupVersion: worldOptions.cgroupVersion ?? cgroupVersion,
       fault: this.#mountFault(createSeededRandom(seed + 7)),
+      ...(worldOptions.facts ? { facts: worldOptions.facts } : {}),
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
     void this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
@@ -120,6 +124,11 @@ export class World {
     return this.#life !== undefined;
   }
 
+  /** Why the agent that was started last did not come up. */
+  get startProblem(): string | undefined {
+    return this.#startProblem;
+  }
+
   note(text: string): void {
     this.trace.push(`${String(Math.round(this.clock.monotonic())).padStart(8)} ${text}`);
   }
@@ -129,6 +138,7 @@ export class World {
     if (this.#life) return;
     this.note("agent starts");
     this.#process = this.grpc.process();
+    this.#startProblem = undefined;
     const life = killable({ ...this.#outside(), grpc: this.#process.grpc });
     const leave = new AbortController();
     this.#life = life;
@@ -167,7 +177,9 @@ export class World {
         });
       },
       (error: unknown) => {
-        if (this.#life === life) this.note(`agent failed to start: ${String(error)}`);
+        if (this.#life !== life) return;
+        if (!leave.signal.aborted) this.#startProblem = String(error);
+        this.note(`agent failed to start: ${String(error)}`);
       },
     );
   }

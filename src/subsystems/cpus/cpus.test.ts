@@ -124,7 +124,7 @@ class World {
     this.pods.delete(uid);
     this.cpusets.delete(`id-${uid}`);
     this.facts.delete(uid);
-    this.cpus.observe({ uid, pod, ended: true });
+    this.cpus.observe({ uid, pod, known: false, ended: true, running: new Set() });
   }
 
   /** What must hold whenever nothing is under way. */
@@ -240,6 +240,33 @@ test("a state that does not fit the machine, or was cut short, stops the start a
     world.restart(),
     /checkpoint is corrupted.*please drain this node and delete/,
   );
+});
+
+test("pods that run and whose entries were lost get CPUs again as they are seen, or when there are some", async () => {
+  const world = new World();
+  await world.restart();
+  const [five, three] = [podOf("five", 5), podOf("three", 3)];
+  await give(world, five);
+  await world.settled(world.host.files.remove(FILE));
+  await world.restart();
+  assert.equal(world.cpusets.get("id-five"), "0-7");
+  const running = new Set(["main"]);
+  const see = (pod: IdentifiedPod, known: boolean) =>
+    world.cpus.observe({ uid: pod.metadata.uid, pod, known, ended: false, running });
+  see(five, false);
+  await world.clock.advance(SETTLED_MS);
+  assert.equal(world.cpusets.get("id-five"), "0-7", "no source names it");
+  see(five, true);
+  await world.check("seen");
+  assert.equal(world.cpusets.get("id-five"), "1-2,4-6");
+
+  world.run(three);
+  see(three, true);
+  await world.clock.advance(SETTLED_MS);
+  assert.equal(world.cpusets.get("id-three"), "0,3,7", "too few are left");
+  world.end(five);
+  see(three, true);
+  await world.check("the other has ended");
 });
 
 function podOf(name: string, cpus: number): IdentifiedPod {

@@ -12,6 +12,7 @@
 import { makeDecision } from "../../api/decisions.ts";
 import { nodesOf } from "../../api/node/numa.ts";
 import type { PodUid } from "../../api/observation.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
@@ -75,6 +76,8 @@ export class ExclusiveCpus implements HintProvider {
   readonly #store: CpuStore;
   readonly #cpusets: Cpusets;
   readonly #measures: CpuMeasures;
+  /** Pods that run, and the state in which there was nothing for them. */
+  readonly #refusing = new WeakMap<IdentifiedPod, CpuState>();
   #state: CpuState;
   #sharedList = "";
 
@@ -139,8 +142,9 @@ export class ExclusiveCpus implements HintProvider {
   }
 
   /** Follows a pod's life; called with every observation. Cheap for pods without CPUs of their own. */
-  observe({ uid, pod, ended }: CpuPod): void {
+  observe({ uid, pod, known, ended, running }: ObservedCpuPod): void {
     if (ended) this.#release(uid, pod, "the pod has ended");
+    else if (known && running.size > 0 && !this.#state.pods.has(uid)) this.#grantRunning(pod);
   }
 
   /** Every source has been seen: CPUs of unknown pods are free. */
@@ -205,6 +209,28 @@ export class ExclusiveCpus implements HintProvider {
     void this.#cpusets.apply();
   }
 
+  /** A pod that was admitted before there was a policy, or whose entry was lost with the file. */
+  #grantRunning(pod: IdentifiedPod): void {
+    const before = this.#state;
+    if (!this.#policy || cpuRequests(pod).length === 0 || this.#refusing.get(pod) === before)
+      return;
+    const draft = new CpuDraft(this.#policy, before, pod);
+    const { log } = this.#deps;
+    for (const container of draft.containers) {
+      const refusal = draft.take(container, undefined);
+      if (!refusal) continue;
+      this.#refusing.set(pod, before);
+      const { message } = refusal;
+      log.warn("a pod runs without CPUs of its own", { pod: podDisplayName(pod), message });
+      return;
+    }
+    log.warn("a pod runs that was given no CPUs of its own", { pod: podDisplayName(pod) });
+    this.#set(draft.state);
+    this.#store.save();
+    this.#note(pod, before, new Map());
+    void this.#cpusets.apply();
+  }
+
   #note(pod: IdentifiedPod, before: CpuState, placement: NumaPlacement): void {
     const { uid } = pod.metadata;
     for (const [container, cpus] of this.#state.pods.get(uid) ?? []) {
@@ -229,9 +255,13 @@ export class ExclusiveCpus implements HintProvider {
 }
 
 /** A pod as the pipeline sees it. */
-interface CpuPod {
+interface ObservedCpuPod {
   readonly uid: PodUid;
   readonly pod: IdentifiedPod;
+  /** Whether its spec comes from a source. */
+  readonly known: boolean;
   /** Whether all of it was seen ended for good. */
   readonly ended: boolean;
+  /** Containers with a living process. */
+  readonly running: ReadonlySet<string>;
 }
