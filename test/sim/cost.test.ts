@@ -1,7 +1,9 @@
 // What one more pod costs on a node that has few or many already, in operations: of a change, never of all pods.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { conditionOf, podOf } from "./cluster-world.ts";
+import type { FakeApiServer } from "./fake-apiserver.ts";
 import { World } from "./world.ts";
 
 /** Operations by name, e.g. `cri.listContainers`, `file.append`, `api.PATCH`. */
@@ -22,14 +24,14 @@ function counted<T extends object>(target: T, onCall: (name: string) => void): T
 }
 
 class CountedNode {
-  readonly world = new World(7, {}, { cluster: true, config: { maxPods: 1_000 } });
-  readonly #api = (() => {
-    assert.ok(this.world.api);
-    return this.world.api;
-  })();
+  readonly world: World;
+  readonly #api: FakeApiServer;
   readonly #counts = new Map<string, number>();
 
-  constructor() {
+  constructor(config: Partial<KubeletConfig> = {}) {
+    this.world = new World(7, {}, { cluster: true, config: { maxPods: 1_000, ...config } });
+    assert.ok(this.world.api);
+    this.#api = this.world.api;
     const count = (name: string) => this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
     this.world.around = (cri) => ({
       ...cri,
@@ -97,10 +99,21 @@ const POLLED = ["cri.reopenLog", "file.facts"];
 const SIZES = (process.env["COST_PODS"] ?? "10,60").split(",").map(Number);
 const WINDOW_MS = 60_000;
 
+const SYSTEM = "/sys/devices/system";
+const TWO_NODES: Readonly<Record<string, string>> = {
+  [`${SYSTEM}/cpu/online`]: "0-3",
+  [`${SYSTEM}/node/online`]: "0-1",
+  [`${SYSTEM}/node/node0/cpulist`]: "0-1",
+  [`${SYSTEM}/node/node1/cpulist`]: "2-3",
+  [`${SYSTEM}/node/node0/meminfo`]: `Node 0 MemTotal: ${4 * 2 ** 20} kB`,
+  [`${SYSTEM}/node/node1/meminfo`]: `Node 1 MemTotal: ${4 * 2 ** 20} kB`,
+};
+
 type Costs = Readonly<Record<"rest" | "start" | "end", Operations>>;
 
-async function costsWith(pods: number): Promise<Costs> {
-  const node = new CountedNode();
+async function costsWith(pods: number, config: Partial<KubeletConfig> = {}): Promise<Costs> {
+  const node = new CountedNode(config);
+  for (const [path, text] of Object.entries(TWO_NODES)) node.world.host.kernelFiles.set(path, text);
   node.world.startAgent();
   await node.world.advance(5_000);
   await node.add("present", pods);
@@ -109,6 +122,8 @@ async function costsWith(pods: number): Promise<Costs> {
   const start = await node.during(() => node.add("new", 1));
   const end = await node.during(() => node.delete("new-0"));
   await node.world.stopAgent();
+  const isKept = node.world.host.files.paths.includes("/var/lib/kubelet/cpu_manager_state");
+  assert.equal(isKept, config.cpuManagerPolicy === "static");
   return { rest, start, end };
 }
 
@@ -137,4 +152,15 @@ test("a pod's start and end, and a minute of rest, cost as many operations howev
         assert.ok(count <= (few[phase][name] ?? 0) + 1, `${phase}: ${count} × ${name}`);
     }
   }
+});
+
+test("CPU, memory and topology manager cost no operation more for pods that have nothing alone", async () => {
+  const managed = await costsWith(20, {
+    cpuManagerPolicy: "static",
+    memoryManagerPolicy: "Static",
+    topologyManagerPolicy: "single-numa-node",
+    kubeReserved: { cpu: "500m" },
+    reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
+  });
+  assert.deepEqual(managed, await costsWith(20));
 });
