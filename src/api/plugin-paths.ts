@@ -3,6 +3,9 @@
 /** Folder of local volumes below a pod's `volumes` and `volumeDevices`. */
 export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
 
+/** Folder of volumes of CSI drivers below a pod's `volumes` and `volumeDevices`. */
+export const CSI_PLUGIN = "kubernetes.io~csi";
+
 /** Paths of local volumes that pods share, below the agent's root (layout of the Go kubelet). */
 interface LocalVolumePaths {
   /** File systems of devices, `<volume>` (local.go generateBlockDeviceBaseGlobalPath). */

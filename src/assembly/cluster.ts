@@ -33,7 +33,7 @@ export function assembleCluster(
     procStat: base.outside.host.readKernel("/proc/stat"),
     node: base.node,
   });
-  const { devices } = subsystems;
+  const { csi, devices } = subsystems;
   const joined = joinCluster(
     { nodeName, config, cluster: hooks.cluster, given },
     {
@@ -43,7 +43,8 @@ export function assembleCluster(
       health,
       amounts: () => withDevices(capacity, devices.capacity.get()),
       pressure: () => nodePressure(base.pressure.get()),
-      wakeOn: [devices.capacity, base.pressure, base.shuttingDown],
+      volumesInUse: () => csi.volumesInUse(),
+      wakeOn: [devices.capacity, base.pressure, base.shuttingDown, csi.volumes.inUseChanges],
     },
   );
   return { ...joined, serving: assembleCertificates(base, api) };

@@ -7,12 +7,15 @@ import type { Foundation } from "./foundation.ts";
 /** The folder of plugins that wait to be found, with a handler for each kind of them. */
 export function assemblePluginRegistry(
   { options, outside, scope, metrics }: Foundation,
-  { devices }: Pick<Subsystems, "devices">,
+  { csi, devices }: Pick<Subsystems, "csi" | "devices">,
 ): void {
   const { clock, grpc, host } = outside;
   const { pluginsRegistry } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
-  const log = outside.log.child("devices");
-  const handlers: PluginHandlers = { DevicePlugin: devices.plugins };
+  const log = outside.log.child("plugins");
+  const handlers: PluginHandlers = {
+    CSIPlugin: csi.plugins,
+    DevicePlugin: devices.plugins,
+  };
   startPluginRegistry(pluginsRegistry, {
     grpc,
     files: host.files,

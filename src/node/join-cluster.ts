@@ -45,6 +45,8 @@ interface JoinDeps {
   readonly addresses: NodeAddresses;
   readonly amounts: () => NodeCapacity;
   readonly pressure: () => NodePressure;
+  /** Volumes that a controller may not detach. */
+  readonly volumesInUse: () => readonly string[];
   /** Whether the machine is going down. */
   readonly shuttingDown: Reading<boolean>;
   /** Whether the agent itself is well; what joining adds to it is added there. */
@@ -105,7 +107,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
     declared: (able) => declaredFeatures(gates, able),
     health: deps.health.problems,
     shuttingDown: deps.shuttingDown,
-    volumesInUse: () => [],
+    volumesInUse: deps.volumesInUse,
   });
   return new Heartbeat(
     {

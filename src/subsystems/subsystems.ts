@@ -1,6 +1,7 @@
 /** The subsystems. One capability each; none knows another, and none knows of pods' lives but by facts and news. */
 import type { Cgroups } from "./cgroups/cgroups.ts";
 import type { ExclusiveCpus } from "./cpus/cpus.ts";
+import type { Csi } from "./csi/csi.ts";
 import type { Devices } from "./devices/devices.ts";
 import type { Environments } from "./environment/environment.ts";
 import type { Events } from "./events/events.ts";
@@ -18,6 +19,7 @@ import type { Volumes } from "./volumes/volumes.ts";
 export interface Subsystems {
   readonly cgroups: Cgroups;
   readonly cpus: ExclusiveCpus;
+  readonly csi: Csi;
   readonly devices: Devices;
   readonly environments: Environments;
   readonly events: Events;

@@ -109,6 +109,8 @@ class Channel implements GrpcChannel {
   readonly #death: AbortSignal;
   readonly #closed = new AbortController();
   #listener: Listener | undefined;
+  /** Resolves once a connection was tried: calls that come before it wait. */
+  readonly #tried = Promise.withResolvers<void>();
   readonly state = new Cell<GrpcLink>("connecting");
 
   constructor(path: string, on: { readonly net: FakeGrpc; readonly death: AbortSignal }) {
@@ -130,6 +132,7 @@ class Channel implements GrpcChannel {
     options: GrpcCallOptions,
   ): Promise<Response> {
     const bytes = await this.#bounded(options, async (signal) => {
+      await this.#tried.promise;
       const call = this.#find(service, method.name);
       await this.#net.travel(signal);
       if (call.answer.kind !== "unary")
@@ -175,6 +178,7 @@ class Channel implements GrpcChannel {
   }
 
   #connect(): void {
+    this.#tried.resolve();
     if (this.#closed.signal.aborted) return;
     this.#listener = this.#net.listenerAt(this.#path);
     if (!this.#listener) {

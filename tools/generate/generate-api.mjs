@@ -45,6 +45,8 @@ const ROOTS = [
   "V1Eviction",
   "V1Status",
   "V1CSINode",
+  "V1CSIDriver",
+  "V1VolumeAttachment",
   "V1StorageClass",
 ];
 
@@ -73,6 +75,7 @@ const shortName = (name) => {
   if (name === "CoreV1Event") return "CoreEvent";
   if (name === "CoreV1EventList") return "CoreEventList";
   if (name === "CoreV1EventSeries") return "CoreEventSeries";
+  if (name === "StorageV1TokenRequest") return "CSITokenRequest";
   return name.replace(
     /^(Authentication|Core|Events|Discovery|Storage|Flowcontrol|Admissionregistration)?V1(?:beta1)?(?=[A-Z])/,
     (_, group) => (group === "Events" ? "Events" : ""),

@@ -63,6 +63,27 @@ export interface BoundObjectReference {
   readonly uid?: string;
 }
 
+export interface CSIDriver {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly spec: CSIDriverSpec;
+}
+
+export interface CSIDriverSpec {
+  readonly attachRequired?: boolean;
+  readonly fsGroupPolicy?: string;
+  readonly nodeAllocatableUpdatePeriodSeconds?: number;
+  readonly podInfoOnMount?: boolean;
+  readonly preventPodSchedulingIfMissing?: boolean;
+  readonly requiresRepublish?: boolean;
+  readonly seLinuxMount?: boolean;
+  readonly serviceAccountTokenInSecrets?: boolean;
+  readonly storageCapacity?: boolean;
+  readonly tokenRequests?: readonly CSITokenRequest[];
+  readonly volumeLifecycleModes?: readonly string[];
+}
+
 export interface CSINode {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -92,6 +113,11 @@ export interface CSIPersistentVolumeSource {
   readonly readOnly?: boolean;
   readonly volumeAttributes?: Readonly<Record<string, string>>;
   readonly volumeHandle: string;
+}
+
+export interface CSITokenRequest {
+  readonly audience: string;
+  readonly expirationSeconds?: number;
 }
 
 export interface CSIVolumeSource {
@@ -1872,9 +1898,41 @@ export interface Volume {
   readonly vsphereVolume?: VsphereVirtualDiskVolumeSource;
 }
 
+export interface VolumeAttachment {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly spec: VolumeAttachmentSpec;
+  readonly status?: VolumeAttachmentStatus;
+}
+
+export interface VolumeAttachmentSource {
+  readonly inlineVolumeSpec?: PersistentVolumeSpec;
+  readonly persistentVolumeName?: string;
+}
+
+export interface VolumeAttachmentSpec {
+  readonly attacher: string;
+  readonly nodeName: string;
+  readonly source: VolumeAttachmentSource;
+}
+
+export interface VolumeAttachmentStatus {
+  readonly attachError?: VolumeError;
+  readonly attached: boolean;
+  readonly attachmentMetadata?: Readonly<Record<string, string>>;
+  readonly detachError?: VolumeError;
+}
+
 export interface VolumeDevice {
   readonly devicePath: string;
   readonly name: string;
+}
+
+export interface VolumeError {
+  readonly errorCode?: number;
+  readonly message?: string;
+  readonly time?: string;
 }
 
 export interface VolumeMount {

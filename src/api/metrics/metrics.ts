@@ -19,8 +19,7 @@ const WINDOWS = "containers of Windows only";
 
 /** Documented metrics that are not served, with the reason. */
 export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
-  csi_node_storage_health_status: "CSI volumes are not supported (gate CSIVolumeHealth)",
-  csi_operations_seconds: "CSI volumes are not supported",
+  csi_node_storage_health_status: "the gate CSIVolumeHealth has no effect",
   dra_grpc_operations_duration_seconds: NO_DRA,
   dra_node_prepare_skips_total: NO_DRA,
   dra_node_unprepare_skips_total: NO_DRA,

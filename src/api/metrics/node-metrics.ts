@@ -84,6 +84,12 @@ export const NODE_METRICS = named({
     STORAGE_SECONDS,
     ["volume_plugin", "operation_name", "status", "migrated"],
   ),
+  csi_operations_seconds: histogramOf(
+    "ALPHA",
+    "Duration in seconds of a call to a CSI driver, by method and gRPC status.",
+    STORAGE_SECONDS,
+    ["driver_name", "method_name", "grpc_status_code", "migrated"],
+  ),
   volume_operation_total_seconds: histogramOf(
     "BETA",
     "Duration in seconds of a volume's set-up or removal from end to end, with all attempts.",

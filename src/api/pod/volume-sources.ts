@@ -1,7 +1,7 @@
 // pure
 
 import type { Volume } from "../generated/types.ts";
-import { LOCAL_PLUGIN } from "../plugin-paths.ts";
+import { CSI_PLUGIN, LOCAL_PLUGIN } from "../plugin-paths.ts";
 
 /** The kinds of volumes that the API has, by the field of the volume that asks for each. */
 export type VolumeSourceName = Exclude<keyof Volume, "name">;
@@ -24,7 +24,7 @@ export const VOLUME_SOURCES = {
   cephfs: "unsupported",
   cinder: "unsupported",
   configMap: { folder: "kubernetes.io~configmap", measured: true },
-  csi: "unsupported",
+  csi: { folder: CSI_PLUGIN, measured: false },
   downwardAPI: { folder: "kubernetes.io~downward-api", measured: true },
   emptyDir: { folder: "kubernetes.io~empty-dir", measured: true },
   ephemeral: LOCAL_CLAIM,

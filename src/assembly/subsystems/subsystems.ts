@@ -7,6 +7,7 @@ import type { ApiClients } from "../clients.ts";
 import type { Foundation } from "../foundation.ts";
 import { assembleCgroups } from "./cgroups.ts";
 import { assembleCpus } from "./cpus.ts";
+import { assembleCsi } from "./csi.ts";
 import { assembleDevices } from "./devices.ts";
 import { assembleEnvironments } from "./environments.ts";
 import { assembleEvents } from "./events.ts";
@@ -48,7 +49,8 @@ async function assembleOthers(
   const images = await assembleImages(base, api, { cri, events, journal });
   const logs = assembleLogs(base, cri);
   const probes = assembleProbes(base, { runtime: cri.runtime, cgroups, events });
-  const volumes = assembleVolumes(base, api, { events });
+  const csi = await assembleCsi(base, api, { events });
+  const volumes = assembleVolumes(base, api, { csi, events });
   const stats = assembleStats(base, { cri, cgroups, volumes });
   const environments = assembleEnvironments(base, api, { events, volumes });
   return {
@@ -56,6 +58,7 @@ async function assembleOthers(
     journal,
     cgroups,
     cpus,
+    csi,
     runtime,
     devices,
     images,

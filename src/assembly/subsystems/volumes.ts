@@ -1,5 +1,6 @@
 import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import { generateKeyOfType } from "../../outside/x509/x509.ts";
+import type { Csi } from "../../subsystems/csi/csi.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import { PodCertificates, Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { ApiClients } from "../clients.ts";
@@ -9,7 +10,7 @@ import type { Foundation } from "../foundation.ts";
 export function assembleVolumes(
   base: Foundation,
   { client, objects, tokens }: Pick<ApiClients, "client" | "objects" | "tokens">,
-  { events }: { readonly events: Events },
+  { csi, events }: { readonly csi: Csi; readonly events: Events },
 ): Volumes {
   const { options, outside, scope, metrics, capacity, node, news } = base;
   const { config, nodeName, rootFolder } = options;
@@ -43,6 +44,7 @@ export function assembleVolumes(
       diskUsage: (path: string) => host.diskUsage(path),
       readKernel: (path) => host.readKernel(path),
       nodeLabels: () => node.get()?.metadata?.labels,
+      csi: csi.volumes,
       events,
       news,
     },

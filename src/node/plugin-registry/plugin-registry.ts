@@ -13,7 +13,6 @@ import type {
 import { Cell } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
-import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { MetricsRegistry, Sample } from "../../kit/metrics.ts";
@@ -81,7 +80,8 @@ export function startPluginRegistry(folder: string, deps: PluginRegistryDeps): v
         everyMs: () => everyMs,
         plan: () => findSockets(folder, files),
         act: async (found) => {
-          await reconcile(found, known, { ...deps, grpc, signal });
+          const onAnswered = () => changes.set(changes.get() + 1);
+          reconcile(found, known, { ...deps, grpc, signal, onAnswered });
           const registered = [...known].filter(([, plugin]) => plugin.registered);
           samples = [
             ...counted("actual_state_of_world", registered),
@@ -107,13 +107,19 @@ const counted = (state: string, sockets: readonly (readonly [path: string, Known
     .sort()
     .map((socket_path) => ({ labels: { socket_path, state }, value: 1 }));
 
-type WatchDeps = PluginRegistryDeps & { readonly grpc: Grpc; readonly signal: AbortSignal };
+interface WatchDeps extends PluginRegistryDeps {
+  readonly grpc: Grpc;
+  readonly signal: AbortSignal;
+  /** Called when a plugin was registered, or could not be. */
+  readonly onAnswered: () => void;
+}
 
-async function reconcile(
+/** A plugin that takes its time to answer holds up no other: it is asked in the background, once at a time. */
+function reconcile(
   { sockets, unreadable }: FoundSockets,
   known: Map<string, Known>,
   deps: WatchDeps,
-): Promise<void> {
+): void {
   for (const [path, { modifiedMs, registered }] of known) {
     if (sockets.get(path) === modifiedMs) continue;
     // A plugin is not gone because it cannot be seen.
@@ -122,14 +128,18 @@ async function reconcile(
     registered?.handler.deregister(registered.plugin);
   }
   const now = deps.clock.monotonic();
-  const open = [...sockets].filter(([path]) => {
+  for (const [path, modifiedMs] of sockets) {
     const before = known.get(path);
-    return !before || (before.retryAt !== undefined && before.retryAt <= now);
-  });
-  const outcomes = await inParallel(open, MAX_SOCKETS, async ([path, modifiedMs]) =>
-    known.set(path, { modifiedMs, ...(await introduce(path, deps)) }),
-  );
-  allValues(outcomes);
+    if (before && (before.retryAt === undefined || before.retryAt > now)) continue;
+    const asked: Known = { modifiedMs, registered: undefined, retryAt: undefined };
+    known.set(path, asked);
+    void introduce(path, deps).then(({ registered, retryAt }) => {
+      // Its socket is gone, or another one is there by now.
+      if (known.get(path) !== asked) registered?.handler.deregister(registered.plugin);
+      else known.set(path, { modifiedMs, registered, retryAt });
+      deps.onAnswered();
+    });
+  }
 }
 
 /** Calls GetInfo of a plugin, registers it, and notifies it of the result. */

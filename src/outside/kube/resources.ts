@@ -3,6 +3,8 @@ import type {
   CertificateSigningRequest,
   ConfigMap,
   CoreEvent,
+  CSIDriver,
+  CSINode,
   Lease,
   Namespace,
   Node,
@@ -18,6 +20,7 @@ import type {
   SubjectAccessReview,
   TokenRequest,
   TokenReview,
+  VolumeAttachment,
 } from "../../api/generated/types.ts";
 
 declare const object: unique symbol;
@@ -76,6 +79,22 @@ export const PERSISTENT_VOLUME_CLAIMS = resource<PersistentVolumeClaim>(
   "PersistentVolumeClaim",
   "persistentvolumeclaims",
   "namespaced",
+);
+/** See `PODS`. */
+export const CSI_NODES = resource<CSINode>("storage.k8s.io", "CSINode", "csinodes", "cluster");
+/** See `PODS`. */
+export const CSI_DRIVERS = resource<CSIDriver>(
+  "storage.k8s.io",
+  "CSIDriver",
+  "csidrivers",
+  "cluster",
+);
+/** See `PODS`. A node may ask for those of its own by their names, and for no list. */
+export const VOLUME_ATTACHMENTS = resource<VolumeAttachment>(
+  "storage.k8s.io",
+  "VolumeAttachment",
+  "volumeattachments",
+  "cluster",
 );
 /** See `PODS`. */
 export const LEASES = resource<Lease>("coordination.k8s.io", "Lease", "leases", "namespaced");

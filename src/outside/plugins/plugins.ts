@@ -3,6 +3,13 @@
  * generated code and names for it; connections are `grpc/grpc.ts`'s.
  */
 import {
+  IdentityDefinition,
+  NodeDefinition,
+  NodeServiceCapability_RPC_Type,
+  VolumeCapability_AccessMode_Mode,
+  VolumeUsage_Unit,
+} from "./generated/csi-v1/api.ts";
+import {
   DevicePluginDefinition,
   RegistrationDefinition as DeviceRegistrationDefinition,
 } from "./generated/deviceplugin-v1beta1/api.ts";
@@ -11,6 +18,13 @@ import { PodResourcesListerDefinition } from "./generated/podresources-v1/api.ts
 import { PodResourcesListerDefinition as PodResourcesListerV1alpha1 } from "./generated/podresources-v1alpha1/api.ts";
 import { EventType, PodsDefinition } from "./generated/pods-v1alpha1/api.ts";
 
+export type {
+  NodeExpandVolumeRequest,
+  NodeGetVolumeStatsResponse,
+  NodePublishVolumeRequest,
+  NodeStageVolumeRequest,
+  VolumeCapability,
+} from "./generated/csi-v1/api.ts";
 export type {
   Device,
   DevicePluginOptions,
@@ -51,3 +65,13 @@ export const POD_RESOURCES_V1ALPHA1 = PodResourcesListerV1alpha1;
 export const PODS_API = PodsDefinition;
 /** Types of its events. */
 export const POD_EVENT_TYPE = EventType;
+/** Service of a CSI driver that says what it is (`csi.v1.Identity`). */
+export const CSI_IDENTITY = IdentityDefinition;
+/** Service of a CSI driver for volumes on this node (`csi.v1.Node`). */
+export const CSI_NODE = NodeDefinition;
+/** What the node's part of a driver may be able to do. */
+export const CSI_CAPABILITY = NodeServiceCapability_RPC_Type;
+/** Who may use a volume from where. */
+export const CSI_ACCESS_MODE = VolumeCapability_AccessMode_Mode;
+/** What figures of a volume count. */
+export const CSI_USAGE_UNIT = VolumeUsage_Unit;

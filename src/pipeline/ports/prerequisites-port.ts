@@ -68,9 +68,9 @@ export function prerequisitesPort(
       deps.environments.follow(pod);
       await deps.volumes.mount(pod, signal);
     },
-    unmountVolumes: async (pod) => {
+    unmountVolumes: async (pod, signal) => {
       deps.environments.forget(uidOf(pod));
-      await deps.volumes.unmount(pod);
+      await deps.volumes.unmount(pod, signal);
     },
   };
 }

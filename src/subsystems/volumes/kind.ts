@@ -1,6 +1,7 @@
 import type { Allocatable } from "../../api/env/downward.ts";
 import type { Volume } from "../../api/generated/types.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import type { CsiUsage, CsiVolumes } from "../../api/ports/csi-volumes.ts";
 import type { ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -32,6 +33,8 @@ export interface KindDeps {
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
   readonly certificates?: PodCertificateSource;
+  /** Volumes of CSI drivers. */
+  readonly csi?: CsiVolumes;
 }
 
 /** A volume of a pod to set up. */
@@ -66,6 +69,12 @@ export interface MadeVolume {
   readonly device?: string;
   /** Number of that device, `major:minor`. */
   readonly deviceNumber?: string;
+  /** Once a minute it is looked at again: it may have to be brought up to date. */
+  readonly ages?: true;
+  /** Asks whoever has the volume for its size and use; otherwise its file system is asked. */
+  readonly measure?: () => Promise<CsiUsage | undefined>;
+  /** Who that is. */
+  readonly measuredBy?: string;
   /** Mounted by the runtime itself. */
   readonly image?: { readonly reference: string; readonly pullPolicy: string };
 }
@@ -90,6 +99,8 @@ export interface VolumeKind {
    * again. The results end it.
    */
   keeps?(request: VolumeRequest, deps: KindDeps, onChange: () => void): readonly (() => void)[];
+  /** Calls `wake` when one that is missing may be had, until the result is called. */
+  wakes?(deps: KindDeps, wake: () => void): (() => void) | undefined;
   /** It shows the pod itself, whose labels and annotations change. */
   readonly showsPod?: (volume: Volume) => boolean;
   /** It holds something that runs out. */

@@ -1,7 +1,9 @@
 import type { Volume } from "../../api/generated/types.ts";
+import { CSI_PLUGIN } from "../../api/plugin-paths.ts";
 import { type ServedSourceName, servedSourceOf } from "../../api/pod/volume-sources.ts";
 import type { VolumeKind } from "./kind.ts";
 import { claimKind } from "./kinds/claim.ts";
+import { csiKind } from "./kinds/csi.ts";
 import { downwardApiKind } from "./kinds/downward-api.ts";
 import { emptyDirKind } from "./kinds/empty-dir.ts";
 import { hostPathKind } from "./kinds/host-path.ts";
@@ -12,6 +14,7 @@ import { projectedKind } from "./kinds/projected.ts";
 /** The kinds there are, by the field of the volume that asks for each. */
 const KINDS: Readonly<Record<ServedSourceName, VolumeKind>> = {
   configMap: configMapKind,
+  csi: csiKind,
   downwardAPI: downwardApiKind,
   emptyDir: emptyDirKind,
   ephemeral: claimKind,
@@ -28,7 +31,12 @@ export function volumeKindOf(volume: Volume): VolumeKind | undefined {
   return name === undefined ? undefined : KINDS[name];
 }
 
-/** Folders below a pod's `volumes` in which we mount: what is mounted elsewhere is not ours to take away. */
+/**
+ * Folders below a pod's `volumes` in which we mount: what is mounted elsewhere is not ours to take away. What a CSI driver
+ * has mounted the driver takes away.
+ */
 export const OWN_PLUGINS: ReadonlySet<string> = new Set(
-  Object.values(KINDS).map(({ plugin }) => plugin),
+  Object.values(KINDS)
+    .map(({ plugin }) => plugin)
+    .filter((plugin) => plugin !== CSI_PLUGIN),
 );

@@ -12,7 +12,7 @@ import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "./kind.ts"
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { volumeKindOf } from "./kinds.ts";
 import type { CountedVolume, VolumeMeasures } from "./volume-measures.ts";
-import { type VolumeStep, VolumeStepError } from "./volume-step.ts";
+import { type VolumeStep, VolumeStepError, VolumeWaits } from "../../api/volume-step.ts";
 
 interface PodVolumesDeps extends KindDeps {
   readonly measures: VolumeMeasures;
@@ -110,8 +110,16 @@ export class PodVolumes {
     // For each pod every ten seconds: most have none, and nothing is allocated for them.
     for (const [volume, { made }] of this.#entries) {
       if (made?.claim === undefined) continue;
-      const { claim: name, hostPath, deviceNumber } = made;
-      claims.push({ namespace, name, volume, hostPath, ...(deviceNumber ? { deviceNumber } : {}) });
+      const { claim: name, hostPath, deviceNumber, measure, measuredBy } = made;
+      claims.push({
+        namespace,
+        name,
+        volume,
+        hostPath,
+        ...(deviceNumber ? { deviceNumber } : {}),
+        ...(measure ? { measure } : {}),
+        ...(measuredBy ? { measuredBy } : {}),
+      });
     }
     return claims;
   }
@@ -151,10 +159,11 @@ export class PodVolumes {
       if (entry.kind?.showsPod?.(entry.volume)) this.#refresh(entry);
   }
 
-  /** Renews what expires: tokens. */
+  /** Renews what expires, and looks again at what may have to grow. */
   refreshAging(): void {
     for (const entry of this.#entries.values())
-      if (entry.kind?.ages?.(entry.volume) || entry.behind) this.#refresh(entry);
+      if (entry.kind?.ages?.(entry.volume) || entry.made?.ages || entry.behind)
+        this.#refresh(entry);
   }
 
   /** Follows nothing any more; resolves when nothing is being made. */
@@ -174,11 +183,19 @@ export class PodVolumes {
     }
     const kept = entry.kind?.keeps?.(request, this.#deps, () => this.#refresh(entry)) ?? [];
     appendAll(this.#stops, kept);
+    const stopWakes = entry.kind?.wakes?.(this.#deps, () => {
+      if (!entry.made) this.#wake();
+    });
+    if (stopWakes) this.#stops.push(stopWakes);
+  }
+
+  #wake(): void {
+    for (const listener of [...this.#listeners]) listener();
   }
 
   /** Brings a volume up to date; several changes at once make for one more run. */
   #refresh(entry: Entry): void {
-    for (const listener of [...this.#listeners]) listener();
+    this.#wake();
     if (!entry.made || entry.queued || this.#closing.signal.aborted) return;
     entry.queued = true;
     void this.#make(entry, this.#closing.signal).catch((error: unknown) => {
@@ -242,7 +259,8 @@ export class PodVolumes {
     const isSaid = last?.message === message && (entry.made || at - last.at < SAME_FAULT_MS);
     if (isSaid) return;
     const { events, news } = this.#deps;
-    events.ofPod(this.#pod, { type: "Warning", reason, message });
+    const isWaiting = error instanceof VolumeWaits;
+    if (!isWaiting) events.ofPod(this.#pod, { type: "Warning", reason, message });
     const { uid } = this.#pod.metadata;
     news.publish({ kind: "progress", uid, container: VOLUMES_PROGRESS, message });
   }
@@ -262,7 +280,7 @@ const entryOf = (volume: Volume, kind: VolumeKind | undefined): Entry => ({
 function faultText({ step, volume, reason }: VolumeStep, why: string): string {
   return reason === "FailedPrepareDynamicResources"
     ? `Failed to prepare dynamic resources: ${step} failed for claim ${volume}: ${why}`
-    : `${step} failed for volume "${volume}" : ${why}`;
+    : `${step}${step.includes(" failed") ? "" : " failed"} for volume "${volume}" : ${why}`;
 }
 
 const setUpOf = ({ name }: Volume): VolumeStep => ({

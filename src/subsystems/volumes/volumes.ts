@@ -17,6 +17,7 @@ import type { Container } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
+import type { CsiVolumes } from "../../api/ports/csi-volumes.ts";
 import type { ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
@@ -26,6 +27,7 @@ import { appendAll } from "../../kit/limits/lists.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Publisher } from "../../kit/topic.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { DiskUsage, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
@@ -68,6 +70,8 @@ interface VolumeDeps {
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
   readonly certificates?: PodCertificateSource;
+  /** Volumes of CSI drivers. */
+  readonly csi?: CsiVolumes;
   /** Usage of the file system that holds a path; without it claims have no figures. */
   readonly diskUsage?: (path: string) => Promise<DiskUsage | undefined>;
   /** A file of /sys; without it block volumes have no figures. */
@@ -193,24 +197,26 @@ export class Volumes {
   }
 
   /** Removes every volume of the pod with its content. */
-  async unmount(pod: IdentifiedPod): Promise<void> {
+  async unmount(pod: IdentifiedPod, signal: AbortSignal = NEVER_ABORTED): Promise<void> {
     const uid = pod.metadata.uid;
     const volumes = this.#pods.get(uid);
     await volumes?.close();
     this.#pods.delete(uid);
     this.#deps.tokens?.forget(uid);
-    const clear = () => this.clearOrphan(uid);
+    const clear = () => this.clearOrphan(uid, signal);
     await (volumes ? volumes.takeAway(clear) : clear());
   }
 
   /** Unmounts and removes volumes of a pod that is not known any more. */
-  async clearOrphan(uid: string): Promise<void> {
-    const { files, volumes } = this.#deps;
+  async clearOrphan(uid: string, signal: AbortSignal = NEVER_ABORTED): Promise<void> {
+    const { files, volumes, csi } = this.#deps;
     const release = () => this.#local.release(uid);
+    const unpublish = async () => await csi?.unpublish(uid, signal);
     await tearDown(podPaths(this.#options.roots, identifyPod({ metadata: { uid } })), {
       files,
       volumes,
       release,
+      unpublish,
     });
   }
 

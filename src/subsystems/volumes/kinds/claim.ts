@@ -14,19 +14,19 @@ import {
   type VolumeKind,
   type VolumeRequest,
 } from "../kind.ts";
-import { wrong } from "../volume-step.ts";
+import { wrong } from "../../../api/volume-step.ts";
 import { checkMode, setUpPersistentVolume } from "./persistent-volume.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
 
-/** Persistent volumes on this node, by way of a claim: local ones and paths of the node. */
+/** Persistent volumes by way of a claim: local ones, paths of the node, those of CSI drivers. */
 export const claimKind: VolumeKind = {
   plugin: VOLUME_SOURCES.persistentVolumeClaim.folder,
   setUp: async (request, deps, signal) => {
     const { name, readOnly } = claimOf(request.pod, request.volume);
-    const pv = await boundVolume(request, name, deps, signal);
+    const { pv, claim } = await boundVolume(request, name, deps, signal);
     checkMode(pv, request.pod, request.volume.name);
-    const made = await setUpPersistentVolume({ ...request, pv, readOnly }, deps);
+    const made = await setUpPersistentVolume({ ...request, pv, claim, readOnly }, deps, signal);
     const groupId = Number(pv.metadata?.annotations?.[GROUP_ANNOTATION] ?? Number.NaN);
     return {
       ...made,
@@ -36,6 +36,7 @@ export const claimKind: VolumeKind = {
       ...(Number.isSafeInteger(groupId) && groupId >= 0 ? { groupId } : {}),
     };
   },
+  wakes: (deps, wake) => deps.csi?.subscribe(wake),
 };
 
 /** The claim a volume means; an ephemeral one has a claim made for it. */
@@ -51,7 +52,7 @@ async function boundVolume(
   name: string,
   deps: KindDeps,
   signal: AbortSignal,
-): Promise<PersistentVolume> {
+): Promise<{ readonly pv: PersistentVolume; readonly claim: PersistentVolumeClaim }> {
   const namespace = namespaceOf(pod);
   try {
     const place = { namespace, name };
@@ -80,7 +81,7 @@ async function boundVolume(
       throw wrong(
         `found PV object ${volumeName} with a pv.Spec.ClaimRef.UID ${claimRef.uid} that is not bound to the claim ${namespace}/${name}`,
       );
-    return pv;
+    return { pv, claim };
   } catch (error) {
     signal.throwIfAborted();
     const message = `error processing PVC ${namespace}/${name}: ${messageOf(error)}`;
@@ -99,7 +100,9 @@ function volumeNameOf(claim: PersistentVolumeClaim, madeFor: IdentifiedPod | und
       `PVC ${namespace}/${metadata?.name} was not created for pod ${namespace}/${name} (pod is not owner)`,
     );
   }
-  if (metadata?.deletionTimestamp !== undefined) throw wrong("PVC is being deleted");
+  const isProtected = metadata?.finalizers?.includes("kubernetes.io/pvc-protection") ?? false;
+  if (metadata?.deletionTimestamp !== undefined && !isProtected)
+    throw wrong("PVC is being deleted");
   if (status?.phase !== "Bound") throw wrong("PVC is not bound");
   if (!spec?.volumeName) throw wrong("PVC has empty pvName");
   return spec.volumeName;

@@ -1,10 +1,11 @@
-import type { PersistentVolume } from "../../../api/generated/types.ts";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../../api/generated/types.ts";
 import { matchesNodeSelector } from "../../../api/node/node-selector.ts";
 import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import type { KindDeps, MadeVolume, VolumeRequest } from "../kind.ts";
-import { type VolumeStep, VolumeStepError, wrong } from "../volume-step.ts";
+import { type VolumeStep, VolumeStepError, wrong } from "../../../api/volume-step.ts";
+import { setUpCsi } from "./csi.ts";
 import { checkHostPath } from "./host-path.ts";
 
 const DEFAULT_FS_TYPE = "ext4";
@@ -13,10 +14,14 @@ const OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
 /** A persistent volume to set up for a pod. */
 interface PersistentVolumeRequest extends VolumeRequest {
   readonly pv: PersistentVolume;
+  readonly claim: PersistentVolumeClaim;
   readonly readOnly: boolean;
 }
 
-type Made = Pick<MadeVolume, "hostPath" | "relabels" | "device" | "deviceNumber">;
+type Made = Pick<
+  MadeVolume,
+  "hostPath" | "relabels" | "device" | "deviceNumber" | "ages" | "measure" | "measuredBy" | "fault"
+>;
 
 /**
  * Makes what a persistent volume stands for: a path of the node, a file system, a block device. Throws
@@ -25,11 +30,16 @@ type Made = Pick<MadeVolume, "hostPath" | "relabels" | "device" | "deviceNumber"
 export async function setUpPersistentVolume(
   request: PersistentVolumeRequest,
   deps: KindDeps,
+  signal: AbortSignal,
 ): Promise<Made> {
-  const { hostPath, local } = request.pv.spec ?? {};
+  const { hostPath, local, csi } = request.pv.spec ?? {};
   const isBlock = volumeMode(request.pv) === "Block";
   const at = stepOf(request.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
   try {
+    if (csi) {
+      checkAffinity(request.pv, deps);
+      return await setUpCsi(request, request, deps, signal);
+    }
     if (!hostPath && !local)
       throw wrong(`persistent volumes of the kind ${kindOf(request.pv)} are not supported`);
     if (local) return isBlock ? await mapLocal(request, deps) : await mountLocal(request, deps);

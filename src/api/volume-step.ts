@@ -1,4 +1,5 @@
-import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
+// pure
+import { isOutside, messageOf, OutsideError } from "../kit/errors.ts";
 
 /** The step of making a volume that failed, as the Go kubelet's events name it. */
 export interface VolumeStep {
@@ -19,6 +20,9 @@ export class VolumeStepError extends OutsideError {
     this.at = at;
   }
 }
+
+/** Nothing has failed: the volume waits for something that others do. It is shown, and no event is given. */
+export class VolumeWaits extends VolumeStepError {}
 
 /** A persistent volume that cannot be had as it is asked for. */
 export const wrong = (message: string): OutsideError => new OutsideError("precondition", message);

@@ -1,0 +1,92 @@
+// pure
+import type { MonotonicMs } from "../../kit/clock.ts";
+
+/**
+ * What is known of the shared part of a volume. `uncertain`: the driver may have staged it, or may be at it; for starting
+ * containers it counts as not there, for taking away as there.
+ */
+export type DeviceState = "none" | "uncertain" | "staged";
+
+/** A pod's part of a volume. */
+export interface PodUse {
+  state: "uncertain" | "mounted";
+  readonly specName: string;
+  /** From the disk, of an agent before this one: a refusal of the driver then says nothing of what is there. */
+  isFound: boolean;
+  /** When the driver last published it. */
+  publishedAt: MonotonicMs | undefined;
+}
+
+/** What is being done with a volume, as back-off and texts name it. */
+export type CsiOperation = "mount" | "expand" | "unmount" | "unmount_device";
+
+/** A volume of a driver, with who has it. One for all pods of a persistent volume. */
+export interface CsiVolume {
+  readonly key: string;
+  readonly driver: string;
+  readonly handle: string;
+  readonly specName: string;
+  readonly isInline: boolean;
+  readonly isBlock: boolean;
+  /** Whether a controller attaches it; `undefined`: not known yet of what was found on the disk. */
+  attachable: boolean | undefined;
+  device: DeviceState;
+  /** What is staged was so before this agent. */
+  isFound: boolean;
+  readonly pods: Map<string, PodUse>;
+  /** Pods that are to have it. */
+  readonly wanted: Set<string>;
+  /** Set by a failure: the same operation is not tried again before `until`. */
+  backoff:
+    | { readonly operation: CsiOperation; readonly failures: number; readonly until: MonotonicMs }
+    | undefined;
+  /** The step that is under way, or the last that failed. */
+  doing: string | undefined;
+  problem: string | undefined;
+  /** Size in bytes as far as the node has made it. */
+  sizeBytes: bigint | undefined;
+  /** The driver does not grow it while it is in use. */
+  growsOffline: boolean;
+  /** An attempt to grow it has failed for good before. */
+  hasRefusedGrowth: boolean;
+}
+
+/** A volume of which nothing is done yet. */
+export function newVolume(
+  names: Pick<CsiVolume, "key" | "driver" | "handle" | "specName" | "isInline" | "isBlock">,
+): CsiVolume {
+  return {
+    ...names,
+    attachable: names.isInline ? false : undefined,
+    device: "none",
+    isFound: false,
+    pods: new Map(),
+    wanted: new Set(),
+    backoff: undefined,
+    doing: undefined,
+    problem: undefined,
+    sizeBytes: undefined,
+    growsOffline: false,
+    hasRefusedGrowth: false,
+  };
+}
+
+/** The state of the shared part after a failure to stage it (actual_state_of_world.go). */
+export function deviceAfter(
+  { device, isFound }: Pick<CsiVolume, "device" | "isFound">,
+  failure: "uncertain" | "transient" | "final",
+): DeviceState {
+  if (failure === "uncertain" && device === "none") return "uncertain";
+  if (failure === "final" && device === "uncertain" && !isFound) return "none";
+  return device;
+}
+
+/** The state of a pod's part after a failure to publish it; `undefined`: the pod has none. */
+export function useAfter(
+  use: Pick<PodUse, "state" | "isFound"> | undefined,
+  failure: "uncertain" | "transient" | "final",
+): PodUse["state"] | undefined {
+  if (failure === "uncertain") return use?.state ?? "uncertain";
+  if (failure === "final" && use?.state === "uncertain" && !use.isFound) return undefined;
+  return use?.state;
+}

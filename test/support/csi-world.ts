@@ -1,0 +1,407 @@
+/** The modules of volumes with a driver, an API and a controller in memory, on a clock that tests advance. */
+import type {
+  CSIDriver,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PodSpec,
+} from "../../src/api/generated/types.ts";
+import { type IdentifiedPod, identifyPod } from "../../src/api/pod-identity.ts";
+import { Cell } from "../../src/kit/cell.ts";
+import { mergePatch } from "../../src/kit/json.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { MetricsRegistry } from "../../src/kit/metrics.ts";
+import { createSeededRandom } from "../../src/kit/random.ts";
+import { TaskScope } from "../../src/kit/scope.ts";
+import {
+  ApiError,
+  type KubeClient,
+  type ObjectPlace,
+  type ObjectSource,
+  type Patch,
+  type Resource,
+  type ServiceAccountTokens,
+} from "../../src/outside/kube/kube.ts";
+import { Csi } from "../../src/subsystems/csi/csi.ts";
+import { attachmentName } from "../../src/subsystems/csi/csi-paths.ts";
+import { Volumes } from "../../src/subsystems/volumes/volumes.ts";
+import { FakeGrpc, type GrpcProcess } from "../sim/fake-grpc.ts";
+import { FakeHost } from "../sim/fake-host.ts";
+import { SimClock } from "../sim/sim-clock.ts";
+import { type CsiDriverOptions, type DriverDisk, TestCsiDriver } from "./csi-driver.ts";
+import { volumeReports } from "./volume-reports.ts";
+
+const ROOT = "/r";
+/** The driver of these worlds. */
+export const DRIVER = "d.csi";
+export const SOCKET = "/d/csi.sock";
+
+/** What of a world tests may choose. */
+export interface CsiWorldOptions {
+  readonly driver?: Partial<CsiDriverOptions>;
+  /** Its object; `undefined`: the cluster has none. */
+  readonly object?: CSIDriver["spec"] | undefined;
+  /** Whether the controller attaches at once what is in use. */
+  readonly attaches?: boolean;
+}
+
+/** Objects of an API in memory, by their path. */
+class Objects {
+  readonly byPath = new Map<string, unknown>();
+  readonly listeners = new Map<string, Set<(object: unknown) => void>>();
+  /** Paths that were asked for. */
+  readonly asked: string[] = [];
+
+  set(plural: string, name: string, object: unknown): void {
+    const path = `${plural}/${name}`;
+    this.byPath.set(path, object);
+    for (const listener of this.listeners.get(path) ?? []) listener(object);
+  }
+
+  get(plural: string, name = ""): unknown {
+    this.asked.push(plural);
+    return this.byPath.get(`${plural}/${name}`);
+  }
+}
+
+const notFound = () =>
+  new ApiError(404, { status: "Failure", message: "not found", reason: "NotFound", code: 404 });
+
+/** A node with CSI in memory. */
+export class CsiWorld {
+  readonly clock = new SimClock();
+  readonly host: FakeHost;
+  readonly net: FakeGrpc;
+  readonly objects = new Objects();
+  readonly node: Cell<Node | undefined>;
+  readonly events: string[] = [];
+  readonly options: CsiWorldOptions;
+  readonly faulty = new Set<string>();
+  driver: TestCsiDriver;
+  csi!: Csi;
+  volumes!: Volumes;
+  metrics = new MetricsRegistry();
+  #scope!: TaskScope;
+  #agent!: GrpcProcess;
+  #driverProcess!: GrpcProcess;
+
+  constructor(options: CsiWorldOptions = {}) {
+    this.options = options;
+    const { clock } = this;
+    this.host = new FakeHost({
+      clock,
+      fault: (operation) =>
+        (this.faulty.has(operation) ? new Error(operation) : undefined) as never,
+    });
+    this.net = new FakeGrpc({ clock, files: this.host.files, random: createSeededRandom(1) });
+    this.node = new Cell<Node | undefined>({ metadata: { name: "node", uid: "node-uid" } });
+    this.objects.set("nodes", "node", this.node.get());
+    const spec = "object" in options ? options.object : {};
+    if (spec) this.objects.set("csidrivers", DRIVER, { metadata: { name: DRIVER }, spec });
+    this.driver = this.#newDriver();
+  }
+
+  /** Starts agent and driver. */
+  static async start(options: CsiWorldOptions = {}): Promise<CsiWorld> {
+    const world = new CsiWorld(options);
+    await world.host.files.makeDirectory("/d", 0o755);
+    await world.startAgent();
+    await world.startDriver();
+    return world;
+  }
+
+  async startAgent(): Promise<void> {
+    const { clock, host, node } = this;
+    this.#agent = this.net.process();
+    this.metrics = new MetricsRegistry();
+    this.#scope = new TaskScope("test", { clock, log: silentLog });
+    const reports = volumeReports(({ type, reason, message }) =>
+      this.events.push(`${type} ${reason}: ${message}`),
+    );
+    const client = this.#client();
+    const objects = this.#source();
+    const tokens: ServiceAccountTokens = {
+      token: async ({ audiences }) => ({
+        token: `token for ${audiences.join()}`,
+        expiresAt: clock.wall(),
+      }),
+      forget: () => {},
+    };
+    this.csi = new Csi(
+      { root: ROOT, nodeName: "node", controllerAttaches: true },
+      {
+        grpc: this.#agent.grpc,
+        files: host.podFiles,
+        volumes: host.volumes,
+        clock,
+        log: silentLog,
+        scope: this.#scope,
+        metrics: this.metrics,
+        events: reports.events,
+        node,
+        client,
+        objects,
+        tokens,
+      },
+    );
+    this.csi.volumes.inUseChanges.subscribe(() => this.#updateStatus());
+    await this.csi.start();
+    this.#updateStatus();
+    this.volumes = new Volumes(
+      {
+        roots: { root: ROOT, logs: "/l" },
+        clusterDomain: "",
+        allocatable: { cpuMilli: 1, memoryBytes: 2 ** 30, ephemeralStorageBytes: 2 ** 30 },
+      },
+      {
+        clock,
+        objects,
+        tokens,
+        files: host.podFiles,
+        volumes: host.volumes,
+        metrics: this.metrics,
+        nodeLabels: () => ({}),
+        csi: this.csi.volumes,
+        ...reports,
+      },
+    );
+    this.#scope.spawn("aging", "restart", (signal) => this.volumes.keepFresh(signal));
+  }
+
+  /** `kill -9` of the agent. */
+  killAgent(): void {
+    this.#agent.kill();
+    void this.#scope[Symbol.asyncDispose]();
+  }
+
+  #newDriver(before?: TestCsiDriver): TestCsiDriver {
+    const options = { name: DRIVER, socketPath: SOCKET, ...this.options.driver };
+    return new TestCsiDriver(diskOf(this.host), options, before);
+  }
+
+  /** Starts the driver, after `killDriver` again, and registers it. */
+  async startDriver(): Promise<void> {
+    this.#driverProcess = this.net.process();
+    await this.driver.listen(this.#driverProcess.grpc);
+    await this.done(this.csi.plugins.register(this.#plugin()));
+  }
+
+  #plugin() {
+    return { name: DRIVER, socketPath: SOCKET, versions: ["1.0.0"] };
+  }
+
+  /** Registers a driver that runs with an agent that is new. */
+  registerAgain(): Promise<void> {
+    return this.done(this.csi.plugins.register(this.#plugin()));
+  }
+
+  killDriver(): void {
+    this.#driverProcess.kill();
+    const { calls, violations } = this.driver;
+    this.driver = this.#newDriver(this.driver);
+    this.driver.calls.push(...calls);
+    this.driver.violations.push(...violations);
+    this.csi.plugins.deregister(this.#plugin());
+  }
+
+  /** Waits for something that needs the clock to go on. */
+  async done<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const watched = work.finally(() => {
+      isOver = true;
+    });
+    watched.catch(() => {});
+    for (let steps = 0; steps < 1_000 && !isOver; steps += 1) await this.clock.advance(10);
+    return await watched;
+  }
+
+  /** A volume and its claim, both named `name`. */
+  addVolume(name: string, more: VolumeTexts = {}): void {
+    const { accessModes = ["ReadWriteOnce"], size = "1Gi", ...spec } = more.pv ?? {};
+    const pv: PersistentVolume = {
+      metadata: { name },
+      spec: {
+        accessModes,
+        capacity: { storage: size },
+        volumeMode: "Filesystem",
+        claimRef: { uid: `claim-${name}` },
+        csi: { driver: DRIVER, volumeHandle: `h-${name}`, ...more.csi },
+        ...spec,
+      },
+    };
+    const claim: PersistentVolumeClaim = {
+      metadata: { name, namespace: "default", uid: `claim-${name}` },
+      spec: { volumeName: name, accessModes },
+      status: { phase: "Bound", capacity: { storage: size }, ...more.status },
+    };
+    this.objects.set("persistentvolumes", name, pv);
+    this.objects.set("persistentvolumeclaims", name, claim);
+  }
+
+  claim(name: string): PersistentVolumeClaim {
+    return this.objects.byPath.get(`persistentvolumeclaims/${name}`) as PersistentVolumeClaim;
+  }
+
+  /** The controller: what is in use is attached, what is not is detached. */
+  attach(): void {
+    const status = this.node.get()?.status ?? {};
+    const names = status.volumesInUse ?? [];
+    for (const name of names) {
+      const [driver = "", handle = ""] = name.replace("kubernetes.io/csi/", "").split("^");
+      this.objects.set("volumeattachments", attachmentName(handle, driver, "node"), {
+        spec: { attacher: driver, nodeName: "node", source: {} },
+        status: { attached: true, attachmentMetadata: { lun: "1" } },
+      });
+    }
+    this.#setStatus({
+      ...status,
+      volumesAttached: names.map((name) => ({ name, devicePath: "" })),
+    });
+  }
+
+  #setStatus(status: NonNullable<Node["status"]>): void {
+    const now = { ...this.node.get(), status };
+    this.objects.set("nodes", "node", now);
+    this.node.set(now);
+  }
+
+  /** The heartbeat. */
+  #updateStatus(): void {
+    const status = this.node.get()?.status ?? {};
+    this.clock.alarm(1, () => {
+      this.#setStatus({ ...this.node.get()?.status, volumesInUse: this.csi.volumesInUse() });
+      if (this.options.attaches !== false) this.attach();
+    });
+    void status;
+  }
+
+  /** Starts to mount a pod's volumes; aborting the result stops that. */
+  mount(pod: IdentifiedPod): { readonly over: Promise<boolean>; stop(): void } {
+    const leave = new AbortController();
+    const paths = `${ROOT}/pods/${pod.metadata.uid}/volumes`;
+    const over = (async () => {
+      await this.host.files.makeDirectory(paths, 0o750);
+      for (;;) {
+        try {
+          await this.volumes.mount(pod, leave.signal);
+          return true;
+        } catch {
+          if (leave.signal.aborted) return false;
+        }
+      }
+    })();
+    return { over, stop: () => leave.abort(new Error("stopped")) };
+  }
+
+  /** Ends a pod: tries to unmount until that has succeeded. */
+  async unmount(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        await this.volumes.unmount(pod, signal);
+        return;
+      } catch {
+        if (signal.aborted) return;
+      }
+    }
+  }
+
+  #client(): KubeClient {
+    const client = {
+      get: async <T>({ plural }: Resource<T>, { name }: ObjectPlace) => {
+        const found = this.objects.get(plural, name);
+        if (found === undefined) throw notFound();
+        return found;
+      },
+      create: async <T extends { metadata?: { name?: string } }>(
+        { plural }: Resource<T>,
+        _: ObjectPlace,
+        object: T,
+      ) => {
+        this.objects.set(plural, object.metadata?.name ?? "", object);
+        return object;
+      },
+      update: async <T>({ plural }: Resource<T>, { name = "" }: ObjectPlace, object: T) => {
+        this.objects.set(plural, name, object);
+        return object;
+      },
+      patch: async <T>({ plural }: Resource<T>, { name = "" }: ObjectPlace, patch: Patch) => {
+        const now = mergePatch(this.objects.byPath.get(`${plural}/${name}`), patch.body);
+        this.objects.set(plural, name, now);
+        if (plural === "nodes") this.node.set(now as Node);
+        return now;
+      },
+    };
+    return client as unknown as KubeClient;
+  }
+
+  #source(): ObjectSource {
+    const source = {
+      get: async ({ plural }: Resource<unknown>, { name }: ObjectPlace) =>
+        this.objects.get(plural, name),
+      list: async () => [],
+      follow: (
+        { plural }: Resource<unknown>,
+        { name }: ObjectPlace,
+        onChange: (object: unknown) => void = () => {},
+      ) => {
+        const path = `${plural}/${name}`;
+        const listeners = this.objects.listeners.get(path) ?? new Set();
+        this.objects.listeners.set(path, listeners);
+        listeners.add(onChange);
+        return () => listeners.delete(onChange);
+      },
+    };
+    return source as unknown as ObjectSource;
+  }
+}
+
+/** What of a volume and its claim differs from the usual. */
+interface VolumeTexts {
+  readonly pv?: Partial<NonNullable<PersistentVolume["spec"]>> & { readonly size?: string };
+  readonly csi?: Partial<NonNullable<NonNullable<PersistentVolume["spec"]>["csi"]>>;
+  readonly status?: PersistentVolumeClaim["status"];
+}
+
+/** A pod with volumes by their claims, each mounted. */
+export function podOfClaims(
+  uid: string,
+  claims: readonly string[],
+  more: Partial<PodSpec> = {},
+): IdentifiedPod {
+  return identifyPod({
+    metadata: { name: uid, namespace: "default", uid },
+    spec: {
+      containers: [
+        {
+          name: "c",
+          volumeMounts: claims.map((name) => ({ name, mountPath: `/${name}` })),
+        },
+      ],
+      volumes: claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
+      ...more,
+    },
+  });
+}
+
+/** The driver's disk in the host in memory. */
+function diskOf({ volumes, files }: FakeHost): DriverDisk {
+  return {
+    stage: async ({ stagingTargetPath: path, volumeCapability }) => {
+      if (volumeCapability?.accessType?.$case === "mount") await volumes.mountMemory(path, {});
+    },
+    unstage: async (path) => await volumes.unmount(path),
+    publish: async ({ targetPath, stagingTargetPath, volumeCapability }) => {
+      if (volumeCapability?.accessType?.$case === "block") {
+        files.addDevice(targetPath, "8:0");
+        return;
+      }
+      await files.makeDirectory(targetPath, 0o755);
+      if (stagingTargetPath === "") await volumes.mountMemory(targetPath, {});
+      else await volumes.bind(stagingTargetPath, targetPath);
+    },
+    unpublish: async (path) => {
+      await volumes.unmount(path);
+      await files.remove(path);
+    },
+  };
+}
