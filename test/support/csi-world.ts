@@ -8,6 +8,7 @@ import type {
 } from "../../src/api/generated/types.ts";
 import { type IdentifiedPod, identifyPod } from "../../src/api/pod-identity.ts";
 import { Cell } from "../../src/kit/cell.ts";
+import { messageOf } from "../../src/kit/errors.ts";
 import { mergePatch } from "../../src/kit/json.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
@@ -75,6 +76,8 @@ export class CsiWorld {
   readonly objects = new Objects();
   readonly node: Cell<Node | undefined>;
   readonly events: string[] = [];
+  /** What mounting and unmounting threw. */
+  readonly problems: string[] = [];
   readonly options: CsiWorldOptions;
   readonly faulty = new Set<string>();
   driver: TestCsiDriver;
@@ -97,8 +100,14 @@ export class CsiWorld {
     this.node = new Cell<Node | undefined>({ metadata: { name: "node", uid: "node-uid" } });
     this.objects.set("nodes", "node", this.node.get());
     const spec = "object" in options ? options.object : {};
-    if (spec) this.objects.set("csidrivers", DRIVER, { metadata: { name: DRIVER }, spec });
+    if (spec) this.setObject(spec);
     this.driver = this.#newDriver();
+  }
+
+  /** The driver's object, with what an API server adds. */
+  setObject(given: CSIDriver["spec"]): void {
+    const spec = { fsGroupPolicy: "ReadWriteOnceWithFSType", ...given };
+    this.objects.set("csidrivers", DRIVER, { metadata: { name: DRIVER }, spec });
   }
 
   /** Starts agent and driver. */
@@ -212,6 +221,7 @@ export class CsiWorld {
     });
     watched.catch(() => {});
     for (let steps = 0; steps < 1_000 && !isOver; steps += 1) await this.clock.advance(10);
+    if (!isOver) throw new Error(`it did not end: ${this.problems.slice(-3).join("; ")}`);
     return await watched;
   }
 
@@ -285,8 +295,10 @@ export class CsiWorld {
         try {
           await this.volumes.mount(pod, leave.signal);
           return true;
-        } catch {
+        } catch (error) {
           if (leave.signal.aborted) return false;
+          this.problems.push(messageOf(error));
+          await this.clock.sleep(100, leave.signal).catch(() => {});
         }
       }
     })();
@@ -299,8 +311,10 @@ export class CsiWorld {
       try {
         await this.volumes.unmount(pod, signal);
         return;
-      } catch {
+      } catch (error) {
         if (signal.aborted) return;
+        this.problems.push(messageOf(error));
+        await this.clock.sleep(1, signal).catch(() => {});
       }
     }
   }

@@ -75,11 +75,19 @@ export class NodeVolumes implements CsiVolumes {
     const { scope, drivers, rules } = this.#deps;
     for (const found of await findVolumes(this.#deps)) this.#volumes.set(found.key, found);
     for (const changes of [drivers.changes, rules.changes]) {
-      const stop = changes.subscribe(() => this.wake());
+      const stop = changes.subscribe(() => this.#tryAtOnce());
       scope.defer("changes of drivers", stop);
     }
     for (const volume of this.#volumes.values()) this.#leaveIfUnused(volume);
     this.#noteInUse();
+  }
+
+  /** A driver has come, or its rules are others: what has failed may succeed now. */
+  #tryAtOnce(): void {
+    const until = this.#deps.clock.monotonic();
+    for (const volume of this.#volumes.values())
+      if (volume.backoff) volume.backoff = { ...volume.backoff, until };
+    this.wake();
   }
 
   /** Something that volumes wait for may have come. */

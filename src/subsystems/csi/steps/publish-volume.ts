@@ -54,6 +54,8 @@ async function publish(order: CsiOrder, publishContext: Texts, deps: CsiStepDeps
   const calls = drivers.callsOf(order.driver, `${what} failed to get CSI client`);
   const ruling = await rules.of(order.driver, signal);
   checkMode(order, ruling);
+  if (order.pod.spec?.securityContext?.fsGroup !== undefined && !ruling.groupPolicy)
+    throw transient("expected valid fsGroupPolicy, received nil value or empty string");
   const step = beginStep(clock, signal);
   const able = await askAbilities(calls, step);
   const { target, data } = paths.forPod(order, order.podUid);
@@ -99,8 +101,6 @@ async function giveToGroup(
 ): Promise<void> {
   const { fsGroup: group, fsGroupChangePolicy } = order.pod.spec?.securityContext ?? {};
   if (able.mountGroup) return;
-  if (group !== undefined && !ruling.groupPolicy)
-    throw transient("expected valid fsGroupPolicy, received nil value or empty string");
   const policy = ruling.groupPolicy ?? "None";
   if (group === undefined || !groupIsOurs(order, { policy, group })) return;
   try {
