@@ -31,6 +31,7 @@ import { addServiceCommand } from "./commands/service.ts";
 import { addStopCommand } from "./commands/stop.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
+import { addVolumesCommand } from "./commands/volumes.ts";
 import { addWhyCommand } from "./commands/why.ts";
 import type { CliContext } from "./context.ts";
 import { type Io, processIo } from "./io.ts";
@@ -116,6 +117,7 @@ export function buildProgram(context: CliContext): Command {
   addReplayCommand(program, context);
   addCgroupsCommand(program, context);
   addDevicesCommand(program, context);
+  addVolumesCommand(program, context);
   addImagesCommand(program, context);
   addConfigCommand(program, context);
   addHardenCommand(program, context);

@@ -5,12 +5,14 @@ import type { CoreEvent, Pod } from "../api/generated/types.ts";
 import type { StateProblem } from "../kit/state/state-files.ts";
 import type { ApiPodReply, Overview } from "../server/server.ts";
 import type { CpuReport, ReportedCpu } from "../subsystems/cpus/cpus.ts";
+import type { CsiReport } from "../subsystems/csi/csi.ts";
 import type { DeviceReport } from "../subsystems/devices/devices.ts";
 import type { ProbeReport } from "../subsystems/probes/probes.ts";
 
 export type {
   ApiPodReply,
   CpuReport,
+  CsiReport,
   DeviceReport,
   Overview,
   ProbeReport,

@@ -47,6 +47,8 @@ export interface CsiDriverOptions {
     Record<"stages" | "measures" | "expands" | "multiWriter" | "mountGroup", boolean>
   >;
   readonly versions?: readonly string[];
+  /** Knows nothing of what it did before: the disk finds out what is there already. */
+  readonly forgetful?: boolean;
   /** What becomes of a call; nothing: it succeeds. */
   readonly fault?: (call: DriverCall, volumeId: string) => DriverFault | undefined;
   /** Notified of each call that begins. */
@@ -199,7 +201,9 @@ export class TestCsiDriver {
             this.violations.push(
               `${volumeId} unstaged while ${[...volume.published]} is published`,
             );
-          if (volume.staged !== undefined) await this.#disk.unstage(stagingTargetPath);
+          const { forgetful = false } = this.options;
+          if (forgetful || volume.staged !== undefined)
+            await this.#disk.unstage(stagingTargetPath);
           volume.staged = undefined;
           return {};
         }),
@@ -215,7 +219,8 @@ export class TestCsiDriver {
           this.publishes.push(request);
           const volume = this.#volume(request.volumeId);
           const { stagingTargetPath: staging, targetPath } = request;
-          if (staging !== "" && volume.staged !== staging)
+          const { forgetful = false } = this.options;
+          if (!forgetful && staging !== "" && volume.staged !== staging)
             throw new GrpcError(
               GRPC_STATUS.FailedPrecondition,
               `${request.volumeId} is not staged`,
@@ -228,7 +233,9 @@ export class TestCsiDriver {
       unaryCall(fullName, methods.nodeUnpublishVolume, ({ volumeId, targetPath }, signal) =>
         this.#answer("Up", volumeId, signal, async () => {
           const volume = this.#volume(volumeId);
-          if (volume.published.has(targetPath)) await this.#disk.unpublish(targetPath);
+          const { forgetful = false } = this.options;
+          if (forgetful || volume.published.has(targetPath))
+            await this.#disk.unpublish(targetPath);
           volume.published.delete(targetPath);
           return {};
         }),

@@ -190,9 +190,14 @@ export class CsiWorld {
 
   /** Starts the driver, after `killDriver` again, and registers it. */
   async startDriver(): Promise<void> {
+    await this.listenAgain();
+    await this.done(this.csi.plugins.register(this.#plugin()));
+  }
+
+  /** Starts the driver, which nobody has registered. */
+  async listenAgain(): Promise<void> {
     this.#driverProcess = this.net.process();
     await this.driver.listen(this.#driverProcess.grpc);
-    await this.done(this.csi.plugins.register(this.#plugin()));
   }
 
   #plugin() {

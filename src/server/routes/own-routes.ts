@@ -54,6 +54,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("probes", (call) => replyProbes(call, node)),
     route("devices", (call) => replyJson(call, subsystems.devices.report())),
     route("cpus", (call) => replyJson(call, subsystems.cpus.report())),
+    route("volumes", (call) => replyJson(call, subsystems.csi.report())),
     route("record", (call) => replyRecord(call, node, clock), true),
     route("changes", (call) => streamChanges(call, node, deps), true),
     ...cgroupRoutes(node),

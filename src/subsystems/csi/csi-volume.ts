@@ -36,6 +36,8 @@ export interface CsiVolume {
   readonly pods: Map<string, PodUse>;
   /** Pods that are to have it. */
   readonly wanted: Set<string>;
+  /** `namespace/name` of pods that asked for it. */
+  readonly podNames: Map<string, string>;
   /** Set by a failure: the same operation is not tried again before `until`. */
   backoff:
     | { readonly operation: CsiOperation; readonly failures: number; readonly until: MonotonicMs }
@@ -62,6 +64,7 @@ export function newVolume(
     isFound: false,
     pods: new Map(),
     wanted: new Set(),
+    podNames: new Map(),
     backoff: undefined,
     doing: undefined,
     problem: undefined,

@@ -27,7 +27,10 @@ import { DriverRuleBook } from "./driver-rules.ts";
 import { NodeRecords } from "./drivers/node-records.ts";
 import { RegisteredDrivers } from "./drivers/registered-drivers.ts";
 import { NodeVolumes } from "./node-volumes.ts";
+import { type CsiReport, reportCsi } from "./report.ts";
 import { DriverClient } from "./wire/driver-client.ts";
+
+export type { CsiReport } from "./report.ts";
 
 interface CsiOptions {
   /** Root folder of the agent. */
@@ -111,6 +114,15 @@ export class Csi {
 
   get volumes(): NodeVolumes {
     return this.#volumes;
+  }
+
+  /** Drivers and volumes as they are now. */
+  report(): CsiReport {
+    return reportCsi(
+      this.#drivers.list(),
+      this.#volumes.list(),
+      this.#deps.clock.monotonic(),
+    );
   }
 
   /** Volumes for the node's status, whose attachment is in use. */

@@ -104,6 +104,8 @@ export class NodeVolumes implements CsiVolumes {
     const order = orderOf(request);
     const volume = this.#volumeOf(order);
     volume.wanted.add(order.podUid);
+    const { namespace, name } = order.pod.metadata;
+    volume.podNames.set(order.podUid, `${namespace}/${name}`);
     try {
       await this.#judgeAttachable(volume, signal);
     } catch (error) {
@@ -257,6 +259,7 @@ export class NodeVolumes implements CsiVolumes {
       volume.doing = "UnmountVolume.TearDown";
       await unpublishVolume(volume, podUid, this.#deps);
       volume.pods.delete(podUid);
+      volume.podNames.delete(podUid);
       volume.backoff = undefined;
       volume.problem = undefined;
     } catch (error) {

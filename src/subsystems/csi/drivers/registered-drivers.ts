@@ -25,8 +25,7 @@ export interface RegisteredDriver {
   readonly name: string;
   readonly socketPath: string;
   readonly version: DriverVersion;
-  /** `undefined` until the driver has said it. */
-  readonly node: DriverOnNode | undefined;
+  readonly node: DriverOnNode;
 }
 
 /** Drivers of this node, by name. The last that registered under a name serves. */

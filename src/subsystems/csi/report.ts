@@ -1,0 +1,89 @@
+// pure
+import type { CsiVolume } from "./csi-volume.ts";
+import type { RegisteredDriver } from "./drivers/registered-drivers.ts";
+
+/** Drivers and volumes as they are shown. */
+export interface CsiReport {
+  readonly drivers: readonly {
+    readonly name: string;
+    readonly socket: string;
+    readonly version: string;
+    readonly nodeId: string;
+    /** Volumes that it can have here; absent: it says no number. */
+    readonly maxVolumes?: number;
+    readonly topology: Readonly<Record<string, string>>;
+  }[];
+  readonly volumes: readonly {
+    /** Of the persistent volume, or in the pod's spec. */
+    readonly name: string;
+    readonly driver: string;
+    readonly handle: string;
+    readonly kind: "mount" | "block" | "inline";
+    /** Whether a controller attaches it to the node. */
+    readonly attaches: "yes" | "no" | "unknown";
+    readonly staged: CsiVolume["device"];
+    /** The step under way. */
+    readonly doing?: string;
+    /** The last failure, or what is waited for. */
+    readonly problem?: string;
+    readonly failures?: number;
+    readonly retryInSeconds?: number;
+    readonly pods: readonly {
+      /** `namespace/name`, or the UID of one that an agent before this one had. */
+      readonly pod: string;
+      /** `waiting`: it is to have it; `leaving`: it is to have it no more. */
+      readonly state: "waiting" | "uncertain" | "mounted" | "leaving";
+    }[];
+  }[];
+}
+
+type ShownVolume = CsiReport["volumes"][number];
+
+/** The report at a time of the monotonic clock. */
+export function reportCsi(
+  drivers: readonly RegisteredDriver[],
+  volumes: readonly CsiVolume[],
+  nowMs: number,
+): CsiReport {
+  return {
+    drivers: drivers.map(({ name, socketPath, version, node }) => ({
+      name,
+      socket: socketPath,
+      version: version.join("."),
+      nodeId: node.nodeId,
+      ...(node.maxVolumes === undefined ? {} : { maxVolumes: node.maxVolumes }),
+      topology: node.topology,
+    })),
+    volumes: volumes
+      .map((volume) => shownVolume(volume, nowMs))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+function shownVolume(volume: CsiVolume, nowMs: number): ShownVolume {
+  const { specName, driver, handle, attachable, device, doing, problem, backoff } = volume;
+  return {
+    name: specName,
+    driver,
+    handle,
+    kind: volume.isInline ? "inline" : volume.isBlock ? "block" : "mount",
+    attaches: attachable === undefined ? "unknown" : attachable ? "yes" : "no",
+    staged: device,
+    ...(doing === undefined ? {} : { doing }),
+    ...(problem === undefined ? {} : { problem }),
+    ...(backoff
+      ? {
+          failures: backoff.failures,
+          retryInSeconds: Math.max(0, Math.ceil((backoff.until - nowMs) / 1000)),
+        }
+      : {}),
+    pods: podsOf(volume),
+  };
+}
+
+function podsOf({ pods, wanted, podNames }: CsiVolume): ShownVolume["pods"] {
+  return [...new Set([...pods.keys(), ...wanted])].map((uid) => {
+    const use = pods.get(uid)?.state ?? "waiting";
+    return { pod: podNames.get(uid) ?? uid, state: wanted.has(uid) || use === "uncertain" ? use : "leaving" };
+  });
+}
