@@ -18,7 +18,7 @@ type Emitter =
 const EVICTION = { file: "subsystems/eviction/eviction.ts" };
 const RESIZE = { file: "pipeline/pods/resize/resize-text.ts" };
 const VOLUME_EVENTS = { file: "subsystems/volumes/kinds/persistent-volume.ts" };
-const VOLUME_RESIZE = { without: "volumes that grow" };
+const VOLUME_RESIZE = { file: "subsystems/csi/steps/expand-volume.ts" };
 const POD_CERTIFICATES = { file: "subsystems/volumes/pod-certificates/kept-certificate.ts" };
 const IMAGE_COLLECTION = { file: "subsystems/images/gc/collector.ts" };
 const NODE_STATUS = { file: "node/heartbeat/derive-status.ts" };
@@ -57,7 +57,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   FileSystemResizeFailed: VOLUME_RESIZE,
   FileSystemResizeSuccessful: VOLUME_RESIZE,
   VolumeResizeFailed: VOLUME_RESIZE,
-  VolumeResizeSuccessful: VOLUME_RESIZE,
+  VolumeResizeSuccessful: { without: "growth without a claim's status" },
   FailedMountOnFilesystemMismatch: VOLUME_EVENTS,
   AlreadyMountedVolume: VOLUME_EVENTS,
   VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },

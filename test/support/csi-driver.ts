@@ -279,6 +279,6 @@ export class TestCsiDriver {
       });
     if (!fault) return await act();
     if (fault.done) await act();
-    throw new GrpcError(GRPC_STATUS[fault.status], "as the test wants it");
+    throw new GrpcError(GRPC_STATUS[fault.status], "as the test asks");
   }
 }

@@ -301,7 +301,7 @@ test("an inline volume, and one that the driver does not let be mounted at first
     });
     await csi.node.agent.until("the event names the driver's refusal", async () =>
       (await eventTexts(csi.node)).includes(
-        'FailedMount: MountVolume.MountDevice failed for volume "memory" : rpc error: code = Internal desc = as the test wants it',
+        'FailedMount: MountVolume.MountDevice failed for volume "memory" : rpc error: code = Internal desc = as the test asks',
       ),
     );
     csi.setFaults({});

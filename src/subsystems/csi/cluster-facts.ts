@@ -121,7 +121,7 @@ export class ClusterFacts {
     }
   }
 
-  /** What a driver is told of the pod that the volume is for, where the cluster says that it is to know. */
+  /** What a driver is to know of the pod that the volume is for, where the cluster says so. */
   async ofPod(
     { pod, isInline, isBlock }: CsiOrder,
     rules: DriverRules,

@@ -25,6 +25,7 @@ import { ClusterFacts } from "./cluster-facts.ts";
 import { CsiPaths } from "./csi-paths.ts";
 import { DriverRuleBook } from "./driver-rules.ts";
 import { NodeRecords } from "./drivers/node-records.ts";
+import { refreshAllocatable } from "./drivers/refresh-allocatable.ts";
 import { RegisteredDrivers } from "./drivers/registered-drivers.ts";
 import { NodeVolumes } from "./node-volumes.ts";
 import { type CsiReport, reportCsi } from "./report.ts";
@@ -63,6 +64,7 @@ export class Csi {
   readonly #deps: CsiDeps;
   readonly #records: NodeRecords | undefined;
   readonly #drivers: RegisteredDrivers;
+  readonly #rules: DriverRuleBook;
   readonly #volumes: NodeVolumes;
 
   constructor(options: CsiOptions, deps: CsiDeps) {
@@ -78,11 +80,12 @@ export class Csi {
       calls: new DriverClient({ grpc, clock, metrics }),
       ...(this.#records ? { records: this.#records } : {}),
     });
+    this.#rules = new DriverRuleBook(objects);
     this.#volumes = new NodeVolumes({
       ...deps,
       client,
       drivers: this.#drivers,
-      rules: new DriverRuleBook(objects),
+      rules: this.#rules,
       cluster: new ClusterFacts({ client, tokens, node, nodeName }),
       paths: new CsiPaths(root),
       signal: scope.signal,
@@ -96,6 +99,9 @@ export class Csi {
     const records = this.#records;
     if (records)
       scope.spawn("object of drivers", "restart", (signal) => records.initialize(signal));
+    scope.spawn("limits of drivers", "restart", (signal) =>
+      refreshAllocatable({ ...this.#deps, drivers: this.#drivers, rules: this.#rules }, signal),
+    );
     let before = attachedText(node.get());
     const stop = node.subscribe((known) => {
       const now = attachedText(known);

@@ -10,7 +10,7 @@ export interface DriverRules {
   readonly podInfo: boolean;
   readonly republishes: boolean;
   readonly tokens: NonNullable<CSIDriver["spec"]["tokenRequests"]>;
-  /** Tokens are given as secrets, and not with what else the driver is told. */
+  /** Tokens are given as secrets, and not in the context of the volume. */
   readonly tokensInSecrets: boolean;
   /** `undefined` of an object that says none, which no API server stores. */
   readonly groupPolicy: string | undefined;

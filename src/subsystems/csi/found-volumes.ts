@@ -89,7 +89,7 @@ async function read(
     else log.warn("a folder does not say which volume it is of, and is left alone", { path });
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn("cannot tell which volume a folder is of; it is left alone", { path, error });
+    log.warn("cannot find out which volume a folder is of; it is left alone", { path, error });
   }
 }
 
@@ -115,7 +115,7 @@ async function withFolder(
     return pods.filter((_, at) => facts[at] !== undefined);
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn("cannot look into all folders of pods at once", { error });
+    log.warn("cannot check the folders of all pods at once", { error });
     return pods;
   }
 }

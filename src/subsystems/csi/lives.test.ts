@@ -148,7 +148,7 @@ test("6: staging that gets no answer in time is tried again after 0.5, 1, 2 s", 
   await mounted(podOfClaims("p", ["v"]));
   assert.deepEqual(pauses(timed, "St"), [0.5, 1, 2]);
   assert.equal(calls(), "St St St St Pb");
-  const said = `Warning FailedMount: MountVolume.MountDevice failed for volume "v" : rpc error: code = DeadlineExceeded desc = as the test wants it`;
+  const said = `Warning FailedMount: MountVolume.MountDevice failed for volume "v" : rpc error: code = DeadlineExceeded desc = as the test asks`;
   assert.deepEqual(world.events, [said, said, said]);
   await unmounted(podOfClaims("p", ["v"]));
   await isClean(world);

@@ -17,7 +17,7 @@ import { classOf } from "./csi-error.ts";
 import { type CsiOrder, orderOf } from "./csi-order.ts";
 import { type CsiOperation, type CsiVolume, newVolume } from "./csi-volume.ts";
 import { findVolumes } from "./found-volumes.ts";
-import { growIfWanted, wantsGrowth } from "./steps/expand-volume.ts";
+import { growIfRequested, mayGrow } from "./steps/expand-volume.ts";
 import { mapBlock } from "./steps/map-block.ts";
 import { measureVolume } from "./steps/measure-volume.ts";
 import { publishVolume, unpublishVolume } from "./steps/publish-volume.ts";
@@ -145,7 +145,7 @@ export class NodeVolumes implements CsiVolumes {
     volume.attachable = attachRequired;
   }
 
-  /** A volume that the pod has: given again where its driver wants that, and grown. */
+  /** A volume that the pod has: given again where its driver needs that, and grown. */
   async #refreshed(
     volume: CsiVolume,
     order: CsiOrder,
@@ -156,7 +156,7 @@ export class NodeVolumes implements CsiVolumes {
     const isOld = clock.monotonic() - publishedAt >= REPUBLISH_MS;
     const republishes = isOld && rules.known(volume.driver)?.republishes === true;
     const made = await this.#made(volume, order);
-    if (!republishes && !wantsGrowth(volume, order)) return made;
+    if (!republishes && !mayGrow(volume, order)) return made;
     const run = this.#turns.take(volume.key, async () => {
       try {
         if (republishes) {
@@ -165,7 +165,7 @@ export class NodeVolumes implements CsiVolumes {
             publishVolume(volume, order, context, this.#deps),
           );
         }
-        await growIfWanted(volume, order, this.#deps);
+        await growIfRequested(volume, order, this.#deps);
       } catch (error) {
         return { ...made, fault: messageOf(error) };
       }
@@ -178,7 +178,7 @@ export class NodeVolumes implements CsiVolumes {
     const use = volume.pods.get(order.podUid);
     try {
       if (!volume.wanted.has(order.podUid))
-        throw new OutsideError("aborted", "the pod does not want the volume any more");
+        throw new OutsideError("aborted", "the pod does not need the volume any more");
       if (use?.state !== "mounted") await this.#mount(volume, order);
       volume.backoff = undefined;
       volume.problem = undefined;
@@ -203,7 +203,7 @@ export class NodeVolumes implements CsiVolumes {
       publishVolume(volume, order, context, this.#deps),
     );
     if (volume.isBlock) await this.#step(volume, order, "map", () => mapBlock(order, this.#deps));
-    await this.#step(volume, order, "expand", () => growIfWanted(volume, order, this.#deps));
+    await this.#step(volume, order, "expand", () => growIfRequested(volume, order, this.#deps));
     const use = volume.pods.get(order.podUid);
     if (use) use.state = "mounted";
   }
@@ -278,7 +278,7 @@ export class NodeVolumes implements CsiVolumes {
     }
   }
 
-  /** Once no pod has or wants the volume it is unstaged, until that has succeeded or a pod wants it again. */
+  /** Once no pod has or needs the volume it is unstaged, until that has succeeded or a pod needs it again. */
   #leaveIfUnused(volume: CsiVolume): void {
     const { scope } = this.#deps;
     if (!isUnused(volume) || this.#leaving.has(volume.key) || scope.signal.aborted) return;

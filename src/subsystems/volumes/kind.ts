@@ -69,7 +69,7 @@ export interface MadeVolume {
   readonly device?: string;
   /** Number of that device, `major:minor`. */
   readonly deviceNumber?: string;
-  /** Once a minute it is looked at again: it may have to be brought up to date. */
+  /** Once a minute it is set up again: it may have to be brought up to date. */
   readonly ages?: true;
   /** Asks whoever has the volume for its size and use; otherwise its file system is asked. */
   readonly measure?: () => Promise<CsiUsage | undefined>;

@@ -159,7 +159,7 @@ export class PodVolumes {
       if (entry.kind?.showsPod?.(entry.volume)) this.#refresh(entry);
   }
 
-  /** Renews what expires, and looks again at what may have to grow. */
+  /** Renews what expires, and checks what may have to grow. */
   refreshAging(): void {
     for (const entry of this.#entries.values())
       if (entry.kind?.ages?.(entry.volume) || entry.made?.ages || entry.behind)

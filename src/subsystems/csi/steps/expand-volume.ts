@@ -33,7 +33,7 @@ function wantedSize({
 }
 
 /** Whether the volume may have to grow. Its size is at first what the claim's status says. */
-export function wantsGrowth(volume: CsiVolume, order: CsiOrder): boolean {
+export function mayGrow(volume: CsiVolume, order: CsiOrder): boolean {
   const wanted = wantedSize(order);
   if (!wanted || volume.growsOffline) return false;
   volume.sizeBytes ??= sizeOf(wanted.claim.status?.capacity?.["storage"]);
@@ -44,13 +44,13 @@ export function wantsGrowth(volume: CsiVolume, order: CsiOrder): boolean {
  * Grows a volume that a pod has (NodeExpandVolume). Throws what is to hold up the pod's start; of one that the pod has already
  * a failure is an event.
  */
-export async function growIfWanted(
+export async function growIfRequested(
   volume: CsiVolume,
   order: CsiOrder,
   deps: CsiStepDeps,
 ): Promise<void> {
   const wanted = wantedSize(order);
-  if (!wanted || !wantsGrowth(volume, order)) return;
+  if (!wanted || !mayGrow(volume, order)) return;
   const isOnline = volume.pods.get(order.podUid)?.state === "mounted";
   if (order.readOnly) {
     if (!isOnline)

@@ -15,7 +15,7 @@ const GROWTH_CONDITIONS: ReadonlySet<string> = new Set([
   "NodeResizeError",
 ]);
 
-/** What to do about the size of a volume. `records`: the claim tells how far it is, and the node notes its part there. */
+/** What to do about the size of a volume. `records`: the claim says how far it is, and the node notes its part there. */
 export type GrowthPlan =
   | { readonly kind: "nothing" }
   /** It has the size already: nothing is to be done here. */

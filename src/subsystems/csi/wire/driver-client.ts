@@ -29,7 +29,6 @@ export interface DriverAbilities {
   readonly stages: boolean;
   readonly measures: boolean;
   readonly expands: boolean;
-  readonly tellsCondition: boolean;
   /** Access by several pods of one node is a mode of its own. */
   readonly multiWriter: boolean;
   /** It gives the volume to the pod's group itself. */
@@ -86,7 +85,6 @@ export class DriverClient {
           stages: types.has(CSI_CAPABILITY.STAGE_UNSTAGE_VOLUME),
           measures: types.has(CSI_CAPABILITY.GET_VOLUME_STATS),
           expands: types.has(CSI_CAPABILITY.EXPAND_VOLUME),
-          tellsCondition: types.has(CSI_CAPABILITY.VOLUME_CONDITION),
           multiWriter: types.has(CSI_CAPABILITY.SINGLE_NODE_MULTI_WRITER),
           mountGroup: types.has(CSI_CAPABILITY.VOLUME_MOUNT_GROUP),
         };
