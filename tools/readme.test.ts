@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { SERVED_SOURCES, VOLUME_SOURCES } from "../src/api/pod/volume-sources.ts";
+import { SERVED_SOURCES } from "../src/api/pod/volume-sources.ts";
 import { UNSUPPORTED } from "../src/localapi/kinds/unsupported-kinds.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -50,20 +50,19 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     done: ["L3", "L4", "L5", "L6", "L7", "L8", "I35", "L12"],
     check: (row) => {
       const named = row.toLowerCase().replaceAll(" ", "");
-      const claims = ["persistentVolumeClaim", "ephemeral"];
+      const claims = ["persistentVolumeClaim", "ephemeral", "csi"];
       for (const source of SERVED_SOURCES.filter((name) => !claims.includes(name)))
         assert.ok(named.includes(source.toLowerCase()), `${source} is served and not in the row`);
     },
   },
   PersistentVolumeClaims: {
-    cells: ["yes, in folders of the node", "those bound to local and hostPath volumes"],
+    cells: ["yes, in folders of the node", "those bound to CSI, local and hostPath volumes"],
     done: ["L12", "L5"],
     tests: [["test/localapi/claims.it.ts", "a claim gets a local volume, and its data survives"]],
   },
   "CSI volumes": {
-    cells: NO,
-    absent: ["L11"],
-    check: () => assert.equal(VOLUME_SOURCES.csi, "unsupported"),
+    cells: ["no", "yes"],
+    tests: [["test/volumes/csi.it.ts", "a persistent volume waits for its attachment"]],
   },
   "eviction,": { cells: YES, done: ["N1", "N5", "B7", "I25", "C1", "C11", "I32"] },
   "`kubectl` get,": {

@@ -1,8 +1,9 @@
 /** Random lives of volumes of a CSI driver: pods come and go, calls fail and hang, agent and driver are killed. */
 import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { podOfClaims } from "../support/csi-disk.ts";
 import type { DriverCall, DriverFault } from "../support/csi-driver.ts";
-import { CsiWorld, podOfClaims } from "../support/csi-world.ts";
+import { CsiWorld } from "../support/csi-world.ts";
 
 const STATUSES = [
   "Internal",
@@ -49,7 +50,8 @@ class CsiHistory {
   }
 
   fault(call: DriverCall): DriverFault | undefined {
-    if (this.isCalm || !CALLS.includes(call) || this.#random.next() >= this.#share) return undefined;
+    if (this.isCalm || !CALLS.includes(call) || this.#random.next() >= this.#share)
+      return undefined;
     if (this.#random.next() < 0.1) return "hang";
     return { status: this.pick(STATUSES), done: this.#random.next() < 0.4 };
   }

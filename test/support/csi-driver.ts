@@ -202,8 +202,7 @@ export class TestCsiDriver {
               `${volumeId} unstaged while ${[...volume.published]} is published`,
             );
           const { forgetful = false } = this.options;
-          if (forgetful || volume.staged !== undefined)
-            await this.#disk.unstage(stagingTargetPath);
+          if (forgetful || volume.staged !== undefined) await this.#disk.unstage(stagingTargetPath);
           volume.staged = undefined;
           return {};
         }),
@@ -234,8 +233,7 @@ export class TestCsiDriver {
         this.#answer("Up", volumeId, signal, async () => {
           const volume = this.#volume(volumeId);
           const { forgetful = false } = this.options;
-          if (forgetful || volume.published.has(targetPath))
-            await this.#disk.unpublish(targetPath);
+          if (forgetful || volume.published.has(targetPath)) await this.#disk.unpublish(targetPath);
           volume.published.delete(targetPath);
           return {};
         }),

@@ -4,9 +4,8 @@ import type {
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
-  PodSpec,
 } from "../../src/api/generated/types.ts";
-import { type IdentifiedPod, identifyPod } from "../../src/api/pod-identity.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { Cell } from "../../src/kit/cell.ts";
 import { messageOf } from "../../src/kit/errors.ts";
 import { mergePatch } from "../../src/kit/json.ts";
@@ -29,7 +28,8 @@ import { Volumes } from "../../src/subsystems/volumes/volumes.ts";
 import { FakeGrpc, type GrpcProcess } from "../sim/fake-grpc.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
-import { type CsiDriverOptions, type DriverDisk, TestCsiDriver } from "./csi-driver.ts";
+import { fakeDriverDisk } from "./csi-disk.ts";
+import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
 import { volumeReports } from "./volume-reports.ts";
 
 const ROOT = "/r";
@@ -185,7 +185,7 @@ export class CsiWorld {
 
   #newDriver(before?: TestCsiDriver): TestCsiDriver {
     const options = { name: DRIVER, socketPath: SOCKET, ...this.options.driver };
-    return new TestCsiDriver(diskOf(this.host), options, before);
+    return new TestCsiDriver(fakeDriverDisk(this.host), options, before);
   }
 
   /** Starts the driver, after `killDriver` again, and registers it. */
@@ -379,48 +379,4 @@ interface VolumeTexts {
   readonly pv?: Partial<NonNullable<PersistentVolume["spec"]>> & { readonly size?: string };
   readonly csi?: Partial<NonNullable<NonNullable<PersistentVolume["spec"]>["csi"]>>;
   readonly status?: PersistentVolumeClaim["status"];
-}
-
-/** A pod with volumes by their claims, each mounted. */
-export function podOfClaims(
-  uid: string,
-  claims: readonly string[],
-  more: Partial<PodSpec> = {},
-): IdentifiedPod {
-  return identifyPod({
-    metadata: { name: uid, namespace: "default", uid },
-    spec: {
-      containers: [
-        {
-          name: "c",
-          volumeMounts: claims.map((name) => ({ name, mountPath: `/${name}` })),
-        },
-      ],
-      volumes: claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
-      ...more,
-    },
-  });
-}
-
-/** The driver's disk in the host in memory. */
-function diskOf({ volumes, files }: FakeHost): DriverDisk {
-  return {
-    stage: async ({ stagingTargetPath: path, volumeCapability }) => {
-      if (volumeCapability?.accessType?.$case === "mount") await volumes.mountMemory(path, {});
-    },
-    unstage: async (path) => await volumes.unmount(path),
-    publish: async ({ targetPath, stagingTargetPath, volumeCapability }) => {
-      if (volumeCapability?.accessType?.$case === "block") {
-        files.addDevice(targetPath, "8:0");
-        return;
-      }
-      await files.makeDirectory(targetPath, 0o755);
-      if (stagingTargetPath === "") await volumes.mountMemory(targetPath, {});
-      else await volumes.bind(stagingTargetPath, targetPath);
-    },
-    unpublish: async (path) => {
-      await volumes.unmount(path);
-      await files.remove(path);
-    },
-  };
 }

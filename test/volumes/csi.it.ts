@@ -202,35 +202,38 @@ function withDriver(use: (csi: CsiNodeBox) => Promise<void>): Promise<void> {
   });
 }
 
-test("a driver registers: CSINode, annotation and label of the node; it goes and comes", { skip }, () =>
-  withDriver(async (csi) => {
-    const found = await csi.csiNode();
-    assert.deepEqual(found?.spec.drivers, [
-      {
-        name: DRIVER,
-        nodeID: "node-of-the-driver",
-        topologyKeys: ["topology.nodelet.test/zone"],
-        allocatable: { count: 7 },
-      },
-    ]);
-    assert.deepEqual(
-      found?.metadata?.ownerReferences?.map(({ kind, name }) => `${kind} ${name}`),
-      [`Node ${NODE}`],
-    );
-    const { labels, annotations } = (await csi.node.node())?.metadata ?? {};
-    assert.equal(labels?.["topology.nodelet.test/zone"], "z1");
-    assert.equal(
-      annotations?.["csi.volume.kubernetes.io/nodeid"],
-      `{"${DRIVER}":"node-of-the-driver"}`,
-    );
-    await csi.killDriver();
-    await csi.node.agent.until("the driver is out of CSINode", async () => {
-      const now = await csi.csiNode();
-      return now !== undefined && now.spec.drivers.length === 0;
-    });
-    csi.startDriver();
-    await csi.untilRegistered();
-  }),
+test(
+  "a driver registers: CSINode, annotation and label of the node; it goes and comes",
+  { skip },
+  () =>
+    withDriver(async (csi) => {
+      const found = await csi.csiNode();
+      assert.deepEqual(found?.spec.drivers, [
+        {
+          name: DRIVER,
+          nodeID: "node-of-the-driver",
+          topologyKeys: ["topology.nodelet.test/zone"],
+          allocatable: { count: 7 },
+        },
+      ]);
+      assert.deepEqual(
+        found?.metadata?.ownerReferences?.map(({ kind, name }) => `${kind} ${name}`),
+        [`Node ${NODE}`],
+      );
+      const { labels, annotations } = (await csi.node.node())?.metadata ?? {};
+      assert.equal(labels?.["topology.nodelet.test/zone"], "z1");
+      assert.equal(
+        annotations?.["csi.volume.kubernetes.io/nodeid"],
+        `{"${DRIVER}":"node-of-the-driver"}`,
+      );
+      await csi.killDriver();
+      await csi.node.agent.until("the driver is out of CSINode", async () => {
+        const now = await csi.csiNode();
+        return now !== undefined && now.spec.drivers.length === 0;
+      });
+      csi.startDriver();
+      await csi.untilRegistered();
+    }),
 );
 
 test(
@@ -241,7 +244,12 @@ test(
       const { agent } = csi.node;
       const before = await csi.traces();
       await csi.claimed("disk", {
-        csi: { driver: DRIVER, volumeHandle: "disk", fsType: "ext4", volumeAttributes: { disk: "ext4" } },
+        csi: {
+          driver: DRIVER,
+          volumeHandle: "disk",
+          fsType: "ext4",
+          volumeAttributes: { disk: "ext4" },
+        },
       });
       await csi.start("writer", ["disk"], { securityContext: { fsGroup: 4242 } });
       await agent.until("the volume is in use", async () =>
@@ -333,7 +341,8 @@ test("a block volume is its device in the container", { skip }, () =>
     const volumeDevices = [{ name: "raw", devicePath: "/dev/xvda" }];
     await csi.start("blocky", ["raw"], { containers: [staying("main", { volumeDevices })] });
     await csi.node.untilReady("blocky");
-    const script = "test -b /dev/xvda && echo hello | dd of=/dev/xvda 2>/dev/null; head -c 5 /dev/xvda";
+    const script =
+      "test -b /dev/xvda && echo hello | dd of=/dev/xvda 2>/dev/null; head -c 5 /dev/xvda";
     assert.equal(await csi.inside("blocky")(script), "hello");
     await csi.remove("blocky");
     await csi.node.agent.until("nothing is left", async () => {

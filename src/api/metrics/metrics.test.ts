@@ -34,7 +34,11 @@ test("withMetricTable writes a row for every metric between the markers, and not
   assert.ok(first.startsWith(`a\n<!-- begin metrics -->\n${served}`));
   const row = "| `kubelet_evictions` | counter | ALPHA | `eviction_signal` |";
   assert.ok(first.includes(`\n${row} \`some/file.ts\` | \`test/some.test.ts\` |\n`));
-  assert.ok(first.includes("\n| `dra_grpc_operations_duration_seconds` | resource claims are not supported |\n"));
+  assert.ok(
+    first.includes(
+      "\n| `dra_grpc_operations_duration_seconds` | resource claims are not supported |\n",
+    ),
+  );
   assert.ok(first.endsWith("<!-- end metrics -->\nb\n"));
   assert.equal(withMetricTable(first, places), first);
 });

@@ -23,7 +23,7 @@ interface ClusterFactsDeps {
 }
 
 /** Where a volume stands on its way to the node. */
-export type Attachment =
+type Attachment =
   | { readonly kind: "attached"; readonly metadata: Readonly<Record<string, string>> }
   | { readonly kind: "waits"; readonly why: string };
 

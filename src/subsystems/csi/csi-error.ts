@@ -6,7 +6,7 @@ import { GRPC_STATUS, GrpcError } from "../../outside/grpc/status.ts";
  * What a failure says of the volume. `uncertain`: the driver may have done it, or may still be at it; `transient`:
  * nothing was begun; `final`: the driver refused, nothing is there.
  */
-export type CsiErrorClass = "uncertain" | "transient" | "final";
+type CsiErrorClass = "uncertain" | "transient" | "final";
 
 /** A failure of a step on a volume, with what it says of the volume. */
 export class CsiError extends OutsideError {

@@ -7,7 +7,7 @@ import { sha256Hex } from "../../outside/digest.ts";
 const DATA_FILE = "vol_data.json";
 
 /** Paths of a volume that pods share, or of one pod's part of it. */
-export interface CsiPlaces {
+interface CsiPlaces {
   /** Where the driver stages a file system or a device; a folder. */
   readonly staging: string;
   /** Says which volume is staged there. */
@@ -17,7 +17,7 @@ export interface CsiPlaces {
 }
 
 /** Paths of a pod's part of a volume. */
-export interface CsiPodPlaces {
+interface CsiPodPlaces {
   /** The pod's folder of the volume; of a block volume the one of its links. */
   readonly folder: string;
   /** What the driver makes: a mount, or the node of a device. */

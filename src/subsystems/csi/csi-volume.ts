@@ -5,7 +5,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
  * What is known of the shared part of a volume. `uncertain`: the driver may have staged it, or may be at it; for starting
  * containers it counts as not there, for taking away as there.
  */
-export type DeviceState = "none" | "uncertain" | "staged";
+export type StagingState = "none" | "uncertain" | "staged";
 
 /** A pod's part of a volume. */
 export interface PodUse {
@@ -30,7 +30,7 @@ export interface CsiVolume {
   readonly isBlock: boolean;
   /** Whether a controller attaches it; `undefined`: not known yet of what was found on the disk. */
   attachable: boolean | undefined;
-  device: DeviceState;
+  device: StagingState;
   /** What is staged was so before this agent. */
   isFound: boolean;
   readonly pods: Map<string, PodUse>;
@@ -54,7 +54,7 @@ export interface CsiVolume {
 }
 
 /** A volume of which nothing is done yet. */
-export function newVolume(
+export function newCsiVolume(
   names: Pick<CsiVolume, "key" | "driver" | "handle" | "specName" | "isInline" | "isBlock">,
 ): CsiVolume {
   return {
@@ -78,7 +78,7 @@ export function newVolume(
 export function deviceAfter(
   { device, isFound }: Pick<CsiVolume, "device" | "isFound">,
   failure: "uncertain" | "transient" | "final",
-): DeviceState {
+): StagingState {
   if (failure === "uncertain" && device === "none") return "uncertain";
   if (failure === "final" && device === "uncertain" && !isFound) return "none";
   return device;

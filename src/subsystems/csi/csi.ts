@@ -124,11 +124,7 @@ export class Csi {
 
   /** Drivers and volumes as they are now. */
   report(): CsiReport {
-    return reportCsi(
-      this.#drivers.list(),
-      this.#volumes.list(),
-      this.#deps.clock.monotonic(),
-    );
+    return reportCsi(this.#drivers.list(), this.#volumes.list(), this.#deps.clock.monotonic());
   }
 
   /** Volumes for the node's status, whose attachment is in use. */

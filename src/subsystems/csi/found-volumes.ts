@@ -1,7 +1,7 @@
 import { isOutside } from "../../kit/errors.ts";
 import { persistentKey } from "./csi-order.ts";
 import { type CsiPaths, inlineHandle } from "./csi-paths.ts";
-import { type CsiVolume, newVolume } from "./csi-volume.ts";
+import { type CsiVolume, newCsiVolume } from "./csi-volume.ts";
 import type { CsiStepDeps } from "./steps/step-deps.ts";
 import { readVolumeData, type VolumeData } from "./volume-data.ts";
 
@@ -72,7 +72,8 @@ function volumeOf(
     ? `kubernetes.io/csi/${podUid}-${specName}`
     : persistentKey(driver, volumeHandle);
   const handle = isInline ? inlineHandle(podUid, specName) : volumeHandle;
-  const volume = found.get(key) ?? newVolume({ key, driver, handle, specName, isInline, isBlock });
+  const volume =
+    found.get(key) ?? newCsiVolume({ key, driver, handle, specName, isInline, isBlock });
   volume.isFound = true;
   found.set(key, volume);
   return volume;

@@ -15,7 +15,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import { untilAborted } from "../../kit/within.ts";
 import { classOf } from "./csi-error.ts";
 import { type CsiOrder, orderOf } from "./csi-order.ts";
-import { type CsiOperation, type CsiVolume, newVolume } from "./csi-volume.ts";
+import { type CsiOperation, type CsiVolume, newCsiVolume } from "./csi-volume.ts";
 import { findVolumes } from "./found-volumes.ts";
 import { growIfRequested, mayGrow } from "./steps/expand-volume.ts";
 import { mapBlock } from "./steps/map-block.ts";
@@ -133,7 +133,7 @@ export class NodeVolumes implements CsiVolumes {
   #volumeOf(order: CsiOrder): CsiVolume {
     const known = this.#volumes.get(order.key);
     if (known) return known;
-    const made = newVolume(order);
+    const made = newCsiVolume(order);
     this.#volumes.set(order.key, made);
     return made;
   }
@@ -165,9 +165,12 @@ export class NodeVolumes implements CsiVolumes {
             publishVolume(volume, order, context, this.#deps),
           );
         }
-        await growIfRequested(volume, order, this.#deps);
       } catch (error) {
         return { ...made, fault: messageOf(error) };
+      } finally {
+        // A failure is an event already.
+        await growIfRequested(volume, order, this.#deps).catch(() => {});
+        volume.doing = undefined;
       }
       return made;
     });

@@ -84,6 +84,9 @@ function shownVolume(volume: CsiVolume, nowMs: number): ShownVolume {
 function podsOf({ pods, wanted, podNames }: CsiVolume): ShownVolume["pods"] {
   return [...new Set([...pods.keys(), ...wanted])].map((uid) => {
     const use = pods.get(uid)?.state ?? "waiting";
-    return { pod: podNames.get(uid) ?? uid, state: wanted.has(uid) || use === "uncertain" ? use : "leaving" };
+    return {
+      pod: podNames.get(uid) ?? uid,
+      state: wanted.has(uid) || use === "uncertain" ? use : "leaving",
+    };
   });
 }

@@ -2,8 +2,8 @@ import { METRICS } from "../../api/metrics/metrics.ts";
 import type { CsiUsage } from "../../api/ports/csi-volumes.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { doneValues, inParallel } from "../../kit/in-parallel.ts";
-import { NEVER_ABORTED, within } from "../../kit/within.ts";
 import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
+import { NEVER_ABORTED, within } from "../../kit/within.ts";
 import type { DiskUsage } from "../../outside/host/host.ts";
 
 /** A mounted claim and where it is. */
@@ -73,7 +73,8 @@ const FIGURES: readonly Figure[] = [
   },
   {
     metric: METRICS.kubelet_volume_stats_used_bytes,
-    of: ({ capacityBytes, availableBytes, usedBytes = capacityBytes - availableBytes }) => usedBytes,
+    of: ({ capacityBytes, availableBytes, usedBytes = capacityBytes - availableBytes }) =>
+      usedBytes,
   },
   { metric: METRICS.kubelet_volume_stats_inodes, of: (usage) => usage.inodes },
   { metric: METRICS.kubelet_volume_stats_inodes_free, of: (usage) => usage.inodesFree },
@@ -113,7 +114,8 @@ export class ClaimStats {
       const began = clock.monotonic();
       const usage = await this.#measure(claim).finally(() =>
         this.#durations?.observe((clock.monotonic() - began) / 1000, {
-          metric_source: claim.measuredBy ?? (claim.deviceNumber === undefined ? "statfs" : "block"),
+          metric_source:
+            claim.measuredBy ?? (claim.deviceNumber === undefined ? "statfs" : "block"),
         }),
       );
       const { namespace, name } = claim;

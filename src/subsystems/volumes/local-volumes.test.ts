@@ -56,7 +56,12 @@ async function play(seed: number): Promise<number> {
     );
   };
   const down = (pod: string): Promise<void> =>
-    tearDown(pathsOf(pod), { files, volumes, release: () => local.release(pod), unpublish: async () => {} });
+    tearDown(pathsOf(pod), {
+      files,
+      volumes,
+      release: () => local.release(pod),
+      unpublish: async () => {},
+    });
   /** Runs the operations of one pod in order, as its worker does. */
   const turns = new Map(PODS.map((pod) => [pod, Promise.resolve()]));
   const faults: unknown[] = [];

@@ -1,9 +1,9 @@
 import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
 import { isFileName } from "../../api/text/path-names.ts";
+import { VolumeStepError, wrong } from "../../api/volume-step.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/limits/turns.ts";
 import type { GroupOwnership, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
-import { VolumeStepError, wrong } from "../../api/volume-step.ts";
 
 const FOLDER_MODE = 0o750;
 

@@ -311,9 +311,9 @@ const REFUSED: readonly (readonly [
   ],
   [
     "what a driver would have to bring",
-    { csi: { driver: "x.test", volumeHandle: "v" } },
+    { nfs: { server: "x.test", path: "/" } },
     MOUNTING,
-    'FailedMount: MountVolume.SetUp failed for volume "pv" : persistent volumes of the kind csi are not supported',
+    'FailedMount: MountVolume.SetUp failed for volume "pv" : persistent volumes of the kind nfs are not supported',
   ],
   [
     "a file server's block volume",

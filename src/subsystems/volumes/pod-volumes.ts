@@ -2,6 +2,7 @@ import type { Volume } from "../../api/generated/types.ts";
 import type { PodPaths } from "../../api/pod/pod-paths.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { type PodNews, VOLUMES_PROGRESS } from "../../api/pod-news.ts";
+import { type VolumeStep, VolumeStepError, VolumeWaits } from "../../api/volume-step.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
@@ -12,7 +13,6 @@ import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "./kind.ts"
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { volumeKindOf } from "./kinds.ts";
 import type { CountedVolume, VolumeMeasures } from "./volume-measures.ts";
-import { type VolumeStep, VolumeStepError, VolumeWaits } from "../../api/volume-step.ts";
 
 interface PodVolumesDeps extends KindDeps {
   readonly measures: VolumeMeasures;

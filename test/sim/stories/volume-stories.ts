@@ -82,7 +82,7 @@ export const VOLUME_STORIES: readonly Story[] = [
   {
     name: "its PersistentVolume is of a kind that is not supported",
     pod: CLAIM,
-    play: bound("pv-csi", { csi: { driver: "disk.example.com", volumeHandle: "1" } }),
+    play: bound("pv-nfs", { nfs: { server: "files.example.com", path: "/" } }),
   },
   {
     name: "its PersistentVolume is on another node",

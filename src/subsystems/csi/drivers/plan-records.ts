@@ -43,7 +43,7 @@ export function newCsiNode(node: Node): CSINode {
 }
 
 /** Whether the object belongs to the node as it is now, and not to one of the same name before it. */
-export function isOwnedBy({ metadata }: CSINode, node: Node): boolean {
+function isOwnedBy({ metadata }: CSINode, node: Node): boolean {
   const { name, uid } = node.metadata ?? {};
   return (metadata?.ownerReferences ?? []).some(
     (owner) => owner.kind === "Node" && owner.name === name && owner.uid === uid,

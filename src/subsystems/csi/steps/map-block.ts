@@ -1,7 +1,8 @@
+import { folderOf } from "../../../config/paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { CsiError } from "../csi-error.ts";
 import type { CsiOrder } from "../csi-order.ts";
-import { type CsiStepDeps, folderOf } from "./step-deps.ts";
+import type { CsiStepDeps } from "./step-deps.ts";
 
 const FOLDER_MODE = 0o750;
 

@@ -16,7 +16,7 @@ const GROWTH_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** What to do about the size of a volume. `records`: the claim says how far it is, and the node notes its part there. */
-export type GrowthPlan =
+type GrowthPlan =
   | { readonly kind: "nothing" }
   /** It has the size already: nothing is to be done here. */
   | { readonly kind: "done"; readonly sizeBytes: bigint }

@@ -1,3 +1,4 @@
+import { folderOf } from "../../../config/paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { CSI_NODE } from "../../../outside/plugins/plugins.ts";
 import { CsiError, classOf, failedCall, transient } from "../csi-error.ts";
@@ -8,7 +9,7 @@ import { writeVolumeData } from "../volume-data.ts";
 import { beginStep, type DriverAbilities } from "../wire/driver-client.ts";
 import { groupIsOurs, publishRequest, volumeCapability } from "../wire/requests.ts";
 import { podData } from "./stage-volume.ts";
-import { askAbilities, type CsiStepDeps, folderOf, isMountPoint } from "./step-deps.ts";
+import { askAbilities, type CsiStepDeps, isMountPoint } from "./step-deps.ts";
 
 const FOLDER_MODE = 0o750;
 

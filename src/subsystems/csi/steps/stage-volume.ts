@@ -1,3 +1,4 @@
+import { folderOf } from "../../../config/paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { CSI_NODE } from "../../../outside/plugins/plugins.ts";
 import { CsiError, classOf, failedCall, transient } from "../csi-error.ts";
@@ -6,7 +7,7 @@ import { type CsiVolume, deviceAfter } from "../csi-volume.ts";
 import { readVolumeData, type VolumeData, writeVolumeData } from "../volume-data.ts";
 import { beginStep } from "../wire/driver-client.ts";
 import { stageRequest, volumeCapability } from "../wire/requests.ts";
-import { askAbilities, type CsiStepDeps, folderOf, isMountPoint } from "./step-deps.ts";
+import { askAbilities, type CsiStepDeps, isMountPoint } from "./step-deps.ts";
 
 const FOLDER_MODE = 0o750;
 

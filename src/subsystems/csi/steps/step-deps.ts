@@ -29,7 +29,7 @@ export interface CsiStepDeps {
 }
 
 /** Names of steps, as events have them: of file systems and of block devices. */
-export const CSI_STEPS = {
+const CSI_STEPS = {
   affinity: ["MountVolume.NodeAffinity check", "MapVolume.NodeAffinity check"],
   attach: ["MountVolume.WaitForAttach", "MapVolume.WaitForAttach"],
   stage: ["MountVolume.MountDevice", "MapVolume.SetUpDevice"],
@@ -74,6 +74,3 @@ export async function isMountPoint(
 ): Promise<boolean> {
   return (await volumes.mountsWithin(path)).some((mount) => mount.path === path);
 }
-
-/** Folder of a path. */
-export const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));

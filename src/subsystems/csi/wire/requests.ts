@@ -1,4 +1,3 @@
-// pure
 import {
   CSI_ACCESS_MODE,
   type NodePublishVolumeRequest,

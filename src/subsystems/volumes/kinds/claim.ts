@@ -5,6 +5,7 @@ import type {
 } from "../../../api/generated/types.ts";
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import { wrong } from "../../../api/volume-step.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../outside/kube/kube.ts";
 import {
@@ -14,7 +15,6 @@ import {
   type VolumeKind,
   type VolumeRequest,
 } from "../kind.ts";
-import { wrong } from "../../../api/volume-step.ts";
 import { checkMode, setUpPersistentVolume } from "./persistent-volume.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";

@@ -1,8 +1,8 @@
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../api/generated/types.ts";
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import type { CsiPublishedVolume, CsiVolumeRequest } from "../../../api/ports/csi-volumes.ts";
-import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "../kind.ts";
 import { wrong } from "../../../api/volume-step.ts";
+import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "../kind.ts";
 
 /** Volumes that a CSI driver makes for one pod. */
 export const csiKind: VolumeKind = {

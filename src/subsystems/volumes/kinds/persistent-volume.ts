@@ -2,9 +2,9 @@ import type { PersistentVolume, PersistentVolumeClaim } from "../../../api/gener
 import { matchesNodeSelector } from "../../../api/node/node-selector.ts";
 import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import { type VolumeStep, VolumeStepError, wrong } from "../../../api/volume-step.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import type { KindDeps, MadeVolume, VolumeRequest } from "../kind.ts";
-import { type VolumeStep, VolumeStepError, wrong } from "../../../api/volume-step.ts";
 import { setUpCsi } from "./csi.ts";
 import { checkHostPath } from "./host-path.ts";
 

@@ -1,6 +1,6 @@
+import { VolumeStepError } from "../../../api/volume-step.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { VolumeKind } from "../kind.ts";
-import { VolumeStepError } from "../../../api/volume-step.ts";
 
 /** A claim of dynamic resource allocation: it cannot be served here, and its pod waits as for a volume. */
 export const resourceClaimKind: VolumeKind = {
