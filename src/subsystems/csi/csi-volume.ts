@@ -5,7 +5,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
  * What is known of the shared part of a volume. `uncertain`: the driver may have staged it, or may be at it; for starting
  * containers it counts as not there, for taking away as there.
  */
-export type StagingState = "none" | "uncertain" | "staged";
+type StagingState = "none" | "uncertain" | "staged";
 
 /** A pod's part of a volume. */
 export interface PodUse {
