@@ -24,6 +24,8 @@ export interface Defect {
   readonly file: string;
   readonly text: string;
   readonly instead: string;
+  /** Specs that are tried first, so that the whole part is played only for what these do not notice. */
+  readonly first: RegExp;
 }
 
 export const DEFECTS: readonly Defect[] = [
@@ -33,6 +35,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/subsystems/probes/target.ts",
     text: "failureThreshold: atLeastOne(probe.failureThreshold, 3),",
     instead: "failureThreshold: atLeastOne(probe.failureThreshold, 3) - 1,",
+    first: /Probing container/,
   },
   {
     word: "ips",
@@ -40,6 +43,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/pipeline/status/derive.ts",
     text: "{ podIP: primary, podIPs: all }",
     instead: "{ podIP: primary }",
+    first: /Pod IPs/,
   },
   {
     word: "exit",
@@ -47,6 +51,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/pipeline/status/container-status.ts",
     text: "exitCode: attempt.exitCode,",
     instead: "exitCode: 0,",
+    first: /terminated reason|expected status|Deleted pods/,
   },
   {
     word: "gates",
@@ -54,6 +59,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/pipeline/status/pod-conditions.ts",
     text: "of pod.spec?.readinessGates ?? [])",
     instead: "of [] as { conditionType: string }[])",
+    first: /readiness gates/,
   },
   {
     word: "variables",
@@ -61,6 +67,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/api/env/expand.ts",
     text: "result += lookup(name) ??",
     instead: 'result += lookup("") ??',
+    first: /Variable Expansion/,
   },
   {
     word: "mode",
@@ -69,6 +76,7 @@ export const DEFECTS: readonly Defect[] = [
     text: "const keys = { items, defaultMode, optional: optional === true };",
     instead:
       "const keys = { items, defaultMode: defaultMode && 0o600, optional: optional === true };",
+    first: /defaultMode|Item mode/,
   },
   {
     word: "changes",
@@ -76,6 +84,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/subsystems/volumes/pod-volumes.ts",
     text: "entry.kind?.follows?.(request) ?? []",
     instead: "entry.kind?.follows?.(request).slice(0, 0) ?? []",
+    first: /updates should be reflected/,
   },
   {
     word: "sidecars",
@@ -83,6 +92,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/pipeline/pods/plan/stop-order.ts",
     text: "sidecars.indexOf(name) > place;",
     instead: "(sidecars.includes(name) && sidecars.indexOf(name) < place);",
+    first: /sidecars in reverse order/,
   },
   {
     word: "os",
@@ -90,6 +100,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/pipeline/admission/rules.ts",
     text: 'if (os === undefined || os === "linux") return undefined;',
     instead: 'if (os === undefined || os !== "") return undefined;',
+    first: /PodOSRejection/,
   },
   {
     word: "resize",
@@ -97,6 +108,7 @@ export const DEFECTS: readonly Defect[] = [
     file: "src/subsystems/cgroups/resize.ts",
     text: "if (running) await updateContainer(running.id, resources);",
     instead: 'if (running && name === "") await updateContainer(running.id, resources);',
+    first: /Resize .*no restart/,
   },
 ];
 

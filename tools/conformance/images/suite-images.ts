@@ -56,6 +56,8 @@ const NGINX_SITE = `server {
   location / { root /usr/share/nginx/html; index index.html; }
 }
 `;
+/** A test reads the name of the image's system. */
+const RELEASE = 'NAME="Debian, for tests that expect Alpine Linux"\n';
 /** Asked for only so that fetching all images beforehand succeeds. */
 const NEVER_RUN = [
   "registry.k8s.io/node-problem-detector/node-problem-detector:v1.35.2",
@@ -159,11 +161,12 @@ function agnhostImages(sources: ImageSources): ImageSpec[] {
     certificate("localhost.key"),
     ...registryFiles(),
   ]);
-  const pictures = layer([
-    file("data.json", '{\n\t"image": "picture.jpg"\n}\n', 0o644),
-    file("kitten.jpg", "kitten", 0o644),
-    file("nautilus.jpg", "nautilus", 0o644),
-  ]);
+  const picture = (name: string) =>
+    layer([
+      file("data.json", `{\n\t"image": "${name}.jpg"\n}\n`, 0o644),
+      file(`${name}.jpg`, name, 0o644),
+      file("etc/os-release", RELEASE, 0o644),
+    ]);
   const config = {
     entrypoint: ["/agnhost"],
     command: ["pause"],
@@ -175,10 +178,10 @@ function agnhostImages(sources: ImageSources): ImageSpec[] {
     ...["glibc-dns-testing:2.1.1", "ipc-utils:1.4"].map((name) =>
       image([suiteName(name)], [base], { ...labelled(name), command: ["bash"] }),
     ),
-    ...["kitten:1.8", "nautilus:1.8"].map((name) =>
-      image([suiteName(name)], [base, own, pictures], {
+    ...["kitten", "nautilus"].map((name) =>
+      image([suiteName(`${name}:1.8`)], [base, own, picture(name)], {
         ...config,
-        ...labelled(name),
+        ...labelled(`${name}:1.8`),
         command: ["test-webserver"],
       }),
     ),
