@@ -1,7 +1,7 @@
 // What the part of Kubernetes' node suite that a whole run plays is worth: ten mistakes, one after the other in a copy of
 // the agent, of which it has to notice eight. NODELET_DEFECTS="probe,ips" plays only those.
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { test } from "node:test";
 import { focusOn } from "../../tools/conformance/options.ts";
 import { partOfSuite } from "../../tools/conformance/part.ts";
@@ -15,12 +15,14 @@ const { NODELET_DEFECTS: chosen } = process.env;
 const words = chosen?.split(",") ?? DEFECTS.map(({ word }) => word);
 const say = (text: string) => process.stderr.write(`defects: ${text}\n`);
 
+// Not in /tmp: the node has its own.
+const folderOf = ({ word }: Defect) => resultsFolder("defect", word);
+const checkoutOf = (defect: Defect) => `${folderOf(defect)}-checkout`;
+
 /** Specs of the part that notice the defect, until the first one has. */
-async function noticing(defect: Defect): Promise<string[]> {
-  // Not in /tmp: the node has its own.
-  const folder = resultsFolder("defect", defect.word);
+async function noticing(defect: Defect, path: string): Promise<string[]> {
+  const folder = folderOf(defect);
   say(`${defect.word}: ${defect.about}`);
-  const path = buildWith(defect, join(folder, "../defective-checkout"));
   const parts = await prepareParts({ kind: "path", path }, say);
   const names = partOfSuite();
   const first = names.filter((name) => defect.first.test(name));
@@ -42,9 +44,17 @@ test("of ten mistakes in the agent eight are noticed", {
   skip: nodeSuiteObstacle() ?? false,
 }, async () => {
   const unnoticed: string[] = [];
-  const defects = DEFECTS.filter(({ word }) => words.includes(word));
+  const defects = words.flatMap((word) => DEFECTS.filter((defect) => defect.word === word));
   assert.equal(defects.length, words.length, `NODELET_DEFECTS names another than ${words}`);
-  for (const defect of defects)
-    if ((await noticing(defect)).length === 0) unnoticed.push(defect.about);
+  // The next one is built while one is played.
+  const build = (defect: Defect) => buildWith(defect, checkoutOf(defect));
+  let building: Promise<string> | undefined;
+  for (const [index, defect] of defects.entries()) {
+    const path = await (building ?? build(defect));
+    const next = defects[index + 1];
+    building = next && build(next);
+    if ((await noticing(defect, path)).length === 0) unnoticed.push(defect.about);
+    rmSync(checkoutOf(defect), { recursive: true });
+  }
   assert.ok(unnoticed.length <= UNNOTICED, `not noticed: ${unnoticed.join("; ")}`);
 });

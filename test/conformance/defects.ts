@@ -1,5 +1,5 @@
 /** Mistakes that a programmer could make, each put into a copy of this checkout that is then built. */
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import {
   cpSync,
   mkdirSync,
@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 /** What a build reads; packages are linked. */
@@ -119,7 +120,7 @@ export function misfit({ file, text }: Defect): string | undefined {
 }
 
 /** Copies the checkout into `folder`, puts the defect in and builds; gives the path of the program. */
-export function buildWith({ file, text, instead }: Defect, folder: string): string {
+export async function buildWith({ file, text, instead }: Defect, folder: string): Promise<string> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const name of COPIED) cpSync(join(CHECKOUT, name), join(folder, name), { recursive: true });
@@ -129,7 +130,7 @@ export function buildWith({ file, text, instead }: Defect, folder: string): stri
     path,
     readFileSync(path, "utf8").replace(text, () => instead),
   );
-  execFileSync(process.execPath, [join(folder, "tools/build.mjs")], { stdio: "pipe" });
+  await promisify(execFile)(process.execPath, [join(folder, "tools/build.mjs")]);
   if (!readdirSync(join(folder, "dist")).includes("nodelet.cjs"))
     throw new Error(`the build left no program in ${folder}`);
   return join(folder, "bin/nodelet");
