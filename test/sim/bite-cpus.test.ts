@@ -46,10 +46,10 @@ const GUARDS: readonly Guard[] = [
     without: "",
   },
   {
-    name: "a state that was cut short stops the start",
+    name: "a state that was cut short does not stop the start",
     file: "src/subsystems/cpus/cpu-store.ts",
-    line: `if (decoded.kind === "broken") throw this.unusable(decoded.why);`,
-    without: `if (decoded.kind === "broken") return undefined;`,
+    line: `return value.kind === "broken" ? value : { kind: "read", value };`,
+    without: `return { kind: "read", value: { ...value, kind: value.kind === "broken" ? "refused" : value.kind } };`,
   },
 ];
 

@@ -182,7 +182,12 @@ export class ExclusiveCpuFaults {
     if (text === undefined) return;
     this.#world.note("cpu_manager_state is cut short");
     await files.writeAtomic(STATE_FILE, text.slice(0, text.length / 2), 0o600);
-    await this.#mustNotStart(true);
+    this.#lost = true;
+    this.#world.startAgent();
+    await this.#world.advance(RATHER_LONG_MS);
+    const { startProblem } = this.#world;
+    if (startProblem !== undefined)
+      this.#world.fail(`a damaged state file stopped the start: ${startProblem}`);
   }
 
   async #mustNotStart(isMisfit: boolean): Promise<void> {

@@ -58,7 +58,7 @@ test("a file of the later version is read unless it has CPUs of whole pods", () 
   const podEntries = { pod: { cpuSet: "4-6" } };
   const whole = { ...later, podEntries, checksum: 2649431787 };
   assert.deepEqual(decodeCpuState(JSON.stringify(whole)), {
-    kind: "broken",
+    kind: "refused",
     why: "it holds CPUs of whole pods (PodLevelResourceManagers)",
   });
 });
@@ -76,16 +76,20 @@ test("damaged files say what is wrong", () => {
       '{"policyName":"none","defaultCpuSet":"1","entries":{"pod":{"container2":"asd"}},"checksum":0}',
       /^could not parse cpuset "asd" for container "container2" in pod "pod": /,
     ],
-    [
-      '{"policyName":"none","defaultCpuSet":"1-3","entries":{"id1":"4-6"},"checksum":0}',
-      /before 1\.18/,
-    ],
   ];
   for (const [text, why] of rows) {
     const decoded = decodeCpuState(text);
     assert.ok(decoded.kind === "broken", text);
     assert.match(decoded.why, why);
   }
+});
+
+test("a file that names containers by id is refused, not damaged", () => {
+  const text = '{"policyName":"none","defaultCpuSet":"1-3","entries":{"id1":"4-6"},"checksum":0}';
+  assert.deepEqual(decodeCpuState(text), {
+    kind: "refused",
+    why: "it names containers by id, as kubelets before 1.18 wrote it",
+  });
 });
 
 function stateOf(

@@ -17,9 +17,10 @@ interface KeptCpus {
   readonly state: CpuState;
 }
 
-/** The file as it was understood. */
+/** The file as it was understood: `refused` is whole, and holds what this agent must not guess about; `broken` is damaged. */
 type DecodedCpus =
   | { readonly kind: "read"; readonly kept: KeptCpus }
+  | { readonly kind: "refused"; readonly why: string }
   | { readonly kind: "broken"; readonly why: string };
 
 type Entries = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -67,9 +68,9 @@ function decodeTree(tree: Readonly<Record<string, unknown>>): DecodedCpus {
   if (typeof policyName !== "string" || typeof defaultCpuSet !== "string" || !isTree(entries))
     return broken("checkpoint is corrupted");
   if (isTree(podEntries) && Object.keys(podEntries).length > 0)
-    return broken("it holds CPUs of whole pods (PodLevelResourceManagers)");
+    return refused("it holds CPUs of whole pods (PodLevelResourceManagers)");
   if (Object.values(entries).some((pod) => typeof pod === "string"))
-    return broken("it names containers by id, as kubelets before 1.18 wrote it");
+    return refused("it names containers by id, as kubelets before 1.18 wrote it");
   const content = { policyName, defaultCpuSet, entries: entries as Entries };
   const known = [
     0,
@@ -105,6 +106,10 @@ function readLists({ policyName, defaultCpuSet, entries }: Content): DecodedCpus
     pods.set(uid as PodUid, pod);
   }
   return { kind: "read", kept: { policyName, state: { shared: shared.cpus, pods } } };
+}
+
+function refused(why: string): DecodedCpus {
+  return { kind: "refused", why };
 }
 
 function broken(why: string): DecodedCpus {

@@ -23,14 +23,17 @@ export class CpuStore {
     this.#content = content;
   }
 
-  /** What was kept under this policy. Throws `UsageError` where it cannot be used: who has which CPUs is not guessed. */
+  /**
+   * What was kept under this policy; nothing where the file was damaged, which is set aside. Throws `UsageError` where it is whole
+   * and cannot be used: who has which CPUs is not guessed.
+   */
   async load(policy: string): Promise<CpuState | undefined> {
-    const decoded = await this.#state.read(this.#file, MAX_BYTES, (text) => ({
-      kind: "read",
-      value: decodeCpuState(text),
-    }));
+    const decoded = await this.#state.read(this.#file, MAX_BYTES, (text) => {
+      const value = decodeCpuState(text);
+      return value.kind === "broken" ? value : { kind: "read", value };
+    });
     if (decoded === undefined) return undefined;
-    if (decoded.kind === "broken") throw this.unusable(decoded.why);
+    if (decoded.kind === "refused") throw this.unusable(decoded.why);
     const { policyName, state } = decoded.kept;
     if (policyName === policy) return state;
     throw this.unusable(

@@ -218,7 +218,7 @@ test("without CPUs of their own containers are moved once, and never again", asy
   assert.match(world.metrics.expose(), /^kubelet_cpu_manager_shared_pool_size_millicores 7000$/m);
 });
 
-test("a state that does not fit the machine, or was cut short, stops the start and says what to do", async () => {
+test("a state that does not fit the machine stops the start and says what to do, one that is damaged is set aside", async () => {
   const world = new World();
   await world.restart();
   await give(world, podOf("owner", 2));
@@ -235,11 +235,13 @@ test("a state that does not fit the machine, or was cut short, stops the start a
   await world.restart();
   await world.check("plugged in again");
   const text = (await world.settled(world.host.files.readText(FILE, { maxBytes: 1e6 }))) ?? "";
-  await world.settled(world.host.files.writeAtomic(FILE, text.slice(0, -30), 0o600));
-  await assert.rejects(
-    world.restart(),
-    /checkpoint is corrupted.*please drain this node and delete/,
-  );
+  const damaged = text.slice(0, -30);
+  await world.settled(world.host.files.writeAtomic(FILE, damaged, 0o600));
+  await world.restart();
+  const keptAs = world.host.files.readText(`${FILE}.broken`, { maxBytes: 1e6 });
+  assert.equal(await world.settled(keptAs), damaged);
+  assert.equal(world.cpusets.get("id-owner"), "0-7");
+  assert.equal(await give(world, podOf("next", 2)), "granted");
 });
 
 test("pods that run and whose entries were lost get CPUs again as they are seen, or when there are some", async () => {
