@@ -38,6 +38,8 @@ export interface HintDraft {
 
 /** Who manages one kind of resources. */
 export interface HintProvider {
+  /** Whether a pod that runs is granted what it requests by now: what it has stays with it as far as it can. */
+  readonly resizes?: boolean;
   /**
    * Of all containers, or `only` of one that starts once more and keeps what it has. `undefined` when nothing is
    * to be placed: the pod requests nothing, or its allocation is under way.

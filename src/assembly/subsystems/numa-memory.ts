@@ -1,4 +1,5 @@
 import { deriveRootLayout } from "../../config/derive.ts";
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import { readMachineTopology } from "../../config/machine/read-machine.ts";
 import {
   configuredNodes,
@@ -14,7 +15,8 @@ export async function assembleNumaMemory(base: Foundation): Promise<NumaMemory> 
   const nodes = config.memoryManagerPolicy === "Static" ? nodesOf(base) : undefined;
   const file = deriveRootLayout(rootFolder, config.podLogsDir).state.memoryManager;
   const log = outside.log.child("memory");
-  const memory = new NumaMemory({ nodes, file }, { state, metrics, log });
+  const resizes = gatesInForce(config).isEnabled("InPlacePodVerticalScalingExclusiveMemory");
+  const memory = new NumaMemory({ nodes, file, resizes }, { state, metrics, log });
   await memory.start();
   return memory;
 }

@@ -33,7 +33,10 @@ async function admitted(names: readonly string[]): Promise<readonly string[]> {
       admitted: ({ metadata }: PodRecord["pod"]) => void allocated.add(metadata.uid),
       forget: (uid: string) => void allocated.delete(uid),
     },
-    devices: { grant: async () => ({ kind: "granted" }) },
+    devices: {
+      grant: async () => ({ kind: "granted" }),
+      resize: async () => ({ kind: "granted" }),
+    },
     decisions: { record: () => 1, conclude: () => {} },
     events: { ofPod: () => {} },
   } as unknown as PodPorts;

@@ -162,6 +162,8 @@ export interface PodResizePort {
 interface PodDevicePort {
   /** Grants what the containers of the pod ask for, all of it or nothing; asked again it goes on where it was. */
   grant(pod: IdentifiedPod): Promise<ResourceGrant>;
+  /** Grants a pod that runs what it asks for by now, or leaves it what it had. */
+  resize(before: IdentifiedPod, pod: IdentifiedPod): Promise<ResourceGrant>;
 }
 
 /** How often the memory limit of a whole pod was reached since its group was made. */

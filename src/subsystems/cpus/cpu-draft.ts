@@ -4,6 +4,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { HintDraft, Hints, Unmet } from "../../api/ports/hint-provider.ts";
 import { cpuHints } from "./cpu-hints.ts";
 import type { CpuState } from "./cpu-state.ts";
+import { withoutContainers } from "./resize-cpus.ts";
 import {
   assignCpus,
   type CpuRefusal,
@@ -23,8 +24,8 @@ export class CpuDraft implements HintDraft {
 
   constructor(policy: StaticPolicy, state: CpuState, pod: IdentifiedPod, only?: string) {
     this.#policy = policy;
-    this.#state = state;
     this.#pod = pod;
+    this.#state = policy.resizes ? withoutUnrequested(state, pod) : state;
     const names = cpuRequests(pod).map(({ container }) => container);
     this.containers = new Set(names.filter((name) => only === undefined || name === only));
   }
@@ -39,7 +40,7 @@ export class CpuDraft implements HintDraft {
     if (!request) return [];
     const { count } = request;
     const held = this.#held(container);
-    if (held && held.length !== count) return [[]];
+    if (held && held.length !== count) return [this.#resizedHints(held, count)];
     if (held) return [cpuHints(this.#policy, { count, available: held, reusable: [] })];
     const reusable = reusableCpus(this.#state, this.#pod, cpuRequests(this.#pod));
     const available = givableCpus(this.#policy, this.#state);
@@ -50,9 +51,11 @@ export class CpuDraft implements HintDraft {
     const requests = cpuRequests(this.#pod);
     if (requests.length === 0) return [];
     const held = requests.map(({ container }) => this.#held(container));
-    if (held.some((cpus, at) => cpus && cpus.length !== requests[at]?.count)) return [[]];
+    const isOther = held.some((cpus, at) => cpus && cpus.length !== requests[at]?.count);
+    if (isOther && !this.#policy.resizes) return [[]];
     const reusable = held.flatMap((cpus) => cpus ?? []);
     const count = podCpuCount(requests);
+    if (isOther) return [this.#resizedHints(reusable, count)];
     const available = held.every((cpus) => cpus) ? [] : givableCpus(this.#policy, this.#state);
     return [cpuHints(this.#policy, { count, available, reusable })];
   }
@@ -72,6 +75,15 @@ export class CpuDraft implements HintDraft {
     return undefined;
   }
 
+  /** Where it can have more beside what it has, or keep a part of that. */
+  #resizedHints(held: readonly number[], count: number): Hints {
+    if (!this.#policy.resizes) return [];
+    if (count <= held.length)
+      return cpuHints(this.#policy, { count, available: held, reusable: [] });
+    const available = givableCpus(this.#policy, this.#state);
+    return cpuHints(this.#policy, { count, available, reusable: held });
+  }
+
   #requestOf(container: string) {
     return cpuRequests(this.#pod).find((request) => request.container === container);
   }
@@ -79,4 +91,15 @@ export class CpuDraft implements HintDraft {
   #held(container: string): readonly number[] | undefined {
     return this.#state.pods.get(this.#pod.metadata.uid)?.get(container);
   }
+}
+
+function withoutUnrequested(state: CpuState, pod: IdentifiedPod): CpuState {
+  const { uid } = pod.metadata;
+  const requested = new Set(cpuRequests(pod).map(({ container }) => container));
+  const held = [...(state.pods.get(uid)?.keys() ?? [])];
+  return withoutContainers(
+    state,
+    uid,
+    held.filter((name) => !requested.has(name)),
+  );
 }

@@ -32,6 +32,7 @@ import { type CpuState, sortedCpus, withoutPod } from "./cpu-state.ts";
 import { CpuStore } from "./cpu-store.ts";
 import { Cpusets } from "./cpusets.ts";
 import { freshState, misfitOf } from "./initial-state.ts";
+import { withPodAsBefore } from "./resize-cpus.ts";
 import { cpuRequests, type StaticPolicy } from "./static-policy.ts";
 
 export type { CpuReport, ReportedCpu } from "./cpu-report.ts";
@@ -110,12 +111,17 @@ export class ExclusiveCpus implements HintProvider {
     return draft.containers.size === 0 ? undefined : draft;
   }
 
+  get resizes(): boolean {
+    return this.#policy?.resizes ?? false;
+  }
+
   /** CPUs for all containers of the pod, or none. */
   async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
     if (!this.#policy) return GRANTED;
     const requests = cpuRequests(pod);
-    if (requests.length === 0) return GRANTED;
     const before = this.#state;
+    const { uid } = pod.metadata;
+    if (requests.length === 0 && !(this.resizes && before.pods.has(uid))) return GRANTED;
     const draft = new CpuDraft(this.#policy, before, pod);
     for (const { container } of requests) {
       this.#measures.requested();
@@ -127,11 +133,10 @@ export class ExclusiveCpus implements HintProvider {
     }
     if (draft.state === before) return GRANTED;
     this.#set(draft.state);
-    const { uid } = pod.metadata;
     try {
       await this.#store.saved();
     } catch (error) {
-      this.#set(withoutPod(this.#state, uid));
+      this.#set(withPodAsBefore(this.#state, before, uid));
       const message = `failed to write the CPU manager's state: ${messageOf(error)}`;
       return { kind: "deferred", reason: "WaitingForCPUs", message, retryInMs: RETRY_MS };
     }
@@ -234,7 +239,7 @@ export class ExclusiveCpus implements HintProvider {
   #note(pod: IdentifiedPod, before: CpuState, placement: NumaPlacement): void {
     const { uid } = pod.metadata;
     for (const [container, cpus] of this.#state.pods.get(uid) ?? []) {
-      if (before.pods.get(uid)?.has(container)) continue;
+      if (before.pods.get(uid)?.get(container)?.join() === cpus.join()) continue;
       this.#measures.granted(cpus);
       const mask = placement.get(container);
       const nodes =

@@ -2,6 +2,7 @@
 /** The static policy that a configuration asks for on a machine. */
 import type { MachineTopology } from "../../api/node/machine-topology.ts";
 import { deriveReservations } from "../../config/derive.ts";
+import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import { UsageError } from "../../kit/errors.ts";
@@ -28,5 +29,11 @@ export function staticPolicyOf(config: KubeletConfig, machine: MachineTopology):
     throw new UsageError(
       `cpuManagerPolicy: static: ${reserved.error}; lower kubeReserved[cpu] and systemReserved[cpu], or name CPUs that are online in reservedSystemCPUs`,
     );
-  return { units, nodes: machine.nodes.map(({ id }) => id), reserved: reserved.cpus, options };
+  return {
+    units,
+    nodes: machine.nodes.map(({ id }) => id),
+    reserved: reserved.cpus,
+    options,
+    resizes: gatesInForce(config).isEnabled("InPlacePodVerticalScalingExclusiveCPUs"),
+  };
 }

@@ -9,8 +9,9 @@ import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { milliOf } from "../../api/text/quantity.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
-import { type CpuState, withContainer } from "./cpu-state.ts";
+import { type CpuState, sortedCpus } from "./cpu-state.ts";
 import type { CpuOptions } from "./options.ts";
+import { resizedCpus, withOtherCpus } from "./resize-cpus.ts";
 import { takeNear } from "./take/take-cpus.ts";
 import type { MachineUnits } from "./take/units.ts";
 
@@ -22,6 +23,8 @@ export interface StaticPolicy {
   /** CPUs that no container gets for itself. */
   readonly reserved: readonly number[];
   readonly options: CpuOptions;
+  /** Whether CPUs follow a change in place (gate InPlacePodVerticalScalingExclusiveCPUs). */
+  readonly resizes?: boolean;
 }
 
 /** A container that gets CPUs for itself. */
@@ -103,14 +106,20 @@ export function assignCpus(
   const { pod, request, nodes } = about;
   const { uid } = pod.metadata;
   const { container, count } = request;
-  if (state.pods.get(uid)?.has(container)) return { kind: "assigned", state };
-  const reusable = reusableCpus(state, pod, cpuRequests(pod));
-  const available = [...reusable, ...givableCpus(policy, state)].sort((a, b) => a - b);
-  const refused = policy.options.fullCores ? refuseSplitCores(policy, available, count) : undefined;
+  const held = state.pods.get(uid)?.get(container);
+  if (held && (!policy.resizes || held.length === count)) return { kind: "assigned", state };
+  const own = new Set(held);
+  const reusable = reusableCpus(state, pod, cpuRequests(pod)).filter((cpu) => !own.has(cpu));
+  const available = sortedCpus([...reusable, ...givableCpus(policy, state)]);
+  const refused = policy.options.fullCores
+    ? refuseSplitCores(policy, [...own, ...available], count)
+    : undefined;
   if (refused) return refused;
-  const taken = takeNear(policy.units, available, { count, nodes }, policy.options);
+  const taken = held
+    ? resizedCpus({ units: policy.units, options: policy.options, held, count, available, nodes })
+    : takeNear(policy.units, available, { count, nodes }, policy.options);
   if (taken.ok)
-    return { kind: "assigned", state: withContainer(state, uid, container, taken.cpus) };
+    return { kind: "assigned", state: withOtherCpus(state, uid, container, taken.cpus) };
   const message = `Allocate failed due to ${taken.error}, which is unexpected`;
   return { kind: "refused", reason: "UnexpectedAdmissionError", message };
 }

@@ -323,3 +323,45 @@ test("memory is assigned from the smallest set of nodes that has it, in 20,000 r
     assert.deepEqual(state, on);
   }
 });
+
+test("memory of a container that is resized is on the nodes that it has, or not to be had", () => {
+  const rows: readonly (readonly [before: string, after: string, resizes: boolean, string])[] = [
+    ["5", "6", true, "c0 6 on 0; free 1,8"],
+    ["5", "7", true, "c0 7 on 0; free 0,8"],
+    [
+      "5",
+      "8",
+      true,
+      "[memorymanager] the NUMA nodes of container c0, 0, have not enough free memory",
+    ],
+    ["5", "2", true, "c0 2 on 0; free 5,8"],
+    ["10", "12", true, "c0 12 on 0,1; free 0,3"],
+    ["10", "4", true, "c0 4 on 0,1; free 3,8"],
+    [
+      "3, 4",
+      "5, 2",
+      true,
+      "[memorymanager] the NUMA nodes of container c0, 0, have not enough free memory",
+    ],
+    ["3, 2", "4, 3", true, "c0 4 on 0, c1 3 on 0; free 0,8"],
+    ["5", "6", false, "c0 5 on 0; free 2,8"],
+  ];
+  for (const [before, after, resizes, expected] of rows) {
+    const first = assignAll(machine(7, 8), requestsOf(before));
+    assert.ok(typeof first === "object");
+    const requests = requestsOf(after);
+    let pod: AssignedPod = { state: first, uid: "pod", reusable: new Map(), resizes };
+    let short: string | undefined;
+    for (const request of requests) {
+      const outcome = assignContainer(pod, requests, request, ANYWHERE);
+      if (outcome.kind === "short") short ??= outcome.message;
+      else pod = outcome.pod;
+    }
+    const { pods, nodes } = pod.state;
+    const held = [...(pods.get("pod") ?? [])].flatMap(([name, blocks]) =>
+      blocks.map((block) => `${name} ${block.size} on ${block.nodes}`),
+    );
+    const free = [...nodes.values()].map(({ memory }) => memory.get("memory")?.free);
+    assert.equal(short ?? `${held.join(", ")}; free ${free}`, expected, `${before} to ${after}`);
+  }
+});

@@ -19,6 +19,7 @@ import {
   blocksOf,
   type MemoryBlock,
   type MemoryState,
+  releaseBlocks,
   withBlocks,
 } from "./memory-state.ts";
 
@@ -34,6 +35,8 @@ export interface AssignedPod {
   readonly state: MemoryState;
   readonly uid: string;
   readonly reusable: ReusableMemory;
+  /** Whether blocks follow a change in place (gate InPlacePodVerticalScalingExclusiveMemory). */
+  readonly resizes?: boolean;
 }
 
 type Outcome =
@@ -49,6 +52,8 @@ export function assignContainer(
 ): Outcome {
   const { state, uid } = pod;
   const held = blocksOf(state, uid, request.container);
+  if (pod.resizes && request.kind !== "init" && isOther(held, request.amounts))
+    return resizeBlocks(pod, request, held);
   if (held.length > 0)
     return { kind: "assigned", pod: { ...pod, reusable: reusableAfter(pod, request, held) } };
   if (isPast(pod, requests, request)) return { kind: "assigned", pod };
@@ -70,6 +75,29 @@ export function assignContainer(
     kind: "assigned",
     pod: { ...pod, state: { nodes, pods }, reusable: reusableAfter(pod, request, blocks) },
   };
+}
+
+const isOther = (held: readonly MemoryBlock[], amounts: MemoryAmounts): boolean =>
+  held.length > 0 && held.some(({ type, size }) => amounts.get(type) !== size);
+
+/** Other amounts from the same nodes: a container that runs is on these for good. */
+function resizeBlocks(
+  pod: AssignedPod,
+  request: MemoryRequest,
+  held: readonly MemoryBlock[],
+): Outcome {
+  const { container, amounts } = request;
+  const ids = [...new Set(held.flatMap((block) => block.nodes))].sort((a, b) => a - b);
+  const state = releaseBlocks(pod.state, pod.uid, [container]);
+  let { nodes } = state;
+  if (!haveFree(nodes, ids, amounts)) {
+    const message = `[memorymanager] the NUMA nodes of container ${container}, ${ids.join()}, have not enough free memory`;
+    return { kind: "short", message };
+  }
+  const blocks = [...amounts].map(([type, size]): MemoryBlock => ({ nodes: ids, type, size }));
+  for (const block of blocks) nodes = assign(nodes, block, block.size);
+  const pods = withBlocks(state.pods, pod.uid, { container, blocks });
+  return { kind: "assigned", pod: { ...pod, state: { nodes, pods } } };
 }
 
 /** Whether it is an init container whose memory was released, as a later container was started: it needs none again. */

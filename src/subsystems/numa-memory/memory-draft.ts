@@ -4,7 +4,7 @@ import type { HintDraft, Hints, Unmet } from "../../api/ports/hint-provider.ts";
 import { type AssignedPod, assignContainer, isPast } from "./assign-memory.ts";
 import { heldHints, memoryHints } from "./memory-hints.ts";
 import { type MemoryAmounts, type MemoryRequest, totalRequest } from "./memory-requests.ts";
-import { blocksOf, type MemoryState } from "./memory-state.ts";
+import { blocksOf } from "./memory-state.ts";
 
 /** The memory of one pod while it is placed; nothing of it is kept. */
 export class MemoryDraft implements HintDraft {
@@ -12,9 +12,12 @@ export class MemoryDraft implements HintDraft {
   readonly #requests: readonly MemoryRequest[];
   #pod: AssignedPod;
 
-  constructor(state: MemoryState, uid: string, requests: readonly MemoryRequest[]) {
+  constructor(
+    { state, uid, resizes = false }: Omit<AssignedPod, "reusable">,
+    requests: readonly MemoryRequest[],
+  ) {
     this.#requests = requests;
-    this.#pod = { state, uid, reusable: new Map() };
+    this.#pod = { state, uid, resizes, reusable: new Map() };
     this.containers = new Set(requests.map(({ container }) => container));
   }
 

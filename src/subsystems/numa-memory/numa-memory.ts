@@ -49,6 +49,8 @@ export interface NumaMemoryOptions {
   readonly nodes: readonly NumaCapacity[] | undefined;
   /** Path of the state file. */
   readonly file: string;
+  /** Whether memory follows a change in place. */
+  readonly resizes?: boolean;
 }
 
 interface NumaMemoryDeps {
@@ -77,6 +79,7 @@ const NOTHING: MemoryState = { nodes: new Map(), pods: new Map() };
 
 /** The memory manager; see above. */
 export class NumaMemory implements HintProvider {
+  readonly resizes: boolean;
   readonly #deps: NumaMemoryDeps;
   readonly #empty: MemoryState | undefined;
   readonly #file: StateFile;
@@ -87,8 +90,9 @@ export class NumaMemory implements HintProvider {
   readonly #seen = new Set<PodUid>();
   #state: MemoryState;
 
-  constructor({ nodes, file }: NumaMemoryOptions, deps: NumaMemoryDeps) {
+  constructor({ nodes, file, resizes = false }: NumaMemoryOptions, deps: NumaMemoryDeps) {
     this.#deps = deps;
+    this.resizes = resizes && nodes !== undefined;
     this.#empty = nodes && emptyState(nodes);
     this.#state = this.#empty ?? NOTHING;
     const name = "memory_manager_state";
@@ -108,7 +112,10 @@ export class NumaMemory implements HintProvider {
     if (!this.#empty) return undefined;
     const requests = memoryRequests(pod);
     const isAsked = requests.some(({ container }) => only === undefined || container === only);
-    return isAsked ? new MemoryDraft(this.#state, pod.metadata.uid, requests) : undefined;
+    const { uid } = pod.metadata;
+    return isAsked
+      ? new MemoryDraft({ state: this.#state, uid, resizes: this.resizes }, requests)
+      : undefined;
   }
 
   /** Assigns all containers of the pod their memory, or says why not; those that have it keep it. */
@@ -216,7 +223,8 @@ export class NumaMemory implements HintProvider {
     requests: readonly MemoryRequest[],
     wanted: (container: string) => Parameters<typeof assignContainer>[3],
   ): string | undefined {
-    let assigned: AssignedPod = { state: this.#state, uid, reusable: new Map() };
+    const { resizes } = this;
+    let assigned: AssignedPod = { state: this.#state, uid, resizes, reusable: new Map() };
     for (const request of requests) {
       this.#requested.add();
       const outcome = assignContainer(assigned, requests, request, wanted(request.container));

@@ -34,7 +34,7 @@ export class PlannedMemory implements HintProvider {
     const requests = memoryRequests(pod);
     return requests.length === 0
       ? undefined
-      : new MemoryDraft(this.#state, pod.metadata.uid, requests);
+      : new MemoryDraft({ state: this.#state, uid: pod.metadata.uid }, requests);
   }
 
   async grant(

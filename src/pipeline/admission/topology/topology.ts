@@ -69,6 +69,22 @@ export class Topology {
     return { kind: "granted" };
   }
 
+  /** What a pod that runs requests by now, of providers that can change what they gave; where one refuses it keeps what it had. */
+  async resize(before: IdentifiedPod, pod: IdentifiedPod): Promise<ResourceGrant> {
+    const able = this.#providers.filter(({ resizes }) => resizes);
+    for (const [i, provider] of able.entries()) {
+      const placing = this.#place(pod, { isFirst: false });
+      const grant =
+        placing.kind === "refused"
+          ? placing
+          : await provider.grant(pod, placing.placement, placing.preferred);
+      if (grant.kind === "granted") continue;
+      for (const other of able.slice(0, i)) await other.grant(before, new Map(), new Set());
+      return grant;
+    }
+    return { kind: "granted" };
+  }
+
   /** Places one container of a pod that was admitted before: it keeps what it has. */
   placeAgain(pod: IdentifiedPod, container: string): Placing {
     return this.#place(pod, { isFirst: false, only: container });

@@ -5,6 +5,8 @@ import { aContainer, aPod, aRecord } from "../../../../test/support/pods.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import type { ResizeVerdict } from "../../../api/pod/allocation.ts";
 import { allocationOf, withAllocation } from "../../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import type { ResourceGrant } from "../../../api/resource-grant.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
@@ -36,6 +38,9 @@ class Resizing {
   readonly asked: string[] = [];
   verdict: ResizeVerdict = { kind: "fits" };
   fault: OutsideError | undefined;
+  /** What the managers of CPUs and memory say, and which CPUs they were asked for. */
+  grant: ResourceGrant = { kind: "granted" };
+  readonly granted: string[] = [];
   readonly resizes: Resizes;
   #turns: Promise<void> = Promise.resolve();
 
@@ -51,8 +56,16 @@ class Resizing {
         if (this.fault) throw this.fault;
       },
     };
+    const cpuOf = ({ spec }: IdentifiedPod) => spec?.containers[0]?.resources?.requests?.["cpu"];
     const ports = {
       resizes,
+      devices: {
+        grant: async () => ({ kind: "granted" }),
+        resize: async (before, pod) => {
+          this.granted.push(`${cpuOf(before)} to ${cpuOf(pod)}`);
+          return this.grant;
+        },
+      },
       events: { ofPod: (_, { reason }) => this.reported.push(reason) },
       decisions: { record: (_, { kind }) => this.reported.push(kind), conclude: () => {} },
       measures: {
@@ -277,4 +290,20 @@ test("transition: a resize is requested until it is given, or the pod asks for w
   assert.equal(given("1500m", 1)?.generation, 2, "another one was requested meanwhile");
   const back = transition(requested, desire("1000m", 3), record.sync.actedAt);
   assert.equal(back.resize.requested, undefined, "the same amount, spelled otherwise");
+});
+
+test("a resize for which there are no CPUs is deferred, and they are given back when it cannot be written down", async () => {
+  const resizing = new Resizing();
+  resizing.grant = { kind: "refused", reason: "TopologyAffinityError", message: "not there" };
+  resizing.resizes.open();
+  resizing.add("p");
+  resizing.request("p", "2", 2);
+  assert.deepEqual(await resizing.settle(), ["deferResize", "ResizeDeferred"]);
+  assert.equal(resizing.records.get("p" as PodUid)?.resize.pending?.message, "not there");
+
+  resizing.grant = { kind: "granted" };
+  resizing.fault = new OutsideError("io", "no space left");
+  resizing.request("p", "3", 3);
+  assert.deepEqual(await resizing.settle(), []);
+  assert.deepEqual(resizing.granted, ["1 to 2", "1 to 3", "3 to 1"]);
 });

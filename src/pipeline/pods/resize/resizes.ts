@@ -98,12 +98,27 @@ export class Resizes {
     const waiting = this.#waiting.get(uid);
     const requested = record?.resize.requested;
     if (record?.life.kind !== "running" || !requested || !waiting) return;
-    const verdict = this.#deps.ports.resizes.judge(record, this.#deps.holders(uid));
+    const verdict = await this.#judge(record);
+    // It may have ended, or asks for something else by now.
+    const now = this.#deps.get(uid);
+    const asksNow = now?.life.kind === "running" ? now.resize.requested : undefined;
+    if (!asksNow || !isSameAllocation(asksNow.allocation, requested.allocation)) return;
     if (verdict.kind === "fits") await this.#give(record, requested, trigger);
     else {
       this.#waiting.set(uid, { ...waiting, verdict: verdict.kind });
       this.#refuse(record, requested, verdict);
     }
+  }
+
+  /** CPUs and memory of NUMA nodes last: what is granted need not be given back then. */
+  async #judge(record: PodRecord): Promise<ResizeVerdict> {
+    const { resizes, devices } = this.#deps.ports;
+    const verdict = resizes.judge(record, this.#deps.holders(record.uid));
+    if (verdict.kind !== "fits") return verdict;
+    const grant = await devices.resize(record.pod, record.desired.pod);
+    if (grant.kind === "granted") return verdict;
+    const { reason, message } = grant;
+    return { kind: "deferred", rule: "topology", reason, message };
   }
 
   async #give(
@@ -118,6 +133,7 @@ export class Resizes {
       await resizes.allocate(record.pod, allocation);
     } catch (error) {
       this.#deps.log.warn("failed to apply a pod resize", { uid, error });
+      await this.#deps.ports.devices.resize(desired, record.pod);
       return;
     }
     this.#waiting.delete(uid);
