@@ -98,7 +98,7 @@ export class Box implements AsyncDisposable {
   readonly id: string;
   readonly options: BoxOptions;
   /** The node's own address, on `eth0` inside the box. */
-  readonly nodeAddress = NODE.address;
+  readonly nodeAddress: string;
   /** Present with the option `ipv6`. */
   readonly nodeAddress6: string | undefined;
   /** A folder that has the same path inside and outside; removed with the box. */
@@ -119,6 +119,7 @@ export class Box implements AsyncDisposable {
     this.options = options;
     this.folder = started.folder;
     this.initPid = started.initPid;
+    this.nodeAddress = options.address ?? NODE.address;
     this.nodeAddress6 = options.ipv6 ? NODE_IPV6 : undefined;
     this.target = { initPid: started.initPid, cgroupProcs: joinPaths(started.id) };
     this.#outer = started.process;
@@ -284,10 +285,14 @@ export class Box implements AsyncDisposable {
     return made;
   }
 
+  /** Names of the logs in its folder. */
+  logFiles(): string[] {
+    return readdirSync(this.folder).filter((name) => name.endsWith(".log"));
+  }
+
   /** All logs of the box, for a failing test. */
   logs(): string {
-    const names = readdirSync(this.folder).filter((name) => name.endsWith(".log"));
-    return names
+    return this.logFiles()
       .map((name) => `--- ${name}\n${readFileSync(join(this.folder, name), "utf8")}`)
       .join("\n");
   }

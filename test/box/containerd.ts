@@ -142,9 +142,18 @@ const UNUSED_PLUGINS = [
 /** What the box's network is called. */
 export const NETWORK_NAME = "box";
 
+/** What the pods' network of a box is to be like. */
+export interface CniOptions {
+  readonly ipv6: boolean;
+  /** Addresses of pods; default 10.88.0.0/16. */
+  readonly subnet?: string;
+  /** Whether pods have the node's address outside of it. Default true; false where others have routes to pods. */
+  readonly masquerade?: boolean;
+}
+
 /** The CNI network of a box: a bridge with addresses of its own, and host ports. */
-export function cniConfig(options: { readonly ipv6: boolean }): string {
-  const ranges = [[{ subnet: "10.88.0.0/16" }]];
+export function cniConfig(options: CniOptions): string {
+  const ranges = [[{ subnet: options.subnet ?? "10.88.0.0/16" }]];
   const routes = [{ dst: "0.0.0.0/0" }];
   if (options.ipv6) {
     ranges.push([{ subnet: "2001:db8:88::/64" }]);
@@ -154,7 +163,7 @@ export function cniConfig(options: { readonly ipv6: boolean }): string {
     type: "bridge",
     bridge: "cni0",
     isGateway: true,
-    ipMasq: true,
+    ipMasq: options.masquerade ?? true,
     hairpinMode: true,
     promiscMode: false,
     ipam: { type: "host-local", ranges, routes },

@@ -12,6 +12,8 @@ import { cgroupRoots } from "./prerequisites.ts";
 export interface OuterOptions {
   /** Host name; default `nodelet-` and the box's id. */
   readonly hostname?: string;
+  /** The node's own address; default `NODE.address`. Others are for boxes on one wire. */
+  readonly address?: string;
   /** Adds an IPv6 address to the node and to pods. Default false. */
   readonly ipv6?: boolean;
   /** Folder with another system, such as `debianRoot` gives, that the box has in place of the machine's; not written to. */
@@ -108,7 +110,7 @@ function initEnvironment(
     BOX_CHECKOUT: CHECKOUT,
     BOX_HOSTNAME: options.hostname ?? `nodelet-${id}`,
     BOX_STORE_MIB: `${options.storeMib ?? 512}`,
-    BOX_ADDRESS: NODE.address,
+    BOX_ADDRESS: options.address ?? NODE.address,
     BOX_PREFIX: NODE.prefix,
     BOX_GATEWAY: NODE.gateway,
     BOX_ADDRESS6: options.ipv6 ? NODE_IPV6 : "",

@@ -27,6 +27,8 @@ export interface ApiServerOptions {
    * that would make accounts for namespaces; `prepareNamespace` does it.
    */
   readonly serviceAccounts?: boolean;
+  /** How long kube-apiserver may take until it is ready; default 90 s. */
+  readonly startTimeoutMs?: number;
 }
 
 const ADMIN: User = { name: "admin", groups: ["system:masters"] };
@@ -154,7 +156,7 @@ export class ApiServer implements AsyncDisposable {
     const { flags: more = [] } = this.#options;
     const flags = [...this.#flags(), ...(typeof more === "function" ? more(this.folder) : more)];
     this.#apiserver = this.#place.start("apiserver", [this.#programs.apiserver, ...flags]);
-    const deadline = performance.now() + START_TIMEOUT_MS;
+    const deadline = performance.now() + (this.#options.startTimeoutMs ?? START_TIMEOUT_MS);
     while (!(await this.#isReady())) {
       if (!this.running) throw new Error("kube-apiserver ended");
       if (performance.now() > deadline) throw new Error("kube-apiserver is not ready");

@@ -26,11 +26,12 @@ const BACKDATED_MS = 5_000;
 
 export class Authority {
   readonly certificatePem: string;
-  readonly #privateKeyPem: string;
+  /** For controllers that sign with it. */
+  readonly privateKeyPem: string;
 
   private constructor(identity: Identity) {
     this.certificatePem = identity.certificatePem;
-    this.#privateKeyPem = identity.privateKeyPem;
+    this.privateKeyPem = identity.privateKeyPem;
   }
 
   static async create(name = "nodelet-test-ca"): Promise<Authority> {
@@ -61,7 +62,7 @@ export class Authority {
     if (!signatureIsValid) throw new Error("the request is not signed by the key it is about");
     return signCertificate(
       { subject, names, publicKey, use: usages, ...validity(lifetimeSeconds) },
-      { certificatePem: this.certificatePem, privateKeyPem: this.#privateKeyPem },
+      { certificatePem: this.certificatePem, privateKeyPem: this.privateKeyPem },
     );
   }
 
@@ -80,7 +81,7 @@ export class Authority {
         ...(names ? { names } : {}),
         ...validity(lifetimeSeconds),
       },
-      { certificatePem: this.certificatePem, privateKeyPem: this.#privateKeyPem },
+      { certificatePem: this.certificatePem, privateKeyPem: this.privateKeyPem },
     );
     return { certificatePem, privateKeyPem: key.privateKeyPem };
   }

@@ -7,10 +7,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { basename, join } from "node:path";
+import { inspect } from "node:util";
 import { boxObstacle, cgroupRoots } from "../../test/box/prerequisites.ts";
 import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
-import { flagsOf, GROUPS } from "./groups.ts";
+import { GROUPS, setUpOf } from "./groups.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -59,10 +60,11 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   const name = nameOf(kubelet);
   const folder = resultsFolder(group, name);
   const selection = selectionOf(options, folder);
-  const parts = await prepareParts(kubelet, say);
+  const setUp = setUpOf(group);
+  const parts = await prepareParts(kubelet, say, setUp.suite);
   const began = new Date();
   say(`${GROUPS[group].title}, on ${name}`);
-  const run = { parts, selection, procs, folder, signal, say, ...flagsOf(group) };
+  const run = { parts, selection, procs, folder, signal, say, ...setUp };
   const outcomes = await runSuite(run);
   const minutes = Math.round((Date.now() - began.getTime()) / 60_000);
   const facts = factsOf(options, { version: versionOf(kubelet, parts.kubelet), minutes, began });
@@ -140,8 +142,6 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   const known = error instanceof UsageProblem || error instanceof Unavailable;
-  console.error(
-    `conformance: ${known ? (error as Error).message : ((error as Error).stack ?? error)}`,
-  );
+  console.error(`conformance: ${known ? (error as Error).message : inspect(error)}`);
   process.exitCode = 2;
 }

@@ -10,13 +10,21 @@ export interface Selection {
   readonly labels?: string;
 }
 
-interface Group {
+/** Suites of Kubernetes: of one node alone, and of a cluster. */
+export type SuiteName = "node" | "cluster";
+
+interface Group extends GroupFlags {
+  /** Default `node`. */
+  readonly suite?: SuiteName;
   readonly title: string;
   readonly about: string;
   readonly selection: Selection;
   /** Specs at once. */
   readonly procs: number;
-  /** Flags of the suite beside those that all groups have. */
+}
+
+/** Flags of a suite, and of the kubelet that it starts, beside those that all groups have. */
+export interface GroupFlags {
   readonly suiteFlags?: readonly string[];
   readonly kubeletFlags?: readonly string[];
 }
@@ -73,15 +81,33 @@ export const GROUPS = {
     procs: 1,
     suiteFlags: ["--cri-proxy-enabled=true"],
   },
+  cluster: {
+    suite: "cluster",
+    title: "Cluster suite: Conformance, in parallel",
+    about:
+      "Specs of `e2e.test` marked Conformance and not Serial, many at once, on a cluster of two nodes.",
+    selection: { focus: ["\\[Conformance\\]"], skip: ["\\[Flaky\\]", "\\[Serial\\]"] },
+    procs: 8,
+  },
+  "cluster-serial": {
+    suite: "cluster",
+    title: "Cluster suite: Conformance, one after the other",
+    about: "Specs of `e2e.test` marked Conformance and Serial, on a cluster of two nodes.",
+    selection: {
+      focus: ["\\[Conformance\\].*\\[Serial\\]", "\\[Serial\\].*\\[Conformance\\]"],
+      skip: ["\\[Flaky\\]"],
+    },
+    procs: 1,
+  },
 } as const satisfies Readonly<Record<string, Group>>;
 
 /** Word of the command line for a group. */
 export type GroupName = keyof typeof GROUPS;
 
-/** The flags that a group's set-up needs. */
-export function flagsOf(name: GroupName): Pick<Group, "suiteFlags" | "kubeletFlags"> {
-  const { suiteFlags = [], kubeletFlags = [] }: Group = GROUPS[name];
-  return { suiteFlags, kubeletFlags };
+/** The suite of a group, and the flags that its set-up needs. */
+export function setUpOf(name: GroupName): Required<Pick<Group, "suite" | keyof GroupFlags>> {
+  const { suite = "node", suiteFlags = [], kubeletFlags = [] }: Group = GROUPS[name];
+  return { suite, suiteFlags, kubeletFlags };
 }
 
 export function isGroupName(word: string): word is GroupName {

@@ -1,25 +1,24 @@
-/** One run of the node suite in a lab. */
+/** One run of a suite in a lab. */
 import { cpSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Selection } from "./groups.ts";
-import { type Lab, type LabParts, RUNTIME_GROUP, startLab } from "./lab/lab.ts";
+import type { Selection, SuiteName } from "./groups.ts";
+import { startCluster } from "./lab/cluster.ts";
+import { startLab } from "./lab/lab.ts";
+import type { LabParts, SuiteFlags, SuiteLab } from "./lab/suite-lab.ts";
 import { NOTHING_YET, progressAfter, progressText } from "./results/progress.ts";
 import { outcomesOf, type SpecOutcome, type SuiteReport } from "./results/result.ts";
 
 /** What to run, and where its reports go. */
-export interface SuiteRun {
+export interface SuiteRun extends SuiteFlags {
+  /** Default `node`. */
+  readonly suite?: SuiteName;
   readonly parts: LabParts;
   readonly selection: Selection;
   readonly procs: number;
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly say: (text: string) => void;
-  /** Flags of the suite, and of the kubelet it starts. */
-  readonly suiteFlags?: readonly string[];
-  readonly kubeletFlags?: readonly string[];
-  /** A few specs come sooner to their end when they pull what they need. */
-  readonly pullsLater?: boolean;
   /** The others end when one spec has failed. */
   readonly toFirstFailure?: boolean;
 }
@@ -27,14 +26,19 @@ export interface SuiteRun {
 const SAY_EVERY_MS = 30_000;
 const LONGEST = "8h";
 const REPORT = "report.json";
+type StartLab = (parts: LabParts, signal: AbortSignal) => Promise<SuiteLab>;
+const LABS: Readonly<Record<SuiteName, StartLab>> = {
+  node: startLab,
+  cluster: startCluster,
+};
 
 /** Runs the suite to its end; the folder then has ginkgo's reports and the logs of the node. */
 export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
-  const { folder, parts, say } = run;
+  const { folder, parts, say, suite = "node" } = run;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  say("starting the node");
-  await using lab = await startLab(parts);
+  say(`starting the ${suite}`);
+  await using lab = await LABS[suite](parts, run.signal);
   try {
     await runGinkgo(lab, run);
   } finally {
@@ -42,11 +46,11 @@ export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
   }
   const report = join(folder, REPORT);
   if (!existsSync(report)) throw new Error(`the suite left no report; see ${folder}/ginkgo.log`);
-  const [suite] = JSON.parse(readFileSync(report, "utf8")) as SuiteReport[];
-  return suite === undefined ? [] : outcomesOf(suite);
+  const [only] = JSON.parse(readFileSync(report, "utf8")) as SuiteReport[];
+  return only === undefined ? [] : outcomesOf(only);
 }
 
-async function runGinkgo(lab: Lab, run: SuiteRun): Promise<void> {
+async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
   const { folder, parts, signal, say } = run;
   signal.throwIfAborted();
   const log = openSync(join(folder, "ginkgo.log"), "w");
@@ -78,8 +82,8 @@ async function runGinkgo(lab: Lab, run: SuiteRun): Promise<void> {
   say(progressText(progress, (performance.now() - began) / 1000, new Date()));
 }
 
-function ginkgoCommand(lab: Lab, run: SuiteRun): string[] {
-  const { selection, procs, folder, toFirstFailure, suiteFlags = [], kubeletFlags = [] } = run;
+function ginkgoCommand(lab: SuiteLab, run: SuiteRun): string[] {
+  const { selection, procs, folder, toFirstFailure } = run;
   const { focus, skip, labels } = selection;
   return [
     join(lab.folder, "ginkgo"),
@@ -95,23 +99,12 @@ function ginkgoCommand(lab: Lab, run: SuiteRun): string[] {
     ...focus.map((each) => `--focus=${each}`),
     ...skip.map((each) => `--skip=${each}`),
     ...(labels === undefined ? [] : [`--label-filter=${labels}`]),
-    join(lab.folder, "e2e_node.test"),
+    join(lab.folder, lab.suite),
     "--",
-    `--report-dir=${folder}`,
-    `--prepull-images=${!run.pullsLater}`,
-    `--kubelet-config-file=${lab.kubeletConfig}`,
-    "--container-runtime-endpoint=unix:///run/containerd/containerd.sock",
-    `--kubelet-flags=${[`--runtime-cgroups=${RUNTIME_GROUP}`, ...kubeletFlags].join(" ")}`,
-    "--dns-domain=cluster.local",
-    "--server-start-timeout=3m",
-    ...suiteFlags,
+    ...lab.suiteArguments(folder, run),
   ];
 }
 
-/** The suite has written the kubelet's log already. */
-function keepLogs(lab: Lab, folder: string): void {
-  for (const name of ["box.log", "containerd.log", "registry.log"]) {
-    const from = join(lab.box.folder, name);
-    if (existsSync(from)) cpSync(from, join(folder, name));
-  }
+function keepLogs(lab: SuiteLab, folder: string): void {
+  for (const [name, from] of lab.logs()) if (existsSync(from)) cpSync(from, join(folder, name));
 }

@@ -86,9 +86,9 @@ function moduleText(family, file) {
 /** Where the family's programs are kept: another folder for other modules, flags or another Go. */
 function folderOf(family) {
   const [first = ""] = Object.keys(FAMILIES[family].programs);
+  const own = existsSync(join(import.meta.dirname, family, "main.go")) ? ["main.go"] : [];
   const parts = [
-    moduleText(family, "go.mod"),
-    moduleText(family, "go.sum"),
+    ...["go.mod", "go.sum", ...own].map((file) => moduleText(family, file)),
     flagsOf(family).join(" "),
     goVersion(goCommand()),
     arch(),

@@ -54,7 +54,7 @@ export const FAMILIES = {
   },
   coredns: {
     module: "github.com/coredns/coredns",
-    programs: { coredns: "github.com/coredns/coredns" },
+    programs: { coredns: "nodelet.test/tools/coredns" },
   },
   "kubernetes-1.36": {
     ...KUBERNETES,

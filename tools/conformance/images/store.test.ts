@@ -22,7 +22,7 @@ test("a store has manifest, configuration and layers of each name, equal layers 
     }));
     const store = join(folder, "store");
     writeStore(store, images);
-    const index = readIndex(store);
+    const index = readIndex([store]);
     assert.deepEqual(Object.keys(index), ["docker.io/library/one:1", "docker.io/library/other:1"]);
     const layers = Object.values(index).map((digest) => {
       const manifest = JSON.parse(readFileSync(blobPath(store, digest), "utf8"));
@@ -35,6 +35,12 @@ test("a store has manifest, configuration and layers of each name, equal layers 
     assert.equal(new Set(layers).size, 1);
     assert.equal(new Set(Object.values(index)).size, 2);
     assert.equal(packImage(images[0] ?? assert.fail()).digest, index["docker.io/library/one:1"]);
+    const third = { names: ["docker.io/library/third:1"], config: {}, layers: [shared] };
+    writeStore(join(folder, "second"), [third]);
+    assert.deepEqual(readIndex([store, join(folder, "second")]), {
+      ...index,
+      "docker.io/library/third:1": packImage(third).digest,
+    });
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -67,8 +67,9 @@ export function writeStore(store: string, images: readonly ImageSpec[]): void {
 }
 
 /** Digests of the manifests by name with tag. */
-export function readIndex(store: string): StoreIndex {
-  return JSON.parse(readFileSync(join(store, INDEX_FILE), "utf8"));
+export function readIndex(stores: readonly string[]): StoreIndex {
+  const indexes = stores.map((store) => JSON.parse(readFileSync(join(store, INDEX_FILE), "utf8")));
+  return Object.assign({}, ...indexes);
 }
 
 function digestOf(bytes: Uint8Array): string {

@@ -1,6 +1,6 @@
 /**
- * A registry on loopback that serves a store of images, whatever host the name has, and knows no others:
- *   node tools/conformance/lab/registry.ts STORE PORT
+ * A registry on loopback that serves the images of stores, whatever host the name has, and knows no others:
+ *   node tools/conformance/lab/registry.ts PORT STORE…
  */
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
@@ -10,7 +10,12 @@ const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const ROUTE = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/;
 
 /** Answers one request; `host` is the registry that the client means. */
-function answer(store: string, index: StoreIndex, url: URL, response: ServerResponse): void {
+function answer(
+  stores: readonly string[],
+  index: StoreIndex,
+  url: URL,
+  response: ServerResponse,
+): void {
   if (url.pathname === "/v2/") {
     response.end("{}");
     return;
@@ -18,8 +23,8 @@ function answer(store: string, index: StoreIndex, url: URL, response: ServerResp
   const [, name, kind, reference = ""] = ROUTE.exec(url.pathname) ?? [];
   const host = url.searchParams.get("ns") ?? "docker.io";
   const digest = reference.includes(":") ? reference : index[`${host}/${name}:${reference}`];
-  const path = digest === undefined ? "" : blobPath(store, digest);
-  if (digest === undefined || !/^sha256:[0-9a-f]{64}$/.test(digest) || !existsSync(path)) {
+  const path = digest === undefined ? undefined : storedBlob(stores, digest);
+  if (digest === undefined || path === undefined) {
     response.writeHead(404, { "content-type": "application/json" });
     response.end('{"errors":[{"code":"MANIFEST_UNKNOWN","message":"not known here"}]}');
     return;
@@ -33,8 +38,13 @@ function answer(store: string, index: StoreIndex, url: URL, response: ServerResp
   else createReadStream(path).pipe(response);
 }
 
-const [store = "", port = ""] = process.argv.slice(2);
-const index = readIndex(store);
+function storedBlob(stores: readonly string[], digest: string): string | undefined {
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) return undefined;
+  return stores.map((store) => blobPath(store, digest)).find((path) => existsSync(path));
+}
+
+const [port = "", ...stores] = process.argv.slice(2);
+const index = readIndex(stores);
 createServer((request, response) =>
-  answer(store, index, new URL(request.url ?? "/", "http://registry"), response),
+  answer(stores, index, new URL(request.url ?? "/", "http://registry"), response),
 ).listen(Number(port), "127.0.0.1", () => console.log("ready"));

@@ -30,14 +30,19 @@ npm run conformance -- --kubelet go        # the same on the Go kubelet, in the 
 npm run conformance -- --focus 'Probing'   # only what matches
 npm run conformance -- --failed            # again what failed the last time
 npm run conformance -- --rest --keep       # what has no result here yet: a group in several parts
+npm run conformance -- cluster             # cluster suite, Conformance, in parallel, on two nodes
 npm run conformance -- --help
 \`\`\`
 
 It needs root on Linux, and Go with its module registry: the suites are packages of the module \`k8s.io/kubernetes\`, built here once
-and kept outside the checkout. Images are made from Debian packages and programs of that module, so nothing is pulled. The node is in
+and kept outside the checkout. Images are made from Debian packages and programs of that module, so nothing is pulled. A node is in
 namespaces of its own (processes, mounts, network, host name, IPC, cgroups) with its own \`/etc\`, \`/run\`, \`/var\` and \`/tmp\`, containerd
-and a registry on loopback; small stand-ins play \`systemd-run\`, \`systemctl\`, \`journalctl\` and \`sudo\`. When the command ends, also by
-Ctrl-C, nothing of it is left.
+and a registry on loopback. When the command ends, also by Ctrl-C, nothing of it is left.
+
+- **Node suite**: one node; small stand-ins play \`systemd-run\`, \`systemctl\`, \`journalctl\` and \`sudo\`.
+- **Cluster suite**: two nodes on one wire, both with the kubelet under test. The first also has etcd, kube-apiserver,
+  kube-controller-manager, kube-scheduler and the suite. Pods of a node have addresses of its pod CIDR on a CNI bridge, with a route on
+  the other node; kube-proxy is a DaemonSet, CoreDNS a Deployment behind the Service \`kube-dns\`.
 
 A spec that does not pass has one of three reasons: **chosen** (a difference that is written down), **not built yet** (a row of
 [PARITY.md](PARITY.md)), or **the lab** (the Go kubelet does not pass it in the same place either; its result is kept beside ours).
