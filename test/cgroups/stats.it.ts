@@ -79,7 +79,7 @@ function podOf(summary: Summary, name: string): PodStats {
 
 test("CPU is what the kernel counts, and no more than the quota lets through", async () => {
   const path = group("", podOf(await ask(), "burner"));
-  const look = async () => {
+  const observe = async () => {
     const [began, counted] = [performance.now(), cpuUsed(node.box, path)];
     await sleep(3_000);
     const burner = podOf(await ask(), "burner");
@@ -87,10 +87,10 @@ test("CPU is what the kernel counts, and no more than the quota lets through", a
     return { burner, counted, cores: used / 1e6 / (performance.now() - began) };
   };
   // The agent's own window is another one: on a machine that is busy for a while the two differ.
-  let { burner, counted, cores } = await look();
+  let { burner, counted, cores } = await observe();
   const inUse = () => (burner.cpu.usageNanoCores ?? 0) / 1e9;
   for (let again = 0; again < 3 && Math.abs(inUse() - cores) > cores * 0.15; again += 1)
-    ({ burner, counted, cores } = await look());
+    ({ burner, counted, cores } = await observe());
   near(inUse(), cores, 0.15, "CPUs in use");
   assert.ok(inUse() < 0.23, "the quota is 0.2 CPUs");
   assert.ok(burner.cpu.usageCoreNanoSeconds >= counted);
