@@ -93,7 +93,12 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     done: ["O1", "O2", "O3"],
     tests: [["test/cpus/owned-cpus.it.ts", "a Guaranteed pod has its CPU alone"]],
   },
-  "dynamic resource allocation, checkpoints": { cells: NO, absent: ["O5", "I36", "S12"] },
+  "dynamic resource allocation": {
+    cells: ["no", "yes"],
+    done: ["O5"],
+    tests: [["test/claims/module.test.ts", "claims of one driver are prepared by one call"]],
+  },
+  "checkpoints of containers": { cells: NO, absent: ["I36", "S12"] },
   "log queries": { cells: YES, done: ["S8"] },
   tracing: { cells: YES, done: ["Q9"] },
   "graceful node shutdown": {

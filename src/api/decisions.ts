@@ -19,6 +19,9 @@ export interface DecisionInputs {
   readonly adopt: { readonly sandboxId: string; readonly containers: number };
   /** Volumes are set up before the sandbox is made; `volumes` are their names in the pod's spec. */
   readonly mountVolumes: { readonly volumes: readonly string[] };
+  /** Drivers make the pod's resource claims ready before its sandbox is made, and unprepare them when it has ended. */
+  readonly prepareClaims: { readonly claims: readonly string[] };
+  readonly unprepareClaims: { readonly claims: readonly string[] };
   /** Folders or the cgroup of the pod are made; kept only where that fails. */
   readonly preparePod: { readonly part: "directories" | "cgroup" };
   /** No sandbox is made as long as the runtime cannot give it a network. */
@@ -230,6 +233,8 @@ export function hasOutcome(kind: DecisionKind): boolean {
 const WITH_OUTCOME: ReadonlySet<DecisionKind> = new Set([
   "preparePod",
   "mountVolumes",
+  "prepareClaims",
+  "unprepareClaims",
   "startSandbox",
   "startContainer",
   "killContainer",

@@ -5,6 +5,9 @@ import type { ContainerProbeResult } from "./probe-result.ts";
 /** In place of a container's name: what the volumes of the pod wait for. */
 export const VOLUMES_PROGRESS = "#volumes";
 
+/** In place of a container's name: what the resource claims of the pod wait for. */
+export const CLAIMS_PROGRESS = "#claims";
+
 /** Why the node ends a pod; reason and message are for the status. */
 export interface EvictionCause {
   readonly reason: string;

@@ -5,9 +5,9 @@ import { isOutside, messageOf, OutsideError } from "../kit/errors.ts";
 export interface VolumeStep {
   /** `MountVolume.SetUp` */
   readonly step: string;
-  /** The volume's own name: of a claim its persistent volume's. With the last of the reasons a resource claim's. */
+  /** The volume's own name: of a claim its persistent volume's. */
   readonly volume: string;
-  readonly reason: "FailedMount" | "FailedMapVolume" | "FailedPrepareDynamicResources";
+  readonly reason: "FailedMount" | "FailedMapVolume";
 }
 
 /** A volume that could not be made, with the step that failed. */

@@ -7,7 +7,7 @@ import type { Foundation } from "./foundation.ts";
 /** The folder of plugins that wait to be found, with a handler for each kind of them. */
 export function assemblePluginRegistry(
   { options, outside, scope, metrics }: Foundation,
-  { csi, devices }: Pick<Subsystems, "csi" | "devices">,
+  { csi, devices, resourceClaims }: Pick<Subsystems, "csi" | "devices" | "resourceClaims">,
 ): void {
   const { clock, grpc, host } = outside;
   const { pluginsRegistry } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
@@ -15,6 +15,7 @@ export function assemblePluginRegistry(
   const handlers: PluginHandlers = {
     CSIPlugin: csi.plugins,
     DevicePlugin: devices.plugins,
+    DRAPlugin: resourceClaims.drivers,
   };
   startPluginRegistry(pluginsRegistry, {
     grpc,

@@ -9,7 +9,7 @@ import type { Foundation } from "./foundation.ts";
 /** The socket of the pod resources API, with a provider for each kind of resources. */
 export function assemblePodResources(
   { options, outside, scope, metrics, podFacts }: Foundation,
-  { devices, cpus, memory }: Pick<Subsystems, ResourceKind>,
+  { devices, cpus, memory, resourceClaims }: Pick<Subsystems, ResourceKind>,
 ): void {
   const { clock, grpc, host } = outside;
   const { podResources } = deriveRootLayout(options.rootFolder, options.config.podLogsDir);
@@ -18,6 +18,7 @@ export function assemblePodResources(
     devices: devices.held,
     cpus: cpus.held,
     memory: memory.held,
+    resourceClaims: resourceClaims.held,
   };
   startPodResources(podResources.directory, {
     grpc,

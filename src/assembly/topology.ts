@@ -1,5 +1,5 @@
 import type { HintProvider } from "../api/ports/hint-provider.ts";
-import type { ResourceKind } from "../api/ports/resource-kinds.ts";
+import type { PlacedResourceKind } from "../api/ports/resource-kinds.ts";
 import { topologyOf } from "../config/topology.ts";
 import { Topology } from "../pipeline/admission/topology/topology.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -8,13 +8,13 @@ import type { Foundation } from "./foundation.ts";
 /** The topology manager, with a provider of hints for each kind of resources. */
 export function assembleTopology(
   { options, outside, metrics }: Foundation,
-  { devices, cpus, memory }: Pick<Subsystems, ResourceKind>,
+  { devices, cpus, memory }: Pick<Subsystems, PlacedResourceKind>,
 ): Topology {
   const { clock, host } = outside;
   const { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions } =
     options.config;
   const asked = { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions };
   const settings = topologyOf(asked, (path) => host.readKernel(path));
-  const providers: Readonly<Record<ResourceKind, HintProvider>> = { devices, cpus, memory };
+  const providers: Readonly<Record<PlacedResourceKind, HintProvider>> = { devices, cpus, memory };
   return new Topology(settings, { providers: Object.values(providers), metrics, clock });
 }

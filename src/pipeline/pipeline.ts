@@ -6,6 +6,7 @@
  *     await startPipeline(pipeline, deps);
  *     pipeline.pods.list(); // records of all pods
  */
+import type { ResourceStatus } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import type { PodFact, PodFacts } from "../api/pod-facts.ts";
 import type { PodNews } from "../api/pod-news.ts";
@@ -151,9 +152,19 @@ function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
       events: deps.events,
       recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
       showsPodResources: deps.showsPodResources,
-      ...(deps.showsDevices ? { devices: (...of) => deps.devices.allocatedResources(...of) } : {}),
+      ...(deps.showsDevices ? { devices: (...of) => allocatedResources(deps, ...of) } : {}),
     },
   );
+}
+
+/** Devices of plugins first, then those of claims. */
+function allocatedResources(
+  { devices, resourceClaims }: Subsystems,
+  ...of: readonly [PodUid, string]
+): readonly ResourceStatus[] | undefined {
+  const held = devices.allocatedResources(...of) ?? [];
+  const claimed = resourceClaims.allocatedResources(...of);
+  return held.length + claimed.length === 0 ? undefined : [...held, ...claimed];
 }
 
 /** An agent that is being restarted keeps its pods; one that only stops pods does not wait for that. */
@@ -226,6 +237,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
     pods.sourcesSeen();
     statuses.dropUnclaimed((uid) => pods.knows(uid));
     ledger.dropUnclaimed((uid) => pods.knows(uid as PodUid));
+    deps.resourceClaims.sourcesSeen();
     deps.devices.sourcesSeen((uid) => pods.knows(uid));
     deps.cpus.sourcesSeen((uid) => pods.knows(uid));
     deps.memory.sourcesSeen((uid) => pods.knows(uid));

@@ -11,6 +11,7 @@ import type { Logs } from "./logs/logs.ts";
 import type { Neighbors } from "./neighbors/neighbors.ts";
 import type { NumaMemory } from "./numa-memory/numa-memory.ts";
 import type { Probes } from "./probes/probes.ts";
+import type { ResourceClaims } from "./resource-claims/resource-claims.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import type { Stats } from "./stats/stats.ts";
 import type { Volumes } from "./volumes/volumes.ts";
@@ -29,6 +30,7 @@ export interface Subsystems {
   readonly memory: NumaMemory;
   readonly neighbors: Neighbors;
   readonly probes: Probes;
+  readonly resourceClaims: ResourceClaims;
   readonly runtime: Runtime;
   readonly stats: Stats;
   readonly volumes: Volumes;

@@ -48,7 +48,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   SandboxChanged: "story",
   FailedCreatePodSandBox: "story",
   FailedPodSandBoxStatus: "story",
-  FailedPrepareDynamicResources: { file: "subsystems/volumes/kinds/resource-claim.ts" },
+  FailedPrepareDynamicResources: { file: "subsystems/resource-claims/resource-claims.ts" },
   FailedMount: "story",
   FailedMapVolume: VOLUME_EVENTS,
   FailedAttachVolume: { without: "volumes that are attached" },

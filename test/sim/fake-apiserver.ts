@@ -153,6 +153,8 @@ export class FakeApiServer implements ApiTransport {
           200,
           route.name === undefined ? this.#list(route) : this.objects.get(placeOf(route)),
         );
+      if (request.method === "DELETE" && route.name === undefined)
+        return replyOf(200, this.#deleteAll(route));
       if (request.method !== "POST" && this.#random.next() < this.options.conflicts)
         throw new Refusal(409, "Conflict", "the object has been modified");
       const result = this.#change(request, route, body);
@@ -179,6 +181,17 @@ export class FakeApiServer implements ApiTransport {
       default:
         return this.objects.delete(placeOf(route), body ?? {});
     }
+  }
+
+  #deleteAll(route: Route): unknown {
+    const { collection, namespace, query } = route;
+    const items = this.objects.list(collection, namespace).filter(selector(query));
+    for (const { metadata } of items) {
+      const { name = "" } = metadata;
+      this.objects.delete({ collection, namespace: metadata.namespace, name }, {});
+      this.effects.push(`DELETE ${collection} ${name}`);
+    }
+    return { kind: "List", apiVersion: "v1", metadata: {}, items };
   }
 
   #list({ collection, namespace, query }: Route): unknown {

@@ -73,7 +73,7 @@ const UNSERVED = {
 };
 
 const CLAIM_EVENT =
-  /^Failed to prepare dynamic resources: NodePrepareResources failed for claim share: .*not supported/;
+  /^Failed to prepare dynamic resources: prepare dynamic resources: fetch ResourceClaim gpu: /;
 
 for (const [what, spec] of Object.entries(UNSERVED))
   test(`${what} leaves the pod waiting, with an event`, () =>

@@ -1,6 +1,7 @@
 // pure
 /** The metrics that Kubernetes documents for a kubelet: those that are served, and why the others are not. */
 import { AGENT_METRICS } from "./agent-metrics.ts";
+import { CLAIM_METRICS } from "./claim-metrics.ts";
 import { NODE_METRICS, USAGE_METRICS } from "./node-metrics.ts";
 import { WORKLOAD_METRICS } from "./workload-metrics.ts";
 
@@ -10,21 +11,16 @@ export const METRICS = {
   ...WORKLOAD_METRICS,
   ...NODE_METRICS,
   ...USAGE_METRICS,
+  ...CLAIM_METRICS,
 } as const;
 
 const NO_POD_LEVEL_MANAGERS = "the gate PodLevelResourceManagers has no effect";
-const NO_DRA = "resource claims are not supported";
 const NO_ELECTION = "nothing of a node is elected";
 const WINDOWS = "containers of Windows only";
 
 /** Documented metrics that are not served, with the reason. */
 export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
   csi_node_storage_health_status: "the gate CSIVolumeHealth has no effect",
-  dra_grpc_operations_duration_seconds: NO_DRA,
-  dra_node_prepare_skips_total: NO_DRA,
-  dra_node_unprepare_skips_total: NO_DRA,
-  dra_operations_duration_seconds: NO_DRA,
-  dra_resource_claims_in_use: NO_DRA,
   kubelet_resource_manager_allocation_errors_total: NO_POD_LEVEL_MANAGERS,
   kubelet_resource_manager_allocations_total: NO_POD_LEVEL_MANAGERS,
   kubelet_resource_manager_container_assignments_total: NO_POD_LEVEL_MANAGERS,

@@ -3,19 +3,7 @@
 import { derivedOncePerText } from "../../kit/derived-once.ts";
 import type { Container } from "../generated/types.ts";
 import { fnv1a32 } from "../text/fnv.ts";
-
-/** Go's `encoding/json` escapes these even in plain strings. */
-const GO_ESCAPES: ReadonlyMap<string, string> = new Map([
-  ["<", "\\u003c"],
-  [">", "\\u003e"],
-  ["&", "\\u0026"],
-  ["\u2028", "\\u2028"],
-  ["\u2029", "\\u2029"],
-]);
-
-/** `JSON.stringify` with the escapes of Go. */
-const goJson = (value: unknown): string =>
-  JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (c) => GO_ESCAPES.get(c) ?? c);
+import { goJson } from "../text/go-json.ts";
 
 /** Each plan and each observation asks for the hashes of all its containers, and a node has few different ones. */
 const hashOfJson = derivedOncePerText((json) =>

@@ -1,11 +1,11 @@
 // pure
 
 /** The kinds of plugins that are registered through the registry folder, by the names that plugins give (pluginregistration `PluginInfo.type`). */
-type PluginKind = "CSIPlugin" | "DevicePlugin";
+type PluginKind = "CSIPlugin" | "DevicePlugin" | "DRAPlugin";
 
 /** A plugin that asks to be registered. */
 export interface RegisteredPlugin {
-  /** Its name: of a device plugin the resource, of a CSI plugin the driver. */
+  /** Its name: of a device plugin the resource, of others the driver. */
   readonly name: string;
   /** Where it serves. */
   readonly socketPath: string;

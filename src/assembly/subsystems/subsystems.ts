@@ -17,6 +17,7 @@ import { assembleLogs } from "./logs.ts";
 import { assembleNeighbors } from "./neighbors.ts";
 import { assembleNumaMemory } from "./numa-memory.ts";
 import { assembleProbes } from "./probes.ts";
+import { assembleResourceClaims } from "./resource-claims.ts";
 import { assembleRuntime } from "./runtime.ts";
 import { assembleStats } from "./stats.ts";
 import { assembleVolumes } from "./volumes.ts";
@@ -44,6 +45,7 @@ async function assembleOthers(
   const cpus = await assembleCpus(base, { runtime: cri.runtime, journal });
   const cgroups = await assembleCgroups(base, { runtime: cri.runtime, cpus, events });
   const runtime = await assembleRuntime(base, api, { cri, cgroups, cpus, events });
+  const resourceClaims = await assembleResourceClaims(base, api, { cri, events, runtime });
   const devices = await assembleDevices(base, { events, journal });
   const memory = await assembleNumaMemory(base);
   const images = await assembleImages(base, api, { cri, events, journal });
@@ -66,6 +68,7 @@ async function assembleOthers(
     memory,
     neighbors,
     probes,
+    resourceClaims,
     stats,
     volumes,
     environments,

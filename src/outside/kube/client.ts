@@ -222,6 +222,16 @@ export class KubeClient {
     await this.#json("DELETE", apiPath(kind, place), { body }, signal);
   }
 
+  /** Deletes all objects that the selection names. */
+  async deleteAll(
+    kind: Resource<unknown>,
+    { namespace, ...query }: Selection,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const place = namespace === undefined ? {} : { namespace };
+    await this.#json("DELETE", apiPath(kind, place, query), {}, signal);
+  }
+
   #send<T extends object>(
     method: "POST" | "PUT",
     kind: Resource<T>,

@@ -22,6 +22,7 @@ import type {
   TokenReview,
   VolumeAttachment,
 } from "../../api/generated/types.ts";
+import type { ResourceClaimObject } from "../../api/resource-claim-object.ts";
 
 declare const object: unique symbol;
 
@@ -65,6 +66,20 @@ export const SERVICE_ACCOUNTS = resource<ServiceAccount>(
   "ServiceAccount",
   "serviceaccounts",
   "namespaced",
+);
+/** See `PODS`. */
+export const RESOURCE_CLAIMS = resource<ResourceClaimObject>(
+  "resource.k8s.io",
+  "ResourceClaim",
+  "resourceclaims",
+  "namespaced",
+);
+/** See `PODS`. Drivers write them, a node only deletes those of drivers that are gone. */
+export const RESOURCE_SLICES = resource<object>(
+  "resource.k8s.io",
+  "ResourceSlice",
+  "resourceslices",
+  "cluster",
 );
 /** See `PODS`. */
 export const PERSISTENT_VOLUMES = resource<PersistentVolume>(

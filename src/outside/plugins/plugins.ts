@@ -13,6 +13,8 @@ import {
   DevicePluginDefinition,
   RegistrationDefinition as DeviceRegistrationDefinition,
 } from "./generated/deviceplugin-v1beta1/api.ts";
+import { DRAResourceHealthDefinition } from "./generated/dra-health-v1/api.ts";
+import { DRAPluginDefinition } from "./generated/dra-v1/api.ts";
 import { RegistrationDefinition } from "./generated/pluginregistration-v1/api.ts";
 import { PodResourcesListerDefinition } from "./generated/podresources-v1/api.ts";
 import { PodResourcesListerDefinition as PodResourcesListerV1alpha1 } from "./generated/podresources-v1alpha1/api.ts";
@@ -32,12 +34,18 @@ export type {
   RegisterRequest,
 } from "./generated/deviceplugin-v1beta1/api.ts";
 export { ContainerAllocateResponse } from "./generated/deviceplugin-v1beta1/api.ts";
+export type { NodeWatchResourcesResponse } from "./generated/dra-health-v1/api.ts";
+export type {
+  NodePrepareResourcesResponse,
+  NodeUnprepareResourcesResponse,
+} from "./generated/dra-v1/api.ts";
 export type { PluginInfo } from "./generated/pluginregistration-v1/api.ts";
 export type {
   AllocatableResourcesResponse,
   ContainerDevices,
   ContainerMemory,
   ContainerResources,
+  DynamicResource,
   PodResources,
 } from "./generated/podresources-v1/api.ts";
 export type {
@@ -75,3 +83,7 @@ export const CSI_CAPABILITY = NodeServiceCapability_RPC_Type;
 export const CSI_ACCESS_MODE = VolumeCapability_AccessMode_Mode;
 /** What figures of a volume count. */
 export const CSI_USAGE_UNIT = VolumeUsage_Unit;
+/** Service that the agent calls at drivers of dynamic resource allocation (`v1.DRAPlugin`); v1beta1 is the same on the wire. */
+export const DRA_PLUGIN = DRAPluginDefinition;
+/** Service by which drivers report the health of their devices (`v1.DRAResourceHealth`). */
+export const DRA_HEALTH = DRAResourceHealthDefinition;

@@ -332,6 +332,7 @@ function touchesOf(actions: readonly PodAction[]): readonly (keyof Prerequisites
     makeDirectories: "directories",
     createCgroup: "cgroup",
     mountVolumes: "volumes",
+    prepareClaims: "claims",
   } as const;
   return actions.flatMap(({ kind }) =>
     kind in touched ? [touched[kind as keyof typeof touched]] : [],

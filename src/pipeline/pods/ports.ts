@@ -166,6 +166,14 @@ interface PodDevicePort {
   resize(before: IdentifiedPod, pod: IdentifiedPod): Promise<ResourceGrant>;
 }
 
+/** Resource claims of pods. Both wait for drivers as long as it makes sense, and throw then. */
+interface PodClaimPort {
+  /** Prepares all claims of the pod; those that are prepared stay as they are. */
+  prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+  /** Takes back what is prepared for the pod and for no other one. */
+  unprepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+}
+
 /** How often the memory limit of a whole pod was reached since its group was made. */
 export interface LimitHits {
   readonly count: number;
@@ -215,6 +223,7 @@ export interface PodPorts {
   readonly runtime: PodRuntimePort;
   readonly images: PodImagePort;
   readonly devices: PodDevicePort;
+  readonly claims: PodClaimPort;
   readonly hooks: PodHookPort;
   readonly events: PodEvents;
   readonly resizes: PodResizePort;

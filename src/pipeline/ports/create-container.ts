@@ -17,6 +17,10 @@ import type { Events } from "../../subsystems/events/events.ts";
 import type { Images } from "../../subsystems/images/images.ts";
 import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { NumaMemory } from "../../subsystems/numa-memory/numa-memory.ts";
+import {
+  ClaimsNotReady,
+  type ResourceClaims,
+} from "../../subsystems/resource-claims/resource-claims.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
 import type { Topology } from "../admission/topology/topology.ts";
@@ -31,6 +35,7 @@ export interface ContainerDeps {
   readonly images: Images;
   readonly logs: Logs;
   readonly memory: Pick<NumaMemory, "nodesFor">;
+  readonly resourceClaims: Pick<ResourceClaims, "cdiDevices" | "prepare" | "unprepare">;
   readonly runtime: Runtime;
   readonly volumes: Volumes;
   readonly hostIps: () => readonly string[];
@@ -216,23 +221,29 @@ async function imagesOf({
   return found;
 }
 
-/** What devices add; a container that no longer has them gets others, placed like the first. */
+/** What claims and devices add; a container that no longer has them gets others, placed like the first. */
 async function devicesOf({
   options: { pod },
   container,
-  deps: { topology, devices },
+  deps: { topology, devices, resourceClaims },
   signal,
 }: Attempt): Promise<ContainerDeviceParts> {
   const placing = topology.placeAgain(pod, container.name);
   if (placing.kind === "refused")
     throw new ContainerConfigError(placing.message, { retryInMs: DEVICES_RETRY_MS });
-  return await devices
-    .containerParts(pod, container, placing.placement, signal)
-    .catch(asConfigError);
+  try {
+    const claimed = resourceClaims.cdiDevices(pod, container);
+    const parts = await devices.containerParts(pod, container, placing.placement, signal);
+    return { ...parts, cdiDevices: [...new Set([...claimed, ...parts.cdiDevices])] };
+  } catch (error) {
+    throw asConfigError(error);
+  }
 }
 
-function asConfigError(error: unknown): never {
+function asConfigError(error: unknown): unknown {
+  if (error instanceof ClaimsNotReady)
+    return new ContainerConfigError(error.message, { cause: error });
   if (error instanceof DevicesNotReady)
-    throw new ContainerConfigError(error.message, { cause: error, retryInMs: DEVICES_RETRY_MS });
-  throw error;
+    return new ContainerConfigError(error.message, { cause: error, retryInMs: DEVICES_RETRY_MS });
+  return error;
 }

@@ -52,6 +52,7 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
     runtime: runtimePort({ ...deps, imageVolumes }, options.missingDns),
     images: deps.images,
     devices: deps.topology,
+    claims: deps.resourceClaims,
     hooks: hookPort(deps),
     resizes: resizePort({ ...deps, settings: options.resizes }),
     events: deps.events,

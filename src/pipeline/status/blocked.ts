@@ -1,6 +1,6 @@
 // pure
 import type { Blocked } from "../../api/pod/shown-pod.ts";
-import { VOLUMES_PROGRESS } from "../../api/pod-news.ts";
+import { CLAIMS_PROGRESS, VOLUMES_PROGRESS } from "../../api/pod-news.ts";
 import { livingContainers } from "../pods/record/observed.ts";
 import {
   type PodRecord,
@@ -26,6 +26,12 @@ export function blockedBy(record: PodRecord, runtime: RuntimeState): Blocked | u
       : undefined;
   const volumes = sync.freshness === "acting" ? lastPlan.progress[VOLUMES_PROGRESS] : undefined;
   if (volumes !== undefined) return { reason: "FailedMount", message: volumes };
+  const claims = sync.freshness === "acting" ? lastPlan.progress[CLAIMS_PROGRESS] : undefined;
+  if (claims !== undefined)
+    return {
+      reason: life.kind === "terminating" ? "FailedKillPod" : "FailedPrepareDynamicResources",
+      message: claims,
+    };
   const failed = stepFailure(record);
   if (failed) return { reason: failed.reason, message: failed.message };
   if (!runtime.ready && life.kind !== "terminated")

@@ -14,6 +14,8 @@ import { listed, sentence } from "./phrases.ts";
 type AttemptKind =
   | "preparePod"
   | "mountVolumes"
+  | "prepareClaims"
+  | "unprepareClaims"
   | "startSandbox"
   | "startContainer"
   | "killContainer"
@@ -35,10 +37,15 @@ type Describe<K extends AttemptKind> = (inputs: DecisionInputs[K], rule: string)
 
 const PARTS = { directories: "the pod's folders", cgroup: "the pod's cgroup" } as const;
 
+const claimsText = (claims: readonly string[]): string =>
+  `resource ${claims.length === 1 ? "claim" : "claims"} ${listed(claims)}`;
+
 const VERBS: { readonly [K in AttemptKind]: Describe<K> } = {
   preparePod: ({ part }) => verbs("create", "Creat", PARTS[part]),
   mountVolumes: ({ volumes }) =>
     verbs("mount", "Mount", `${volumes.length === 1 ? "volume" : "volumes"} ${listed(volumes)}`),
+  prepareClaims: ({ claims }) => verbs("prepare", "Prepar", claimsText(claims)),
+  unprepareClaims: ({ claims }) => verbs("unprepare", "Unprepar", claimsText(claims)),
   startSandbox: ({ attempt }, rule) =>
     attempt === 0
       ? verbs("create", "Creat", "the pod sandbox")
@@ -202,6 +209,8 @@ const TITLES: {
 } = {
   preparePod: ["prepared", "preparing", "failed"],
   mountVolumes: ["mounted", "mounting", "not mounted"],
+  prepareClaims: ["prepared", "preparing", "not prepared"],
+  unprepareClaims: ["unprepared", "unpreparing", "not unprepared"],
   startSandbox: ["sandbox", "sandbox", "no sandbox"],
   startContainer: ["started", "starting", "not started"],
   killContainer: ["stopped", "stopping", "not stopped"],

@@ -41,6 +41,10 @@ const VECTORS: {
     ["not known to be there", { volumes: ["data"] }, "Mounted volume data."],
     ["not known to be there", { volumes: ["data", "keys"] }, "Mounted volumes data, keys."],
   ],
+  prepareClaims: [["a sandbox is to be made", { claims: ["gpu"] }, "Prepared resource claim gpu."]],
+  unprepareClaims: [
+    ["the pod has ended", { claims: ["gpu", "nic"] }, "Unprepared resource claims gpu, nic."],
+  ],
   delaySandbox: [
     [
       "network is not ready",

@@ -10,7 +10,6 @@ import { appendAll } from "../../kit/limits/lists.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { MountedClaim } from "./claim-stats.ts";
 import type { KindDeps, MadeVolume, VolumeKind, VolumeRequest } from "./kind.ts";
-import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { volumeKindOf } from "./kinds.ts";
 import type { CountedVolume, VolumeMeasures } from "./volume-measures.ts";
 
@@ -61,13 +60,10 @@ export class PodVolumes {
     this.#paths = paths;
     this.#deps = deps;
     this.#since = deps.clock.monotonic();
-    const { volumes = [], resourceClaims = [] } = pod.spec ?? {};
-    this.#entries = new Map([
-      ...volumes.map((volume) => [volume.name, entryOf(volume, volumeKindOf(volume))] as const),
-      ...resourceClaims.map(
-        ({ name }) => [`resourceClaims/${name}`, entryOf({ name }, resourceClaimKind)] as const,
-      ),
-    ]);
+    const { volumes = [] } = pod.spec ?? {};
+    this.#entries = new Map(
+      volumes.map((volume) => [volume.name, entryOf(volume, volumeKindOf(volume))] as const),
+    );
     for (const entry of this.#entries.values()) this.#follow(entry);
   }
 
@@ -276,12 +272,9 @@ const entryOf = (volume: Volume, kind: VolumeKind | undefined): Entry => ({
   running: Promise.resolve(),
 });
 
-/** In the Go kubelet's words (operation_generator.go, kuberuntime_manager.go). */
-function faultText({ step, volume, reason }: VolumeStep, why: string): string {
-  return reason === "FailedPrepareDynamicResources"
-    ? `Failed to prepare dynamic resources: ${step} failed for claim ${volume}: ${why}`
-    : `${step}${step.includes(" failed") ? "" : " failed"} for volume "${volume}" : ${why}`;
-}
+/** In the Go kubelet's words (operation_generator.go). */
+const faultText = ({ step, volume }: VolumeStep, why: string): string =>
+  `${step}${step.includes(" failed") ? "" : " failed"} for volume "${volume}" : ${why}`;
 
 const setUpOf = ({ name }: Volume): VolumeStep => ({
   step: "MountVolume.SetUp",

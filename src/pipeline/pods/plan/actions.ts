@@ -28,6 +28,8 @@ export type PodAction =
   | { readonly kind: "makeDirectories"; readonly decision: Decision }
   | { readonly kind: "createCgroup"; readonly decision: Decision }
   | { readonly kind: "mountVolumes"; readonly decision: Decision }
+  /** Has drivers make the pod's claims ready; those that are get no call. */
+  | { readonly kind: "prepareClaims"; readonly decision: Decision }
   | { readonly kind: "createSandbox"; readonly attempt: number; readonly decision: Decision }
   | {
       readonly kind: "startContainer";
@@ -63,6 +65,7 @@ export type PodAction =
       readonly cleanup?: true;
     }
   | { readonly kind: "removeSandbox"; readonly id: string; readonly cleanup?: true }
+  | { readonly kind: "unprepareClaims"; readonly decision: Decision }
   | { readonly kind: "unmountVolumes" }
   | { readonly kind: "removeCgroup" }
   | { readonly kind: "removeDirectories" };

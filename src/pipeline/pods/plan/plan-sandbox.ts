@@ -2,6 +2,7 @@
 
 import { makeDecision } from "../../../api/decisions.ts";
 import { graceSecondsOf, isHostNetworkPod } from "../../../api/pod/pod.ts";
+import { claimLabels, usesClaims } from "../../../api/pod-claims.ts";
 import { livingContainers, newestSandbox } from "../record/observed.ts";
 import type { PodRecord } from "../record/record.ts";
 import { cannotGoOn, sandboxFault } from "../record/sandbox.ts";
@@ -36,6 +37,7 @@ export function planSandbox(
   }
   endOldSandboxes(record, fault ?? "network mode changed", draft);
   prepare(record, draft);
+  prepareClaims(record, draft);
   draft.actions.push({
     kind: "createSandbox",
     attempt: current ? current.attempt + 1 : 0,
@@ -61,6 +63,14 @@ function prepare(record: PodRecord, draft: PlanDraft): void {
     const decision = makeDecision("mountVolumes", "not known to be there", { volumes: names });
     draft.actions.push({ kind: "mountVolumes", decision });
   }
+}
+
+/** Before every sandbox: what was prepared may have gone with the machine's start, and is not prepared twice else. */
+function prepareClaims({ pod }: PodRecord, draft: PlanDraft): void {
+  if (!usesClaims(pod)) return;
+  const claims = claimLabels(pod);
+  const decision = makeDecision("prepareClaims", "a sandbox is to be made", { claims });
+  draft.actions.push({ kind: "prepareClaims", decision });
 }
 
 function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): void {

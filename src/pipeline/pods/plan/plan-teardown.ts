@@ -1,7 +1,9 @@
 // pure
 
 import { makeDecision } from "../../../api/decisions.ts";
+import { claimLabels } from "../../../api/pod-claims.ts";
 import { livingContainers } from "../record/observed.ts";
+import { isAbsent } from "../record/prerequisites.ts";
 import type { PodLife, PodRecord, TerminationCause } from "../record/record.ts";
 import { NO_PLAN, type PodPlan, removalOf } from "./actions.ts";
 import { planCleanup } from "./plan-cleanup.ts";
@@ -21,7 +23,7 @@ export function planTermination(
   context: PlanContext,
 ): PodPlan {
   const living = livingContainers(record.observed);
-  if (living.length === 0) return NO_PLAN;
+  if (living.length === 0) return planUnprepare(record);
   const leftMs = life.asked ? Math.max(0, life.killBy - context.now) : life.graceSeconds * 1000;
   const graceSeconds = Math.ceil(leftMs / 1000);
   const stops = living.map(({ id, name }) => ({
@@ -47,6 +49,19 @@ export function planTermination(
       },
     ],
   };
+}
+
+/** Sandboxes first: their network may be a device that a claim stands for. */
+function planUnprepare(record: PodRecord): PodPlan {
+  if (isAbsent(record, "claims")) return NO_PLAN;
+  const { pod, observed } = record;
+  const draft = new PlanDraft();
+  for (const { id, stopped } of observed.sandboxes)
+    if (!stopped) draft.actions.push({ kind: "stopSandbox", id });
+  const claims = claimLabels(pod);
+  const decision = makeDecision("unprepareClaims", "the pod has ended", { claims });
+  draft.actions.push({ kind: "unprepareClaims", decision });
+  return draft.finish();
 }
 
 /** Cause of the termination in one word; for evictions the reason in the status, e.g. `DeadlineExceeded`. */

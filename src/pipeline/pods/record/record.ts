@@ -52,6 +52,8 @@ export interface Prerequisites {
   readonly directories: PrerequisiteState;
   readonly cgroup: PrerequisiteState;
   readonly volumes: PrerequisiteState;
+  /** Of a pod that has resource claims: whether any is prepared for it. Absent is as `absent`. */
+  readonly claims?: PrerequisiteState;
 }
 
 /** Why something could not be done, in the words the status shows. */

@@ -6,7 +6,13 @@ import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { type ContainerProbeResult, INITIAL_PROBE_RESULT } from "../../../api/probe-result.ts";
 import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
-import type { DecidedAdmission, PendingResize, PodRecord, TerminationCause } from "./record.ts";
+import type {
+  DecidedAdmission,
+  PendingResize,
+  PodRecord,
+  Prerequisites,
+  TerminationCause,
+} from "./record.ts";
 
 /** The outcome of one action, as far as the record needs it. */
 export type ActionOutcome =
@@ -27,7 +33,7 @@ export interface StepResult {
   readonly outcome: ActionOutcome;
   /** Prerequisite that is known to be present or absent now. */
   readonly prerequisite?: {
-    readonly part: "directories" | "cgroup" | "volumes";
+    readonly part: keyof Prerequisites;
     readonly now: "present" | "absent";
   };
   /** The runtime did not answer: the containers count as not asked to stop. */
@@ -62,7 +68,7 @@ export type PodSignal =
   | {
       readonly kind: "acting";
       readonly backoff: Readonly<Record<string, BackoffEntry & { readonly key: string }>>;
-      readonly touches: readonly ("directories" | "cgroup" | "volumes")[];
+      readonly touches: readonly (keyof Prerequisites)[];
       /** Ids of attempts that are stopped to be started again. */
       readonly replaces: readonly string[];
       /** It stops containers, for whatever reason. */

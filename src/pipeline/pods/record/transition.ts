@@ -9,6 +9,7 @@ import { after } from "../../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
 import { livingContainers } from "./observed.ts";
 import { isFinished } from "./phase.ts";
+import { everyPrerequisite, isAbsent, isNothingPrepared } from "./prerequisites.ts";
 import {
   asSpecified,
   type LostContainers,
@@ -60,7 +61,7 @@ export function newRecord(from: NewRecord): PodRecord {
     resize: from.resize ?? { actuated: asSpecified(from.pod) },
     life: { kind: "waiting" },
     admission: { kind: "undecided" },
-    prerequisites: { directories: prerequisite, cgroup: prerequisite, volumes: prerequisite },
+    prerequisites: everyPrerequisite(from.pod, prerequisite),
     observed: inRounds(from.pod, from.observed),
     sync: { freshness: "fresh", actedAt: from.observed.asOf, degraded: undefined },
     retries: { backoff: {}, failures: {} },
@@ -275,7 +276,7 @@ function begin(record: PodRecord, signal: Signal<"acting">, now: MonotonicMs): P
   const prerequisites = { ...record.prerequisites } as {
     -readonly [K in keyof Prerequisites]: Prerequisites[K];
   };
-  for (const part of touches) if (prerequisites[part] === "absent") prerequisites[part] = "unknown";
+  for (const part of touches) if (isAbsent(record, part)) prerequisites[part] = "unknown";
   const { sync, retries, tracked } = record;
   return {
     ...record,
@@ -371,10 +372,11 @@ function completed(record: PodRecord, now: MonotonicMs): PodRecord {
   return isOver ? end(settled, { kind: "completed" }, undefined, now) : settled;
 }
 
-/** terminating -> terminated: nothing of it runs. */
+/** terminating -> terminated: nothing of it runs, and drivers know that its claims are in use no more. */
 function terminated(record: PodRecord): PodRecord {
   const { life, observed } = record;
   if (life.kind !== "terminating" || livingContainers(observed).length > 0) return record;
+  if (!isAbsent(record, "claims")) return record;
   const lastPlan = { ...record.lastPlan, waits: {}, standing: [] };
   return { ...record, life: { kind: "terminated", cause: life.cause }, lastPlan };
 }
@@ -386,13 +388,7 @@ function released(record: PodRecord): PodRecord {
 }
 
 /** Whether nothing of the pod is left in the runtime or, as far as we know, on the machine. */
-function nothingLeft({ observed, prerequisites }: PodRecord): boolean {
-  const { directories, cgroup, volumes } = prerequisites;
-  return (
-    observed.sandboxes.length === 0 &&
-    observed.containers.length === 0 &&
-    directories === "absent" &&
-    cgroup === "absent" &&
-    volumes === "absent"
-  );
+function nothingLeft(record: PodRecord): boolean {
+  const { sandboxes, containers } = record.observed;
+  return sandboxes.length === 0 && containers.length === 0 && isNothingPrepared(record);
 }

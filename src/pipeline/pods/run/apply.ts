@@ -88,6 +88,11 @@ const EXECUTORS: Executors = {
       run.deps.ports.prerequisites.removeDirectories(run.record.pod),
     ),
 
+  prepareClaims: (_, run) =>
+    changeClaims(run, "present", () => run.deps.ports.claims.prepare(run.record.pod, run.signal)),
+  unprepareClaims: (_, run) =>
+    changeClaims(run, "absent", () => run.deps.ports.claims.unprepare(run.record.pod, run.signal)),
+
   createSandbox: async ({ attempt }, run) => {
     const { pod } = run.record;
     const { runtime, events } = run.deps.ports;
@@ -269,6 +274,8 @@ const STEPS: {
   makeDirectories: () => STEP_PREPARE,
   createCgroup: () => STEP_PREPARE,
   mountVolumes: () => STEP_PREPARE,
+  prepareClaims: () => STEP_PREPARE,
+  unprepareClaims: () => STEP_TEARDOWN,
   createSandbox: () => STEP_SANDBOX,
   startContainer: ({ name }) => name,
   resizePod: () => STEP_RESIZE,
@@ -360,6 +367,23 @@ async function changePrerequisite(
         message,
       });
     throw new StepFailed(failure(run, { step, reason: event?.reason ?? "FailedKillPod", message }));
+  }
+}
+
+/** Failures were reported as they happened. */
+async function changeClaims(
+  run: Run,
+  now: "present" | "absent",
+  act: () => Promise<void>,
+): Promise<StepResult> {
+  const step = now === "present" ? STEP_PREPARE : STEP_TEARDOWN;
+  const reason = now === "present" ? "FailedPrepareDynamicResources" : "FailedKillPod";
+  try {
+    await act();
+    return { step, outcome: { kind: "done" }, prerequisite: { part: "claims", now } };
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    throw new StepFailed(failure(run, { step, reason, message: messageOf(error) }));
   }
 }
 

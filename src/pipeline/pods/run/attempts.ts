@@ -1,6 +1,6 @@
 import type { Decision, DecisionKind, DecisionOutcome } from "../../../api/decisions.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
-import { VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
+import { CLAIMS_PROGRESS, VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
 import { type DecisionSubject, type Decisions, podSubject } from "../../../api/ports/decisions.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { withoutFigures } from "../../../kit/errors.ts";
@@ -16,7 +16,18 @@ interface Failed {
 }
 
 /** Kept only where they fail or take long: every pod has them, and they say nothing when all is well. */
-const QUIET: ReadonlySet<DecisionKind> = new Set<DecisionKind>(["preparePod", "mountVolumes"]);
+const QUIET: ReadonlySet<DecisionKind> = new Set<DecisionKind>([
+  "preparePod",
+  "mountVolumes",
+  "prepareClaims",
+  "unprepareClaims",
+]);
+
+/** Steps of a whole pod by the name in whose place they report progress. */
+const POD_STEPS: Readonly<Record<string, readonly string[]>> = {
+  [VOLUMES_PROGRESS]: ["mountVolumes "],
+  [CLAIMS_PROGRESS]: ["prepareClaims ", "unprepareClaims "],
+};
 
 /** A pull that has to wait is no attempt: the one before it says why. */
 const HELD_BACK = "ImagePullBackOff";
@@ -55,10 +66,10 @@ export class Attempts {
     return attempt;
   }
 
-  /** Progress of a container, or of the volumes (`VOLUMES_PROGRESS`), while their action runs. */
+  /** Progress of a container, of the volumes or the claims (`VOLUMES_PROGRESS`, `CLAIMS_PROGRESS`), while their action runs. */
   waits(name: string, message: string): void {
-    const step = name === VOLUMES_PROGRESS ? "mountVolumes " : `startContainer ${name}`;
-    this.#open.get(step)?.waits(message);
+    const steps = POD_STEPS[name] ?? [`startContainer ${name}`];
+    for (const step of steps) this.#open.get(step)?.waits(message);
   }
 }
 
@@ -117,7 +128,8 @@ export class Attempt {
 
   /** Of volumes the last progress of one of them: that the pod has waited for long says nothing. */
   #faultOf(message: string): string {
-    return this.decision.kind === "mountVolumes" ? (this.#waitsFor ?? message) : message;
+    const isOfPod = Object.values(POD_STEPS).flat().includes(stepOf(this.decision));
+    return isOfPod ? (this.#waitsFor ?? message) : message;
   }
 
   #fail(outcome: Extract<DecisionOutcome, { kind: "failed" }>): Failed {

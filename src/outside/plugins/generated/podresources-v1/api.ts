@@ -74,6 +74,7 @@ export interface ClaimResource {
   driverName: string;
   poolName: string;
   deviceName: string;
+  shareId?: string | undefined;
 }
 
 export interface CDIDevice {
@@ -924,7 +925,7 @@ export const DynamicResource: MessageFns<DynamicResource> = {
 };
 
 function createBaseClaimResource(): ClaimResource {
-  return { cdiDevices: [], driverName: "", poolName: "", deviceName: "" };
+  return { cdiDevices: [], driverName: "", poolName: "", deviceName: "", shareId: undefined };
 }
 
 export const ClaimResource: MessageFns<ClaimResource> = {
@@ -940,6 +941,9 @@ export const ClaimResource: MessageFns<ClaimResource> = {
     }
     if (message.deviceName !== "") {
       writer.uint32(34).string(message.deviceName);
+    }
+    if (message.shareId !== undefined) {
+      writer.uint32(42).string(message.shareId);
     }
     return writer;
   },
@@ -989,6 +993,14 @@ export const ClaimResource: MessageFns<ClaimResource> = {
             message.deviceName = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.shareId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1010,6 +1022,7 @@ export const ClaimResource: MessageFns<ClaimResource> = {
     message.driverName = object.driverName ?? "";
     message.poolName = object.poolName ?? "";
     message.deviceName = object.deviceName ?? "";
+    message.shareId = object.shareId ?? undefined;
     return message;
   },
 };
