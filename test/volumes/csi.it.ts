@@ -229,7 +229,7 @@ test(
       await csi.killDriver();
       await csi.node.agent.until("the driver is out of CSINode", async () => {
         const now = await csi.csiNode();
-        return now !== undefined && now.spec.drivers.length === 0;
+        return now !== undefined && (now.spec.drivers ?? []).length === 0;
       });
       csi.startDriver();
       await csi.untilRegistered();

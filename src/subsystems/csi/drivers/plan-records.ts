@@ -59,15 +59,16 @@ export function withDriver(
   node: Node,
   change: { readonly name: string; readonly install: DriverOnNode | undefined },
 ): CSINode {
-  const before = found.spec.drivers.find(({ name }) => name === change.name);
+  const present = driversOf(found);
+  const before = present.find(({ name }) => name === change.name);
   const entry = change.install && entryOf(change.install);
   const owner = newCsiNode(node).metadata;
   const isSameDriver = JSON.stringify(sorted(before)) === JSON.stringify(sorted(entry));
   const migrated = found.metadata?.annotations?.[MIGRATED_ANNOTATION] === MIGRATED_PLUGINS;
   const isOwned = isOwnedBy(found, node);
   if (isSameDriver && migrated && isOwned) return found;
-  const others = found.spec.drivers.filter(({ name }) => name !== change.name);
-  const drivers = isSameDriver ? found.spec.drivers : [...others, ...(entry ? [entry] : [])];
+  const others = present.filter(({ name }) => name !== change.name);
+  const drivers = isSameDriver ? present : [...others, ...(entry ? [entry] : [])];
   return {
     ...found,
     metadata: {
@@ -80,6 +81,10 @@ export function withDriver(
     spec: { ...found.spec, drivers },
   };
 }
+
+/** API servers answer `null` for an empty list. */
+const driversOf = ({ spec }: CSINode): readonly CSINodeDriver[] =>
+  (spec.drivers as CSINode["spec"]["drivers"] | null) ?? [];
 
 function entryOf({ name, nodeId, maxVolumes, topology }: DriverOnNode): CSINodeDriver {
   const count = maxVolumes === undefined ? undefined : Math.min(maxVolumes, MAX_COUNT);
