@@ -63,7 +63,11 @@ test("users, groups, capabilities, privileges, read-only root, hidden and locked
       /Read-only file system|can't create/,
     );
     const masks = "grep -cE ' /proc/(acpi|keys|timer_list) ' /proc/self/mountinfo || true";
-    assert.equal((await inside(masks, "bare")).trim(), "3");
+    // Not every kernel has all of them.
+    const there = "ls -d /proc/acpi /proc/keys /proc/timer_list 2>/dev/null | wc -l";
+    const hidden = (await inside(there, "mighty")).trim();
+    assert.ok(Number(hidden) >= 2, hidden);
+    assert.equal((await inside(masks, "bare")).trim(), hidden);
     assert.equal((await inside(masks, "mighty")).trim(), "0");
     const locked = await inside("grep ' /proc/sys ' /proc/self/mountinfo", "bare");
     assert.match(locked, / ro,/);
