@@ -53,20 +53,29 @@ async function factsOf(path: string): Promise<NodeFile | undefined> {
 }
 
 /**
- * Takes away from the agent's own files what the benchmark does not allow: a cluster's tools write them readable by
- * everybody, and the Go kubelet takes them as they are. One that cannot be changed is reported and used all the same.
+ * Takes away from the agent's keys and credentials what the benchmark does not allow. One that cannot be changed is reported
+ * and used all the same. Files of the configuration belong to who wrote them, a user or kubeadm, and are only reported.
  */
 export async function tightenNodeFiles(settings: NamingSettings, log: Log): Promise<void> {
   const { kubeconfig, clientAuthorities, config } = await readNodeFiles(settings);
   const key = settings.config.tlsPrivateKeyFile;
   const keys = key === "" ? [] : [await factsOf(key)];
   const limits: readonly (readonly [number, readonly (NodeFile | undefined)[]])[] = [
-    [0o600, [...kubeconfig, ...config, ...keys]],
+    [0o600, [...kubeconfig, ...keys]],
     [0o644, clientAuthorities],
   ];
   for (const [allowed, files] of limits)
     for (const file of files) if (file) await tighten(file, allowed, log);
+  for (const { path, mode } of config)
+    if (isLooser(mode, CONFIG_MODE))
+      log.warn("the permissions of a file are looser than the CIS benchmark allows; run chmod", {
+        path,
+        from: shown(mode),
+        to: shown(mode & CONFIG_MODE),
+      });
 }
+
+const CONFIG_MODE = 0o600;
 
 async function tighten({ path, mode, uid }: NodeFile, allowed: number, log: Log): Promise<void> {
   if (uid !== 0)

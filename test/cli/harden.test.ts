@@ -55,7 +55,7 @@ test("`nodelet harden` keeps what the file sets and adds what the benchmark asks
   }
 });
 
-test("the agent tightens files that are looser than the benchmark allows, and no others", async () => {
+test("the agent tightens keys and credentials that are looser than the benchmark allows, and no others", async () => {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-tighten-"));
   try {
     const at = (name: string) => join(folder, name);
@@ -63,7 +63,7 @@ test("the agent tightens files that are looser than the benchmark allows, and no
     const config = `${head}authentication: {x509: {clientCAFile: ${at("ca.crt")}}}\n`;
     const files: Readonly<Record<string, readonly [text: string, before: number, after: number]>> =
       {
-        "config.yaml": [config, 0o644, 0o600],
+        "config.yaml": [config, 0o644, 0o644],
         "kubelet.conf": ["", 0o640, 0o600],
         "bootstrap.conf": ["", 0o400, 0o400],
         "ca.crt": ["", 0o666, 0o644],
@@ -82,18 +82,21 @@ test("the agent tightens files that are looser than the benchmark allows, and no
     const loaded = await loadConfig(argv, connectMachine(silentLog).host.files, { cwd: "/" });
     assert.deepEqual(loaded.problems, []);
     const reported: string[] = [];
+    const looser: string[] = [];
     const log = {
       ...silentLog,
       warn: (message: string, fields?: object) => {
         if (message.startsWith("tightened")) reported.push(JSON.stringify(fields));
+        if (message.endsWith("; run chmod")) looser.push(JSON.stringify(fields));
       },
     };
     await tightenNodeFiles(loaded, log);
+    const configFields = JSON.stringify({ path: at("config.yaml"), from: "0644", to: "0600" });
+    assert.deepEqual(looser, [configFields]);
     for (const [name, [, , after]] of Object.entries(files))
       assert.equal(statSync(at(name)).mode & 0o777, after, name);
     assert.deepEqual(reported.toSorted(), [
       JSON.stringify({ path: at("ca.crt"), from: "0666", to: "0644" }),
-      JSON.stringify({ path: at("config.yaml"), from: "0644", to: "0600" }),
       JSON.stringify({ path: at("link.conf"), from: "0640", to: "0600" }),
     ]);
     reported.length = 0;
