@@ -76,8 +76,11 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     ],
   },
   "Deployments,": {
-    cells: ["no", "what the cluster has"],
-    tests: [["test/localapi/claims.it.ts", "what this API does not have is explained"]],
+    cells: ["with `nodelet up --control-plane`", "what the cluster has"],
+    tests: [
+      ["test/localapi/claims.it.ts", "what this API does not have is explained"],
+      ["test/control-plane/up.soak.ts", "a Deployment behind a Service is reached by its DNS name"],
+    ],
     check: () => {
       const kinds = UNSUPPORTED.map(({ kind }) => kind);
       for (const kind of ["Deployment", "Job", "Role", "CustomResourceDefinition"])

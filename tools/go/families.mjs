@@ -52,6 +52,10 @@ export const FAMILIES = {
       ),
     },
   },
+  kubeadm: {
+    ...KUBERNETES,
+    programs: { kubeadm: "k8s.io/kubernetes/cmd/kubeadm" },
+  },
   coredns: {
     module: "github.com/coredns/coredns",
     programs: { coredns: "nodelet.test/tools/coredns" },

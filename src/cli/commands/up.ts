@@ -1,15 +1,19 @@
 import { type Command, Option } from "commander";
 import { NODE_FLAGS } from "../../outside/memory/memory.ts";
+import { CliError } from "../../present/cli-error.ts";
+import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import { selfCommand } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
+import { runControlPlane } from "../control-plane/control-plane.ts";
 import type { UpContext } from "../up/request.ts";
 import { OCI_RUNTIME_NAMES } from "../up/runtime/oci-runtimes.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
 import { readDuration } from "./options/arguments.ts";
+import { type ClusterFlags, clusterOptionsOf, withClusterOptions } from "./options/cluster.ts";
 import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./options/places.ts";
 
-interface UpOptions extends PlaceOptions {
+interface UpOptions extends PlaceOptions, ClusterFlags {
   readonly demo?: boolean;
   readonly detach?: boolean;
   readonly untilReady?: boolean;
@@ -56,7 +60,7 @@ export function addUpCommand(program: Command, context: CliContext): void {
         "restart agent and runtime when they exit, and do nothing else",
       ).hideHelp(),
     );
-  withPlaceOptions(command)
+  withPlaceOptions(withClusterOptions(command))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: readonly string[], options: UpOptions) => {
       context.finish(await up(flags, options, context));
@@ -70,6 +74,7 @@ Examples:
   sudo nodelet up --demo --detach --until-ready   for scripts: returns when the example serves
   sudo nodelet up --check                         can this machine be a node?
   sudo nodelet up -- --max-pods=20 -v 4           with flags for the agent
+  sudo nodelet up --control-plane                 a cluster with Deployments, Services, DNS, by kubeadm
 `;
 
 async function up(
@@ -79,6 +84,7 @@ async function up(
 ): Promise<number> {
   const paths = pathsOf(options, context.io.cwd);
   if (options.supervise === true) return await runSupervisor(paths, flags, context);
+  const cluster = clusterOptionsOf(options);
   const request = {
     paths,
     containerd: options.containerd,
@@ -93,5 +99,23 @@ async function up(
   const { io, onInterrupt } = context;
   const supervisor = ["up", "--supervise", ...placeArguments(paths), "--", ...flags];
   const backgroundArgv: UpContext["backgroundArgv"] = selfCommand(NODE_FLAGS, supervisor);
+  if (cluster !== undefined) {
+    refuseWithCluster(options);
+    const { containerd, ociRuntime, timeoutMs } = request;
+    return await runControlPlane(
+      { paths, containerd, ociRuntime, agentFlags: flags, cluster, timeoutMs },
+      { io, onInterrupt, backgroundArgv },
+    );
+  }
   return await runUp(request, { io, onInterrupt, backgroundArgv });
+}
+
+/** Options that mean something only for a node without a cluster. */
+function refuseWithCluster({ demo, check }: UpOptions): void {
+  const given = demo === true ? "--demo" : check === true ? "--check" : undefined;
+  if (given === undefined) return;
+  throw new CliError(`${given} does not go with --control-plane`, {
+    exitCode: EXIT_USAGE,
+    fix: "leave one of the two out",
+  });
 }

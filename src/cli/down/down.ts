@@ -11,6 +11,8 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import type { CommandContext } from "../context.ts";
+import { clusterPaths } from "../control-plane/places.ts";
+import { resetCluster } from "../control-plane/reset-cluster.ts";
 import { type Io, writeLines } from "../io.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import { restoreKernel } from "../up/kernel-values.ts";
@@ -23,7 +25,7 @@ import {
 } from "../up/ledger.ts";
 import { removeBridge, removeChains } from "../up/network-traces.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
-import { BRIDGE } from "../up/runtime/pod-network.ts";
+import { BRIDGE, CLUSTER_BRIDGE } from "../up/runtime/pod-network.ts";
 import { isRunning } from "../up/supervise/processes.ts";
 import { refuseWhileStopping } from "../up/supervise/supervisor-note.ts";
 import { drainPods, type NodeStopRequest } from "./drain.ts";
@@ -53,15 +55,17 @@ interface DownRequest extends NodeStopRequest {
 
 /** Runs `down`; resolves with the exit code. */
 export async function runDown(request: DownRequest, context: CommandContext): Promise<number> {
-  const { paths, purge } = request;
+  const { purge } = request;
   const { io } = context;
   if (process.getuid?.() !== 0) {
     throw new CliError("permission denied: only root can stop pods", { fix: "sudo nodelet down" });
   }
   const print = (text: string) => writeLines(io.stdout, [text]);
   const { host } = connectMachine(silentLog);
-  refuseWhileStopping(paths);
-  const ledger = readLedger(paths.ledger);
+  refuseWhileStopping(request.paths);
+  const ledger = readLedger(request.paths.ledger);
+  const ofCluster = ledger?.cluster !== undefined;
+  const paths = ofCluster ? clusterPaths(request.paths) : request.paths;
   if (ledger !== undefined && !(await mayRemove(ledger, request, context))) {
     print("Nothing was removed.");
     return EXIT_FAILURE;
@@ -73,8 +77,12 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
   }
   using _claim = ledger && claimStop(paths, "down");
   const removal = newRemoval();
-  const parts = { request, context, host, print, removal };
+  const parts = { request: { ...request, paths }, context, host, print, removal };
   await endPods(ledger?.runtime, parts);
+  if (ofCluster && removal.left.length === 0) {
+    print("Removing the cluster");
+    appendAll(removal.left, await resetCluster({ paths, signal: context.onInterrupt() }));
+  }
   if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_HOST_LEDGER, parts);
   if (removal.left.length === 0) await clean(ledger ?? EMPTY_HOST_LEDGER, parts);
   appendAll(removal.kept, packagesOfSetup());
@@ -215,8 +223,10 @@ async function clean(ledger: HostLedger, { request, host, removal }: Parts): Pro
   appendAll(removal.removed, restored);
   appendAll(removal.kept, kept);
   const ownRuntime = ledger.runtime?.kind === "own";
-  if (ownRuntime) await removeBridge(BRIDGE);
-  await removeChains(ledger.chainsBefore, ownRuntime ? "agent and CNI plugins" : "agent");
+  if (ownRuntime) for (const bridge of [BRIDGE, CLUSTER_BRIDGE]) await removeBridge(bridge);
+  const makers = ownRuntime ? "agent and CNI plugins" : "agent";
+  const { cluster, chainsBefore } = ledger;
+  await removeChains(chainsBefore, cluster === undefined ? makers : "cluster and CNI plugins");
   removeFiles(paths, ledger, removal, purge);
   removeLinks(ledger, removal);
   const keptImages = request.images ? [] : ledger.userImages;

@@ -32,9 +32,13 @@ const KINDS = [
 export async function previewRemoval(request: PreviewRequest): Promise<readonly string[]> {
   const { ledger, images } = request;
   const kept = images ? [] : ledger.userImages;
+  const objects =
+    ledger.cluster === undefined
+      ? await objectLines(request)
+      : ["the cluster: all its objects, its certificates and the data of etcd"];
   return [
     ...(await runtimeLines(request)),
-    ...(await objectLines(request)),
+    ...objects,
     ...(images && ledger.userImages.length > 0
       ? [`${counted(ledger.userImages.length, "image")} that you loaded or pulled`]
       : []),

@@ -51,7 +51,9 @@ export async function removeMounts(
   for (const folder of own)
     appendAll(
       found,
-      (await host.volumes.mountsWithin(folder)).map(({ path }) => path),
+      (await host.volumes.mountsWithin(folder))
+        .map(({ path }) => path)
+        .filter((path) => path !== folder),
     );
   const deadline = performance.now() + BUSY_MS;
   // Deeper mounts keep those above them busy.
@@ -155,20 +157,32 @@ export async function removeFolders(
     removal.kept.push(
       `${containerd.root} (${counted(keptImages.length, "image")} that you loaded or pulled; down --images removes them)`,
     );
+  // kubeadm's folder of the kubelet may have been there before, even as a mount.
+  const roots =
+    ledger.cluster === undefined || ledger.folders.includes(paths.agentRoot)
+      ? [paths.agentRoot]
+      : entriesOf(paths.agentRoot);
   const trees: readonly (readonly [path: string, what: string])[] = [
     ...(keepsStore ? [] : [[containerd.root, "containerd's images and containers"] as const]),
     [join(stateDir, "cni"), "the pods' network"],
+    [join(stateDir, "kubeadm"), ""],
     [containerd.config, ""],
-    [paths.agentRoot, "folders of pods, journal of decisions"],
+    ...roots.map((path) => [path, "folders of pods, journal of decisions"] as const),
     [paths.api, "the objects of the node's own API"],
     [paths.volumes, "the data of persistent volume claims"],
     [paths.kubeconfig, ""],
     [containerd.state, ""],
     [paths.agentSocket, ""],
     [rootNote(paths.agentRoot), ""],
-    ...["agent.log", "agent.log.1", "containerd.log", "containerd.log.1", "up.log", "up.log.1"].map(
-      (name) => [join(logDir, name), ""] as const,
-    ),
+    ...[
+      "agent.log",
+      "agent.log.1",
+      "containerd.log",
+      "containerd.log.1",
+      "up.log",
+      "up.log.1",
+      "kubeadm.log",
+    ].map((name) => [join(logDir, name), ""] as const),
   ];
   for (const [path, what] of trees) await removeTree(path, what, host, removal);
   if (removal.left.length > 0) return;

@@ -21,6 +21,15 @@ export type RuntimeNote =
   | { readonly kind: "own"; readonly socket: string; readonly process?: ProcessMark }
   | { readonly kind: "found"; readonly socket: string };
 
+/** The cluster that `up --control-plane` has made, or is making. */
+interface ClusterNote {
+  /** The program that made it, and that can undo it. */
+  readonly kubeadm: string;
+  readonly criSocket: string;
+  /** Whether kubeadm has come to its end. */
+  readonly made?: boolean;
+}
+
 /** Things that `up` has created. */
 export interface HostLedger {
   readonly format: typeof FORMAT;
@@ -29,6 +38,7 @@ export interface HostLedger {
   /** Files that `up` wrote, with the digest of what it wrote. */
   readonly files: Readonly<Record<string, string>>;
   readonly runtime?: RuntimeNote;
+  readonly cluster?: ClusterNote;
   /** References of images that `up` brought to a runtime it only found. */
   readonly images: readonly string[];
   /** References of images that the user loaded or pulled. */

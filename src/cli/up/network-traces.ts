@@ -43,6 +43,7 @@ function splitWords(line: string): readonly string[] {
 const CHAINS = {
   agent: /^KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY)$/,
   "agent and CNI plugins": /^(CNI-.*|KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY))$/,
+  "cluster and CNI plugins": /^(CNI|KUBE)-.*$/,
 } as const;
 
 interface Table {
@@ -58,12 +59,12 @@ const ALL_TABLES: readonly Table[] = PROGRAMS.flatMap((program) =>
 const shown = ({ program, name }: Table, chain: string): string =>
   program === "iptables" ? `${name}/${chain}` : `${program}/${name}/${chain}`;
 
-/** The chains of CNI plugins and of agents; empty where there is no iptables. */
+/** The chains of CNI plugins, of agents and of the proxy of Services; empty where there is no iptables. */
 export async function ownChains(): Promise<readonly string[]> {
   const found: string[] = [];
   for (const table of ALL_TABLES)
     for (const { kind, chain } of await rulesOf(table))
-      if (kind === "chain" && CHAINS["agent and CNI plugins"].test(chain))
+      if (kind === "chain" && CHAINS["cluster and CNI plugins"].test(chain))
         found.push(shown(table, chain));
   return found;
 }

@@ -21,6 +21,8 @@ interface Preparation {
   readonly print: (text: string) => void;
   /** The user's choice for pods that name no RuntimeClass; ours where there is none. */
   readonly ociRuntime: string | undefined;
+  /** kubeadm writes the agent's configuration, and the cluster gives the node its part of the pods' network. */
+  readonly forKubeadm?: boolean;
 }
 
 /** The agent's cgroups hang here (cgroupRoot left alone). */
@@ -64,6 +66,7 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
       overlayWorks: report.overlayProblem === undefined,
       chosen: preparation.ociRuntime,
       cgroupParent: AGENT_CGROUP,
+      networkOfCluster: preparation.forKubeadm === true,
       print,
     });
   } else {
@@ -71,11 +74,11 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
     await ensureSandboxImage({ socket: runtime.socket, own: false, ledger, print });
     offerHandlers(paths, []);
   }
-  await writeKubeletConfig(preparation, runtime.socket);
+  if (preparation.forKubeadm !== true) await writeKubeletConfig(preparation, runtime.socket);
 }
 
 async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> {
-  const etc = [dirname(paths.config), paths.manifests];
+  const etc = [dirname(paths.config), dirname(paths.kubeconfig), paths.manifests];
   ledger.expectFolders([paths.stateDir, paths.runDir, paths.logDir, ...etc, ...SHARED_FOLDERS]);
   if (ledger.now.runtime === undefined) {
     const cgroups = (await host.cgroups.exists(AGENT_CGROUP)) ? [] : [AGENT_CGROUP];
@@ -124,4 +127,4 @@ function otherRuntime(path: string, endpoint: string, socket: string): string | 
 }
 
 /** File of systemd-resolved with the real name servers; its stub address is unreachable inside a pod. */
-const REAL_RESOLV_CONF = "/run/systemd/resolve/resolv.conf";
+export const REAL_RESOLV_CONF = "/run/systemd/resolve/resolv.conf";

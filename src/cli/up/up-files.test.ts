@@ -9,7 +9,13 @@ import { kubeletConfigFile } from "./kubelet-config-file.ts";
 import { DEFAULT_PLACES, socketObstacle, upPaths } from "./paths.ts";
 import { containerdConfig } from "./runtime/containerd-config.ts";
 import { ociRuntimes } from "./runtime/oci-runtimes.ts";
-import { choosePodNetwork, overlaps, podNetworkConfig, subnetOf } from "./runtime/pod-network.ts";
+import {
+  BRIDGE,
+  choosePodNetwork,
+  overlaps,
+  podNetworkConfig,
+  subnetOf,
+} from "./runtime/pod-network.ts";
 
 const PATHS = upPaths(DEFAULT_PLACES);
 const RUNC = {
@@ -115,12 +121,14 @@ for (const cgroupVersion of [1, 2] as const)
 test("`podNetworkConfig` keeps its addresses in our folder and names the plugins there are", () => {
   const text = podNetworkConfig(PATHS.containerd, {
     subnet: "10.85.0.0/16",
+    bridge: BRIDGE,
     plugins: new Set(["bridge", "firewall"]),
   });
   assertGolden("pod-network.conflist", text);
   assert.equal(subnetOf(text), "10.85.0.0/16");
   const without = podNetworkConfig(PATHS.containerd, {
     subnet: "10.85.0.0/16",
+    bridge: BRIDGE,
     plugins: new Set(),
   });
   assert.ok(!without.includes("firewall"));

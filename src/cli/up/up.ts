@@ -29,6 +29,10 @@ export async function runUp(request: UpRequest, context: UpContext): Promise<num
   const { paths, checkOnly, detach } = request;
   const { io } = context;
   const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
+  if (readLedger(paths.ledger)?.cluster !== undefined)
+    throw new CliError("this machine is the control plane of a cluster", {
+      fix: "nodelet up --control-plane starts it again; nodelet down removes it",
+    });
   if (!checkOnly) refuseWhileStopping(paths);
   const orphan = checkOnly ? undefined : orphanedAgent(paths);
   if (!checkOnly && orphan === undefined && (await agentRuns(paths))) {

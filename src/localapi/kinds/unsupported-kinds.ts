@@ -105,5 +105,5 @@ export function findUnsupported(
 
 /** Says that the API is that of a single node, and what to use in place of the kind. */
 export function unsupportedText({ kind, instead }: UnsupportedKind): string {
-  return `this is the API of a single node, which runs pods and has no ${kind}. ${instead} For more than one node or for controllers, join a cluster: nodelet up -- --kubeconfig=FILE`;
+  return `this is the API of a single node, which runs pods and has no ${kind}. ${instead} For controllers, make this machine a cluster of its own: nodelet down, then nodelet up --control-plane; or join one: nodelet up -- --kubeconfig=FILE`;
 }

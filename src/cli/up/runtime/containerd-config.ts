@@ -7,6 +7,8 @@ interface ContainerdConfigOptions {
   readonly handlers: OciHandlers;
   /** Folder of the CNI plugins. */
   readonly cniPlugins: string;
+  /** File from which containerd makes the pods' network once the cluster has given the node its addresses. */
+  readonly cniTemplate?: string | undefined;
   readonly snapshotter: "overlayfs" | "native";
   /** Without CAP_SYS_RESOURCE nothing may be given a lower `oom_score_adj` than it has. */
   readonly mayLowerOomScore: boolean;
@@ -37,7 +39,8 @@ const UNSAFE_PLUGINS = [
  */
 export function containerdConfig(paths: ContainerdPaths, options: ContainerdConfigOptions): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  const { sandboxImage, handlers, cniPlugins, snapshotter, mayLowerOomScore } = options;
+  const { sandboxImage, handlers, cniPlugins, cniTemplate, snapshotter } = options;
+  const { mayLowerOomScore } = options;
   return `# Written by "nodelet up" at every start; changes are lost.
 version = 2
 root = ${quoted(paths.root)}
@@ -71,7 +74,7 @@ default_runtime_name = ${quoted(handlers.chosen)}
 ${handlers.runtimes.map((runtime) => handlerSection(cri, runtime, `${paths.state}/oci`)).join("")}[${cri}.cni]
 bin_dir = ${quoted(cniPlugins)}
 conf_dir = ${quoted(paths.cniConfigs)}
-
+${cniTemplate === undefined ? "" : `conf_template = ${quoted(cniTemplate)}\n`}
 [${cri}.registry]
 config_path = "/etc/containerd/certs.d"
 `;

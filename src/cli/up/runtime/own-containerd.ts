@@ -34,8 +34,10 @@ import { containerdConfig, ttrpcSocket } from "./containerd-config.ts";
 import type { OciHandlers } from "./oci-runtimes.ts";
 import {
   BRIDGE,
+  CLUSTER_BRIDGE,
   choosePodNetwork,
   NETWORK_FILE,
+  NODE_SUBNET,
   podNetworkConfig,
   subnetOf,
 } from "./pod-network.ts";
@@ -46,6 +48,8 @@ interface OwnContainerdOptions {
   readonly mayLowerOomScore: boolean;
   readonly overlayWorks: boolean;
   readonly handlers: OciHandlers;
+  /** Whether the pods' network is what a cluster gives the node. */
+  readonly networkOfCluster: boolean;
 }
 
 /** How long it may take until containerd serves. */
@@ -83,6 +87,7 @@ function writeConfig(options: OwnContainerdOptions, plugins: CniPlugins): boolea
     sandboxImage: PAUSE_IMAGE,
     handlers,
     cniPlugins: plugins.folder,
+    cniTemplate: options.networkOfCluster ? templateOf(paths) : undefined,
     snapshotter: overlayWorks ? "overlayfs" : "native",
     mayLowerOomScore,
   });
@@ -93,20 +98,36 @@ function writeConfig(options: OwnContainerdOptions, plugins: CniPlugins): boolea
 }
 
 /** The pods' network is chosen once: pods that run keep their addresses. */
-function writeNetwork({ paths, ledger }: OwnContainerdOptions, plugins: CniPlugins): void {
+function writeNetwork(
+  { paths, ledger, networkOfCluster }: OwnContainerdOptions,
+  plugins: CniPlugins,
+): void {
+  if (networkOfCluster) {
+    const options = { subnet: NODE_SUBNET, bridge: CLUSTER_BRIDGE, plugins: plugins.names };
+    ledger.writeFile(templateOf(paths), podNetworkConfig(paths.containerd, options), 0o644);
+    return;
+  }
   const file = join(paths.containerd.cniConfigs, NETWORK_FILE);
   const before = existsSync(file) ? subnetOf(readFileSync(file, "utf8")) : undefined;
-  const subnet = before ?? choosePodNetwork(takenNetworks());
-  if (subnet === undefined) {
-    throw new CliError("no network is free for pods: all candidates are in use on this machine", {
-      fix: "set up a containerd with a network of your choice and use it: --containerd <socket>",
-    });
-  }
+  const subnet = before ?? freePodNetwork();
   ledger.writeFile(
     file,
-    podNetworkConfig(paths.containerd, { subnet, plugins: plugins.names }),
+    podNetworkConfig(paths.containerd, { subnet, bridge: BRIDGE, plugins: plugins.names }),
     0o644,
   );
+}
+
+/** A network for pods that this machine has no route to. Throws `CliError` when all candidates are in use. */
+export function freePodNetwork(): string {
+  const subnet = choosePodNetwork(takenNetworks());
+  if (subnet !== undefined) return subnet;
+  throw new CliError("no network is free for pods: all candidates are in use on this machine", {
+    fix: "name one with --pod-cidr, or use a containerd with a network of your choice: --containerd <socket>",
+  });
+}
+
+function templateOf({ stateDir }: UpPaths): string {
+  return join(stateDir, "cni", "cluster-network.template");
 }
 
 /** Networks that this machine has routes to, its own bridge left out. */
@@ -154,7 +175,10 @@ async function start({
   while (performance.now() < deadline) {
     if (!isRunning(mark)) throw failed("containerd exited right after it was started");
     const answer = await queryRuntime(containerd.socket, 0);
-    if (answer.kind === "answers" && answer.facts.notReady.length === 0) {
+    // The network of a cluster comes with the node's part of its addresses, for which the agent is needed.
+    const { cluster } = ledger.now;
+    const isNeeded = (text: string) => cluster === undefined || !text.startsWith("NetworkReady");
+    if (answer.kind === "answers" && !answer.facts.notReady.some(isNeeded)) {
       for (const socket of socketsOf(containerd)) chmodSync(socket, 0o600);
       return;
     }

@@ -27,6 +27,8 @@ interface OwnRuntimeOptions {
   readonly chosen: string | undefined;
   /** Cgroup below which containers are tried; it is there or may be made. */
   readonly cgroupParent: string;
+  /** Whether the pods' network is what a cluster gives the node. */
+  readonly networkOfCluster: boolean;
   readonly print: (text: string) => void;
 }
 

@@ -4,6 +4,9 @@ import type { ContainerdPaths } from "../paths.ts";
 /** The bridge that pods of our own containerd hang on. */
 export const BRIDGE = "nodelet0";
 
+/** The bridge of pods whose addresses a cluster gives. */
+export const CLUSTER_BRIDGE = "nodelet1";
+
 /** File name of the network's configuration. */
 export const NETWORK_FILE = "10-nodelet.conflist";
 
@@ -45,11 +48,16 @@ function parseNetwork(text: string): { address: number; bits: number } | undefin
 }
 
 interface PodNetworkOptions {
-  /** IPv4 network of the pods, e.g. `10.85.0.0/16`. */
+  /** IPv4 network of the pods, e.g. `10.85.0.0/16`, or what containerd puts the node's own into. */
   readonly subnet: string;
+  /** Name of the bridge. */
+  readonly bridge: string;
   /** Names of the CNI plugins there are. */
   readonly plugins: ReadonlySet<string>;
 }
+
+/** Where containerd puts the addresses of the node's pods into a template (its documentation, "CNI Config Template"). */
+export const NODE_SUBNET = "{{.PodCIDR}}";
 
 /**
  * The CNI configuration: a bridge with addresses of its own, ports of the node, and where the plugin is
@@ -58,7 +66,7 @@ interface PodNetworkOptions {
 export function podNetworkConfig(paths: ContainerdPaths, options: PodNetworkOptions): string {
   const bridge = {
     type: "bridge",
-    bridge: BRIDGE,
+    bridge: options.bridge,
     isGateway: true,
     ipMasq: true,
     hairpinMode: true,

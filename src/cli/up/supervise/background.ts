@@ -1,4 +1,5 @@
 /** `up --detach`: agent and runtime are kept going by a process in the background. */
+import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentClient } from "../../../client/agent-client.ts";
 import { spokenDuration } from "../../../present/amounts.ts";
@@ -6,9 +7,12 @@ import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_OK } from "../../../present/exit-codes.ts";
 import { searchPath } from "../../../process/programs.ts";
 import type { CommandContext } from "../../context.ts";
+import { awaitKubeletFiles } from "../../control-plane/await-kubelet-files.ts";
+import { clusterPaths } from "../../control-plane/places.ts";
 import { writeLines } from "../../io.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
+import { readLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import type { UpContext, UpRequest } from "../request.ts";
 import { superviseContainerd } from "../runtime/own-containerd.ts";
@@ -24,11 +28,7 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
   const { paths, timeoutMs, untilReady } = request;
   const agentLogAt = endOfLog(paths.agentLog);
   const ownLogAt = endOfLog(paths.supervisorLog);
-  const { pid } = startDetached({
-    argv: context.backgroundArgv,
-    env: { PATH: searchPath(), HOME: "/root", NODELET_INVOKED_AS: "nodelet" },
-    log: paths.supervisorLog,
-  });
+  const { pid } = startSupervisor(paths, context);
   const mark = pid === undefined ? undefined : markOf(pid);
   const client = new AgentClient(paths.agentSocket);
   const deadline = performance.now() + timeoutMs;
@@ -57,9 +57,21 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
   return EXIT_OK;
 }
 
+/** Starts the process that keeps agent and runtime running; it outlives this one. */
+export function startSupervisor(
+  { supervisorLog }: Pick<UpPaths, "supervisorLog">,
+  { backgroundArgv }: Pick<UpContext, "backgroundArgv">,
+): ChildProcess {
+  return startDetached({
+    argv: backgroundArgv,
+    env: { PATH: searchPath(), HOME: "/root", NODELET_INVOKED_AS: "nodelet" },
+    log: supervisorLog,
+  });
+}
+
 /** The process in the background: keeps agent and runtime running until it is stopped. */
 export async function runSupervisor(
-  paths: UpPaths,
+  chosen: UpPaths,
   agentFlags: readonly string[],
   context: CommandContext,
 ): Promise<number> {
@@ -67,8 +79,11 @@ export async function runSupervisor(
   context.onInterrupt().addEventListener("abort", () => leave.abort(), { once: true });
   const print = (text: string) =>
     writeLines(context.io.stderr, [`${new Date(context.io.now()).toISOString()} ${text}`]);
+  const ofCluster = readLedger(chosen.ledger)?.cluster !== undefined;
+  const paths = ofCluster ? clusterPaths(chosen) : chosen;
+  const more = ofCluster ? { moreFlags: awaitKubeletFiles } : {};
   const work = [
-    superviseAgent({ paths, agentFlags, print }, leave.signal),
+    superviseAgent({ paths, agentFlags, print, ...more }, leave.signal),
     superviseContainerd(paths, print, leave.signal),
   ];
   try {

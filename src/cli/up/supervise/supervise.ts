@@ -36,6 +36,8 @@ interface SupervisorOptions {
   readonly paths: UpPaths;
   /** Flags for the agent beside those that follow from the paths. */
   readonly agentFlags: readonly string[];
+  /** Resolves with flags that come before those, as soon as the agent may start. */
+  readonly moreFlags?: (leave: AbortSignal) => Promise<readonly string[]>;
   readonly print: (text: string) => void;
 }
 
@@ -70,7 +72,9 @@ export async function superviseAgent(
   for (let failures = 0; !leave.aborted; ) {
     const began = performance.now();
     const logAt = endOfLog(paths.agentLog);
-    const agent: RunningAgent = next ?? start(options);
+    const more = next === undefined ? ((await options.moreFlags?.(leave)) ?? []) : [];
+    if (leave.aborted) return;
+    const agent: RunningAgent = next ?? start(options, more);
     next = undefined;
     claim.note(agent.mark);
     const end = await attend(agent, options, leave);
@@ -126,11 +130,11 @@ interface RunningAgent {
   readonly ended: Promise<AgentEnd>;
 }
 
-function start(options: SupervisorOptions): RunningAgent {
+function start(options: SupervisorOptions, more: readonly string[]): RunningAgent {
   const { paths } = options;
   boundLog(paths.agentLog);
   const log = openSync(paths.agentLog, "a", 0o640);
-  const [program, ...args] = agentCommand(options);
+  const [program, ...args] = agentCommand(options, more);
   const child = spawn(program, args, {
     // A session of its own: ^C in our terminal is ours to pass on.
     detached: true,
@@ -205,7 +209,10 @@ async function endForSure(
 }
 
 /** The agent as a command: the same program that we are, with the heap of something that runs for months. */
-function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [string, ...string[]] {
+function agentCommand(
+  { paths, agentFlags }: SupervisorOptions,
+  more: readonly string[],
+): readonly [string, ...string[]] {
   const places = [`--config=${paths.config}`, `--root-dir=${paths.agentRoot}`];
   return selfCommand(agentNodeFlags(process.env["NODE_OPTIONS"]), [
     "run",
@@ -213,6 +220,7 @@ function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [strin
     // First, so that the user's own choice counts.
     `--cert-dir=${paths.agentRoot}/pki`,
     "--page",
+    ...more,
     ...agentFlags,
   ]);
 }

@@ -1,0 +1,88 @@
+/** The options of `up` that shape a cluster. */
+import { type Command, Option } from "commander";
+import { CliError } from "../../../present/cli-error.ts";
+import { EXIT_USAGE } from "../../../present/exit-codes.ts";
+import type { ClusterChoices } from "../../control-plane/request.ts";
+
+/** The options as commander has them. */
+export interface ClusterFlags {
+  readonly controlPlane?: boolean;
+  readonly kubernetesVersion?: string;
+  readonly podCidr?: string;
+  readonly serviceCidr?: string;
+  readonly apiAddress?: string;
+  readonly imageRepository?: string;
+  readonly kubeadmConfig?: string;
+  readonly kubeadm?: string;
+  readonly ignorePreflightErrors?: string;
+}
+
+/** The options that say something only together with `--control-plane`. */
+const NAMES = {
+  kubernetesVersion: "--kubernetes-version",
+  podCidr: "--pod-cidr",
+  serviceCidr: "--service-cidr",
+  apiAddress: "--api-address",
+  imageRepository: "--image-repository",
+  kubeadmConfig: "--kubeadm-config",
+  kubeadm: "--kubeadm",
+  ignorePreflightErrors: "--ignore-preflight-errors",
+} as const;
+
+/** Adds `--control-plane` and what goes with it. */
+export function withClusterOptions(command: Command): Command {
+  return command
+    .option("--control-plane", "make the machine a cluster's control plane, by kubeadm")
+    .addOption(
+      new Option("--kubernetes-version <version>", "of the cluster, like v1.37.2").argParser(
+        readVersion,
+      ),
+    )
+    .option(
+      "--pod-cidr <network>",
+      "addresses of the cluster's pods; default one that is free here",
+    )
+    .option("--service-cidr <network>", "addresses of Services; default kubeadm's")
+    .option("--api-address <address>", "of this machine, for the API server; default kubeadm's")
+    .option("--image-repository <name>", "registry of the control plane's images")
+    .option("--kubeadm-config <file>", "more of kubeadm's configuration (v1beta4)")
+    .option(
+      "--kubeadm <path>",
+      "kubeadm, or the folder that has it; default from the PATH, else downloaded",
+    )
+    .option(
+      "--ignore-preflight-errors <names>",
+      "kubeadm's checks that may fail, separated by commas",
+    );
+}
+
+/** What the options ask for; undefined without `--control-plane`. Throws `CliError` when they contradict each other. */
+export function clusterOptionsOf(flags: ClusterFlags): ClusterChoices | undefined {
+  if (flags.controlPlane === true)
+    return {
+      kubernetesVersion: flags.kubernetesVersion,
+      podCidr: flags.podCidr,
+      serviceCidr: flags.serviceCidr,
+      apiAddress: flags.apiAddress,
+      imageRepository: flags.imageRepository,
+      kubeadmConfig: flags.kubeadmConfig,
+      kubeadm: flags.kubeadm,
+      ignorePreflightErrors: flags.ignorePreflightErrors?.split(",") ?? [],
+    };
+  for (const [name, option] of Object.entries(NAMES))
+    if (flags[name as keyof typeof NAMES] !== undefined)
+      throw new CliError(`${option} has no effect without --control-plane`, {
+        exitCode: EXIT_USAGE,
+        fix: "add --control-plane, or leave it out",
+      });
+  return undefined;
+}
+
+function readVersion(text: string): string {
+  const [, version] = /^v?(1\.\d+\.\d+)$/.exec(text) ?? [];
+  if (version !== undefined) return `v${version}`;
+  throw new CliError(`--kubernetes-version: ${text} is no version`, {
+    exitCode: EXIT_USAGE,
+    fix: "name a release, like v1.37.2",
+  });
+}

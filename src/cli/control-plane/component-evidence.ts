@@ -1,0 +1,47 @@
+/** What the components of a control plane that does not come up have written last. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+const POD_LOGS = "/var/log/pods";
+const TAIL_BYTES = 4096;
+
+/** A line for each component that has written something; none where no container was started. */
+export function componentEvidence(folder: string = POD_LOGS): readonly string[] {
+  return COMPONENTS.flatMap((name) => {
+    const line = lastLineOf(folder, name);
+    return line === undefined ? [] : [`${name} wrote last: ${line}`];
+  });
+}
+
+function lastLineOf(folder: string, component: string): string | undefined {
+  const pods = namesIn(folder).filter((name) => name.startsWith(`kube-system_${component}-`));
+  for (const pod of pods) {
+    const logs = join(folder, pod, component);
+    // Attempts are counted: the highest number is the newest.
+    const [newest] = namesIn(logs)
+      .filter((name) => /^\d+\.log$/.test(name))
+      .toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10));
+    const text = newest === undefined ? "" : tailOf(join(logs, newest));
+    const line = text.trimEnd().split("\n").at(-1) ?? "";
+    // Time, stream and tag of the CRI's format come first.
+    if (line !== "") return line.replace(/^\S+ std(?:out|err) [FP] /, "");
+  }
+  return undefined;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function tailOf(path: string): string {
+  try {
+    return readFileSync(path).subarray(-TAIL_BYTES).toString("utf8");
+  } catch {
+    return "";
+  }
+}

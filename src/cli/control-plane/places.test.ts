@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
+import { clusterPaths, kubeletArguments } from "./places.ts";
+
+const ALWAYS = [
+  "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
+  "--kubeconfig=/etc/kubernetes/kubelet.conf",
+];
+
+for (const [what, text, words] of [
+  ["no file", "", []],
+  [
+    "kubeadm's own",
+    'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.1 --pod-infra-container-image=registry.k8s.io/pause:3.10"\n',
+    ["--node-ip=192.0.2.1", "--pod-infra-container-image=registry.k8s.io/pause:3.10"],
+  ],
+  ["an empty value", 'KUBELET_KUBEADM_ARGS=""\n', []],
+  ["other variables", "A=--b\nKUBELET_KUBEADM_ARGS=--c\n", ["--c"]],
+] as const)
+  test(`kubeletArguments: ${what}`, () =>
+    assert.deepEqual(kubeletArguments(text), [...ALWAYS, ...words]));
+
+test("clusterPaths: the agent has kubeadm's folder, all else stays where it was", () => {
+  const paths = upPaths(DEFAULT_PLACES);
+  const { agentRoot, config, containerd, ...others } = clusterPaths(paths);
+  assert.deepEqual([agentRoot, config], ["/var/lib/kubelet", "/var/lib/kubelet/config.yaml"]);
+  assert.equal(containerd.socket, paths.containerd.socket);
+  assert.notEqual(containerd.cniConfigs, paths.containerd.cniConfigs);
+  assert.equal(others.ledger, paths.ledger);
+  assert.equal(others.agentSocket, paths.agentSocket);
+});

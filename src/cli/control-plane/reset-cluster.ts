@@ -1,0 +1,51 @@
+/** Takes the machine out of the cluster that kubeadm made, by kubeadm's own way back. */
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { readLedger } from "../up/ledger.ts";
+import type { UpPaths } from "../up/paths.ts";
+import { KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
+import { runKubeadm } from "./run-kubeadm.ts";
+
+interface Reset {
+  readonly paths: UpPaths;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Has kubeadm remove the node's containers, certificates and data, once the agent has ended. Resolves with what is left, each
+ * with the reason; files that were there before the cluster stay.
+ */
+export async function resetCluster({ paths, signal }: Reset): Promise<readonly string[]> {
+  const ledger = readLedger(paths.ledger);
+  const note = ledger?.cluster;
+  if (ledger === undefined || note === undefined) return [];
+  const left: string[] = [];
+  const ours = (folder: string) => ledger.folders.includes(folder);
+  // Where kubeadm has made nothing, reset would only remove what others have left.
+  const isBegun = existsSync(join(KUBEADM_FILES.folder, "pki"));
+  if (isBegun && existsSync(note.kubeadm)) {
+    mkdirSync(paths.logDir, { recursive: true, mode: 0o750 });
+    const { ok } = await runKubeadm({
+      kubeadm: note.kubeadm,
+      argv: [
+        "reset",
+        "--force",
+        `--cri-socket=unix://${note.criSocket}`,
+        // That phase removes the data as well, also what was there before the cluster.
+        ...(ours(KUBEADM_FILES.etcd) ? [] : ["--skip-phases=remove-etcd-member"]),
+      ],
+      programs: kubeadmPlaces(paths).programs,
+      log: join(paths.logDir, "kubeadm.log"),
+      signal,
+    });
+    if (!ok) left.push(`the cluster: kubeadm reset failed, see ${paths.logDir}/kubeadm.log`);
+  } else if (isBegun) left.push(`the cluster: ${note.kubeadm} is gone, which could reset it`);
+  for (const folder of [KUBEADM_FILES.folder, KUBEADM_FILES.etcd]) if (ours(folder)) empty(folder);
+  return left;
+}
+
+function empty(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder))
+    rmSync(join(folder, name), { recursive: true, force: true });
+}

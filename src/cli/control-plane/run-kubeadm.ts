@@ -1,0 +1,79 @@
+/** Runs kubeadm: its output goes to a log, line by line, and its steps to whoever shows them. */
+import { spawn } from "node:child_process";
+import { closeSync, lstatSync, mkdirSync, openSync, rmSync, symlinkSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
+import { programPath } from "../../process/package-root.ts";
+import { searchPath } from "../../process/programs.ts";
+import { linkTarget } from "../up/command-link.ts";
+import { type KubeadmStep, kubeadmStep } from "./kubeadm-output.ts";
+
+/** One call of kubeadm. */
+interface KubeadmRun {
+  readonly kubeadm: string;
+  /** Words after the program. No secrets: every user of the machine can read them. */
+  readonly argv: readonly string[];
+  /** Folder with a `kubelet` that is this program; kubeadm asks it for its version. */
+  readonly programs: string;
+  /** Both outputs are appended here. */
+  readonly log: string;
+  readonly onStep?: (step: KubeadmStep) => void;
+  /** Ends kubeadm. */
+  readonly signal: AbortSignal;
+}
+
+/** How kubeadm ended, and what it printed last. */
+interface KubeadmResult {
+  readonly ok: boolean;
+  readonly output: string;
+}
+
+const KEPT_LINES = 400;
+
+/** Runs it to its end. Rejects when the program cannot be started. */
+export async function runKubeadm(run: KubeadmRun): Promise<KubeadmResult> {
+  const { kubeadm, argv, programs, log, onStep = () => {}, signal } = run;
+  linkKubelet(programs);
+  const file = openSync(log, "a", 0o640);
+  const lines: string[] = [];
+  try {
+    const child = spawn(kubeadm, argv, {
+      cwd: "/",
+      env: { PATH: `${programs}:${searchPath()}`, HOME: "/root" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const end = () => child.kill("SIGTERM");
+    signal.addEventListener("abort", end, { once: true });
+    const both = new PassThrough();
+    for (const stream of [child.stdout, child.stderr]) stream.pipe(both, { end: false });
+    const reading = (async () => {
+      for await (const line of createInterface(both)) {
+        writeSync(file, `${line}\n`);
+        lines.push(line);
+        if (lines.length > KEPT_LINES) lines.shift();
+        const step = kubeadmStep(line);
+        if (step !== undefined) onStep(step);
+      }
+    })();
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", resolve);
+    }).finally(() => {
+      signal.removeEventListener("abort", end);
+      both.end();
+    });
+    await reading;
+    return { ok: code === 0, output: lines.join("\n") };
+  } finally {
+    closeSync(file);
+  }
+}
+
+function linkKubelet(programs: string): void {
+  const link = join(programs, "kubelet");
+  if (linkTarget(link) === programPath()) return;
+  mkdirSync(programs, { recursive: true, mode: 0o755 });
+  if (lstatSync(link, { throwIfNoEntry: false }) !== undefined) rmSync(link);
+  symlinkSync(programPath(), link);
+}

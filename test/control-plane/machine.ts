@@ -1,0 +1,164 @@
+/** A bare machine with what kubeadm asks for: its images in a registry on loopback, and kubeadm itself. */
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { busyboxEntries } from "../../src/cli/local-images/busybox.ts";
+import { goArchitecture, type ImageSpec, layer } from "../../src/cli/local-images/image-archive.ts";
+import { pauseProgram } from "../../src/cli/local-images/tiny-elf.ts";
+import { debianFiles } from "../../tools/conformance/images/debian-files.ts";
+import { accountFiles, file, link, merged } from "../../tools/conformance/images/root-files.ts";
+import { writeStore } from "../../tools/conformance/images/store.ts";
+import { CACHE_DIR } from "../../tools/debian-suite.mjs";
+import { buildPrograms, pinnedVersion } from "../../tools/go/build-programs.mjs";
+import { goObstacle } from "../../tools/go/go-command.mjs";
+import type { ExecResult } from "../box/box.ts";
+import { testImage } from "../box/images.ts";
+import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+
+const REGISTRY = resolve(import.meta.dirname, "../../tools/conformance/lab/registry.ts");
+const REGISTRY_PORT = 5555;
+const PROGRAMS = [
+  "kubeadm",
+  "kubectl",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kube-proxy",
+  "etcd",
+  "coredns",
+] as const;
+const COMMAND_MS = 900_000;
+
+/** An image with a shell and a web server, under a name of the registry. */
+export const WEB_IMAGE = "registry.example/web:1";
+
+/** Why no control plane can be made here; undefined when one can. */
+export const controlPlaneObstacle = goObstacle;
+
+/**
+ * What a namespace of the test does not let kube-proxy set, and deadlines for a machine that is busy with other things; a file for
+ * `--kubeadm-config`.
+ */
+const KUBEADM_CONFIG = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+timeouts: {controlPlaneComponentHealthCheck: 8m, kubernetesAPICall: 5m, kubeletHealthCheck: 8m, etcdAPICall: 5m}
+`;
+
+/** A machine in a box that can be made a control plane. */
+export class ClusterMachine implements AsyncDisposable {
+  readonly node: NodeBox;
+  readonly #programs: string;
+
+  constructor(node: NodeBox, programs: string) {
+    this.node = node;
+    this.#programs = programs;
+  }
+
+  /** Runs `nodelet up --control-plane` to its end. */
+  up(...more: readonly string[]): Promise<ExecResult> {
+    const argv = [
+      ...["up", "--control-plane", "--timeout=6m", `--kubeadm=${this.#programs}`],
+      ...["--kubeadm-config=/run/tmp/kubeadm.yaml"],
+      // The kernel of the machine has no list of its configuration in the box.
+      ...["--ignore-preflight-errors=SystemVerification", ...more],
+    ];
+    return this.nodelet(argv);
+  }
+
+  /** Runs a command of nodelet that may take its time. */
+  nodelet(argv: readonly string[]): Promise<ExecResult> {
+    const program = resolve(import.meta.dirname, "../../bin/nodelet");
+    return this.node.box.exec([program, ...argv], { timeoutMs: COMMAND_MS });
+  }
+
+  /** Standard output of kubectl; throws when it fails. */
+  kubectl(...argv: readonly string[]): Promise<string> {
+    const kubectl = join(this.#programs, "kubectl");
+    return this.node.box.run([kubectl, "--kubeconfig=/etc/nodelet/kubeconfig", ...argv], {
+      timeoutMs: COMMAND_MS,
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.node.box.dispose();
+  }
+}
+
+/** A bare machine with a registry that has all images, and kubeadm in a folder. */
+export async function clusterMachine(): Promise<ClusterMachine> {
+  const paths = await buildPrograms([...PROGRAMS]);
+  const programs = new Map(PROGRAMS.map((name, at) => [name as string, paths[at] ?? ""]));
+  const node = await bareMachine({ storeMib: 0, hostname: "one" });
+  try {
+    const { box } = node;
+    const folder = join(box.folder, "programs");
+    mkdirSync(folder);
+    for (const name of ["kubeadm", "kubectl"])
+      symlinkSync(programs.get(name) ?? "", join(folder, name));
+    await box.run(["mkdir", "-p", "/run/tmp"]);
+    box.write("/run/tmp/kubeadm.yaml", KUBEADM_CONFIG);
+    await startRegistry(node, await imageStore(node, programs));
+    return new ClusterMachine(node, folder);
+  } catch (error) {
+    await node.box.dispose();
+    throw error;
+  }
+}
+
+async function imageStore(node: NodeBox, programs: ReadonlyMap<string, string>): Promise<string> {
+  const version = pinnedVersion("kubeadm");
+  const store = join(CACHE_DIR, `cluster-images-${version}`);
+  if (existsSync(store)) return store;
+  const list = ["config", "images", "list", `--kubernetes-version=${version}`];
+  const names = (await node.box.run([programs.get("kubeadm") ?? "", ...list])).trim().split("\n");
+  writeStore(store, [
+    ...names.map((name) => componentImage(name, programs)),
+    testImage({ names: [WEB_IMAGE] }),
+  ]);
+  return store;
+}
+
+/** The image of a component under the name that kubeadm asks for. */
+function componentImage(name: string, programs: ReadonlyMap<string, string>): ImageSpec {
+  const [, component = ""] = /([a-z-]+):[^/]*$/.exec(name) ?? [];
+  if (component === "pause") {
+    const pause = pauseProgram(goArchitecture()) ?? new Uint8Array();
+    const layers = [layer([file("pause", pause, 0o755)])];
+    return { names: [name], layers, config: { entrypoint: ["/pause"] } };
+  }
+  const isDns = component === "coredns";
+  const path = isDns ? "coredns" : `usr/local/bin/${component}`;
+  const content = readFileSync(programs.get(component) ?? "");
+  return {
+    names: [name],
+    layers: [
+      layer(component === "kube-proxy" ? packetFilter() : merged(busyboxEntries(), accountFiles())),
+      layer([file(path, content, 0o755)]),
+    ],
+    config: isDns ? { entrypoint: ["/coredns"] } : {},
+  };
+}
+
+/** The programs by which kube-proxy sets rules. */
+function packetFilter() {
+  const names = ["iptables", "ip6tables"].flatMap((name) =>
+    ["", "-save", "-restore"].map((end) => link(`usr/sbin/${name}${end}`, "xtables-nft-multi")),
+  );
+  const files = [...debianFiles(["iptables"], () => {}).values()];
+  return merged(busyboxEntries(), files, accountFiles(), names);
+}
+
+async function startRegistry({ box }: NodeBox, store: string): Promise<void> {
+  const folder = "/etc/containerd/certs.d/_default";
+  await box.run(["mkdir", "-p", folder]);
+  const address = `http://127.0.0.1:${REGISTRY_PORT}`;
+  const hosts = `server = "${address}"\n[host."${address}"]\ncapabilities = ["pull", "resolve"]\n`;
+  box.write(`${folder}/hosts.toml`, hosts);
+  box.spawnLogged("registry", [process.execPath, REGISTRY, store, `${REGISTRY_PORT}`]);
+  const log = join(box.folder, "registry.log");
+  while (!readFileSync(log, "utf8").includes("ready")) await sleep(50);
+}

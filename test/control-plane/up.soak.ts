@@ -1,0 +1,101 @@
+// `nodelet up --control-plane` with the real kubeadm and control plane: a cluster on a bare machine, and the machine as before.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ClusterMachine, clusterMachine, controlPlaneObstacle, WEB_IMAGE } from "./machine.ts";
+
+const skip = controlPlaneObstacle();
+const ANSWER_MS = 180_000;
+
+/** Waits until a pod of the cluster gets the page of a Service by its DNS name. */
+async function answered(machine: ClusterMachine): Promise<void> {
+  const deadline = performance.now() + ANSWER_MS;
+  // The wget of a busybox without shared libraries resolves no names.
+  const resolved =
+    "$(nslookup web.default.svc.cluster.local | awk '/^Address/ {at = $2} END {print at}')";
+  const ask = ["exec", "client", "--", "sh", "-c", `wget -qO- -T 5 http://${resolved}/`];
+  for (;;) {
+    const answer = await machine.kubectl(...ask).catch((error: Error) => error.message);
+    if (/^hello\n$/.test(answer)) return;
+    if (performance.now() > deadline) throw new Error(answer);
+    await sleep(500);
+  }
+}
+
+test("a Deployment behind a Service is reached by its DNS name; down takes all of it back", {
+  skip,
+}, async (t) => {
+  await using machine = await clusterMachine();
+  const { node } = machine;
+  const before = await node.picture();
+  const began = performance.now();
+  const up = await machine.up();
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  t.diagnostic(`the cluster is ready after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  assert.match(up.stderr, /^nodelet: addons: Applied essential addon: CoreDNS$/m);
+  assert.match(up.stdout, /^The cluster is ready; it goes on in the background\.$/m);
+  assert.doesNotMatch(up.stdout + up.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/, "no token is shown");
+
+  const server = "mkdir /www; echo hello >/www/index.html; exec httpd -f -p 80 -h /www";
+  await machine.kubectl(
+    "create",
+    "deployment",
+    "web",
+    `--image=${WEB_IMAGE}`,
+    "--replicas=2",
+    "--",
+    "sh",
+    "-c",
+    server,
+  );
+  await machine.kubectl("expose", "deployment", "web", "--port=80");
+  await machine.kubectl(
+    "run",
+    "client",
+    `--image=${WEB_IMAGE}`,
+    "--command",
+    "--",
+    "sleep",
+    "100000",
+  );
+  await answered(machine);
+  t.diagnostic(`a Service answered after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+
+  const again = await machine.up();
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /the control plane is running already/);
+  const plain = await machine.nodelet(["up"]);
+  assert.equal(plain.code, 1);
+  assert.match(
+    plain.stderr,
+    /this machine is the control plane of a cluster\n.*up --control-plane/,
+  );
+
+  const down = await machine.nodelet(["down"]);
+  assert.equal(down.code, 0, down.stdout + down.stderr);
+  assert.deepEqual(await node.changesSince(before), []);
+});
+
+test("what kubeadm refuses is said in a sentence with its fix, and the machine is as before", {
+  skip,
+}, async () => {
+  await using machine = await clusterMachine();
+  const { node } = machine;
+  const server = node.box.spawn(["busybox", "nc", "-l", "-p", "10257"]);
+  await node.box.run(["mkdir", "-p", "/var/lib/etcd/member"]);
+  const before = await node.picture();
+  const { code, stderr } = await machine.up();
+  assert.equal(code, 1);
+  assert.match(stderr, /^nodelet: Port 10257 is in use$/m);
+  assert.match(stderr, /^ +stop what listens on port 10257: ss -ltnp 'sport = :10257'$/m);
+  assert.match(stderr, /\/var\/lib\/etcd is not empty/);
+  assert.deepEqual(await node.changesSince(before), []);
+  await server.kill("SIGKILL");
+
+  const version = await machine.up("--kubernetes-version=1.37");
+  assert.equal(version.code, 2);
+  assert.match(version.stderr, /--kubernetes-version: 1\.37 is no version\n.*v1\.37\.2/);
+  const network = await machine.nodelet(["up", "--pod-cidr=10.1.0.0/16"]);
+  assert.equal(network.code, 2);
+  assert.match(network.stderr, /--pod-cidr has no effect without --control-plane/);
+});
