@@ -137,6 +137,8 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   "src/subsystems/cpus/checkpoint.ts": "an allocation that no pod claims is dropped",
   "src/subsystems/devices/ledger/checkpoint.ts": "an allocation that no pod claims is dropped",
   "src/subsystems/numa-memory/numa-memory.ts": "looks up a pod",
+  "src/subsystems/resource-claims/checkpoint.ts":
+    "claims of a pod that is not there are taken back",
   "src/subsystems/runtime/read-observation.ts": "empty where the check refuses",
 };
 

@@ -36,7 +36,7 @@ test("withMetricTable writes a row for every metric between the markers, and not
   assert.ok(first.includes(`\n${row} \`some/file.ts\` | \`test/some.test.ts\` |\n`));
   assert.ok(
     first.includes(
-      "\n| `dra_grpc_operations_duration_seconds` | resource claims are not supported |\n",
+      "\n| `csi_node_storage_health_status` | the gate CSIVolumeHealth has no effect |\n",
     ),
   );
   assert.ok(first.endsWith("<!-- end metrics -->\nb\n"));
