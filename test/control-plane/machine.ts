@@ -158,7 +158,11 @@ async function startRegistry({ box }: NodeBox, store: string): Promise<void> {
   const address = `http://127.0.0.1:${REGISTRY_PORT}`;
   const hosts = `server = "${address}"\n[host."${address}"]\ncapabilities = ["pull", "resolve"]\n`;
   box.write(`${folder}/hosts.toml`, hosts);
-  box.spawnLogged("registry", [process.execPath, REGISTRY, store, `${REGISTRY_PORT}`]);
+  const argv = [process.execPath, REGISTRY, `${REGISTRY_PORT}`, store];
+  const running = box.spawnLogged("registry", argv);
   const log = join(box.folder, "registry.log");
-  while (!readFileSync(log, "utf8").includes("ready")) await sleep(50);
+  while (!readFileSync(log, "utf8").includes("ready")) {
+    if (!running.running) throw new Error(`the registry ended\n${readFileSync(log, "utf8")}`);
+    await sleep(50);
+  }
 }

@@ -217,7 +217,10 @@ async function keepUserImages(socket: string, kept: readonly string[]): Promise<
 
 async function clean(ledger: HostLedger, { request, host, removal }: Parts): Promise<void> {
   const { paths, purge } = request;
-  await removeMounts(paths, host, removal);
+  const { folders, cluster: note } = ledger;
+  // kubeadm's folder of the kubelet may have been there before, even as a mount.
+  const ownMount = note && !folders.includes(paths.agentRoot) ? paths.agentRoot : undefined;
+  await removeMounts(paths, host, removal, ownMount);
   await removeCgroups(ledger, host, removal);
   const { restored, kept } = restoreKernel(ledger.sysctls, host);
   appendAll(removal.removed, restored);

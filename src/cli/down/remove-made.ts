@@ -39,11 +39,15 @@ export function newRemoval(): RemovalReport {
   return { removed: [], kept: [], left: [] };
 }
 
-/** Takes away mounts that the runtime left in our own folders. The folders themselves may be mounts of the user's. */
+/**
+ * Takes away mounts that the runtime left in our own folders. The folders themselves may be mounts of the user's; the mount at
+ * `kept` stays.
+ */
 export async function removeMounts(
   paths: Pick<UpPaths, "containerd" | "agentRoot">,
   host: Pick<Host, "volumes">,
   removal: RemovalReport,
+  kept?: string,
 ): Promise<void> {
   const { nodes } = localVolumePaths(paths.agentRoot);
   const own = [paths.containerd.root, paths.containerd.state, paths.agentRoot];
@@ -53,7 +57,7 @@ export async function removeMounts(
       found,
       (await host.volumes.mountsWithin(folder))
         .map(({ path }) => path)
-        .filter((path) => path !== folder),
+        .filter((path) => path !== kept),
     );
   const deadline = performance.now() + BUSY_MS;
   // Deeper mounts keep those above them busy.
