@@ -26,10 +26,11 @@ const PROGRAMS = [
   "kube-proxy",
   "etcd",
   "coredns",
+  "agnhost",
 ] as const;
 const COMMAND_MS = 900_000;
 
-/** An image with a shell and a web server, under a name of the registry. */
+/** An image with a shell, a web server and a client that resolves names, under a name of the registry. */
 export const WEB_IMAGE = "registry.example/web:1";
 
 /** Why no control plane can be made here; undefined when one can. */
@@ -111,15 +112,19 @@ export async function clusterMachine(): Promise<ClusterMachine> {
 
 async function imageStore(node: NodeBox, programs: ReadonlyMap<string, string>): Promise<string> {
   const version = pinnedVersion("kubeadm");
-  const store = join(CACHE_DIR, `cluster-images-${version}`);
+  const store = join(CACHE_DIR, `control-plane-images-${version}`);
   if (existsSync(store)) return store;
   const list = ["config", "images", "list", `--kubernetes-version=${version}`];
   const names = (await node.box.run([programs.get("kubeadm") ?? "", ...list])).trim().split("\n");
-  writeStore(store, [
-    ...names.map((name) => componentImage(name, programs)),
-    testImage({ names: [WEB_IMAGE] }),
-  ]);
+  writeStore(store, [...names.map((name) => componentImage(name, programs)), webImage(programs)]);
   return store;
+}
+
+/** The busybox of the image has no shared libraries, without which it resolves no names. */
+function webImage(programs: ReadonlyMap<string, string>): ImageSpec {
+  const image = testImage({ names: [WEB_IMAGE] });
+  const agnhost = layer([file("agnhost", readFileSync(programs.get("agnhost") ?? ""), 0o755)]);
+  return { ...image, layers: [...image.layers, agnhost] };
 }
 
 /** The image of a component under the name that kubeadm asks for. */

@@ -7,16 +7,14 @@ import { type ClusterMachine, clusterMachine, controlPlaneObstacle, WEB_IMAGE } 
 const skip = controlPlaneObstacle();
 const ANSWER_MS = 180_000;
 
-/** Waits until a pod of the cluster gets the page of a Service by its DNS name. */
+/** Waits until a pod of the cluster reaches a Service by its DNS name. */
 async function answered(machine: ClusterMachine): Promise<void> {
   const deadline = performance.now() + ANSWER_MS;
-  // The wget of a busybox without shared libraries resolves no names.
-  const resolved =
-    "$(nslookup web.default.svc.cluster.local | awk '/^Address/ {at = $2} END {print at}')";
-  const ask = ["exec", "client", "--", "sh", "-c", `wget -qO- -T 5 http://${resolved}/`];
+  const name = "web.default.svc.cluster.local:80";
+  const ask = ["exec", "client", "--", "/agnhost", "connect", name, "--timeout=5s"];
   for (;;) {
     const answer = await machine.kubectl(...ask).catch((error: Error) => error.message);
-    if (/^hello\n$/.test(answer)) return;
+    if (answer === "") return;
     if (performance.now() > deadline) throw new Error(answer);
     await sleep(500);
   }
