@@ -265,7 +265,9 @@ test(
       csi.forgetCalls();
       await agent.kill();
       await agent.start();
-      await agent.until("the volume is published again", async () => csi.calls("disk") !== "");
+      await agent.until("the volume is published again", async () =>
+        csi.calls("disk").includes("Pb"),
+      );
       assert.equal(csi.calls("disk"), "St Pb");
       assert.equal(await inside("cat /disk/file"), "kept\n");
       csi.forgetCalls();
