@@ -5,6 +5,7 @@
 /** Files that do not run in the guest, by the reason. */
 const NOT_IN_GUEST = {
   "starts a guest itself": ["test/guest/v2.it.ts"],
+  "opens the page in a browser, which the guest does not have": ["test/page/page.it.ts"],
   "lays packages over /usr/share, and a guest has that folder from outside: no overlay goes over it":
     ["test/setup/debian-node.it.ts"],
 };
