@@ -80,9 +80,9 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   };
 }
 
-/** Regular expressions that match just the specs of these names. */
+/** Regular expressions that match just the specs of these names. Reports name empty containers too, by a second space. */
 export function focusOn(names: readonly string[]): string[] {
-  return names.map((name) => `${name.replace(SPECIAL, "\\$&")}$`);
+  return names.map((name) => `${name.replace(SPECIAL, "\\$&").replaceAll(/ {2,}/g, " +")}$`);
 }
 
 function read(argv: readonly string[]) {
