@@ -5,7 +5,7 @@
  * Source: cpumanager/state checkpoint.go.
  */
 import type { PodUid } from "../../api/pod-identity.ts";
-import { fnv1a32 } from "../../api/text/fnv.ts";
+import { checkpointTextChecksum, fnv1a32 } from "../../api/text/fnv.ts";
 import { formatCpuList, parseCpuList } from "../../config/validation/cpu-list.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { isTree } from "../../kit/json.ts";
@@ -37,7 +37,7 @@ export function encodeCpuState(policyName: string, { shared, pods }: CpuState): 
   const checksum = checksumOf({ policyName, defaultCpuSet, entries });
   const held = pods.size === 0 ? {} : { entries };
   const data = JSON.stringify({ policyName, defaultCpuSet, ...held });
-  const dataChecksum = dataChecksumOf(data);
+  const dataChecksum = checkpointTextChecksum(data);
   return JSON.stringify({ policyName, defaultCpuSet, ...held, checksum, data, dataChecksum });
 }
 
@@ -48,7 +48,7 @@ export function decodeCpuState(text: string): DecodedCpus {
     if (!isTree(tree)) return broken("checkpoint is corrupted");
     const { data, dataChecksum } = tree;
     if (data === undefined && dataChecksum === undefined) return decodeTree(tree);
-    if (typeof data !== "string" || dataChecksum !== dataChecksumOf(data))
+    if (typeof data !== "string" || dataChecksum !== checkpointTextChecksum(data))
       return broken("could not load v4 checkpoint: checkpoint is corrupted");
     const inner: unknown = JSON.parse(data);
     return isTree(inner)
@@ -57,10 +57,6 @@ export function decodeCpuState(text: string): DecodedCpus {
   } catch (error) {
     return broken(`checkpoint is corrupted: ${messageOf(error)}`);
   }
-}
-
-function dataChecksumOf(data: string): number {
-  return fnv1a32(`(string)${data}`);
 }
 
 function decodeTree(tree: Readonly<Record<string, unknown>>): DecodedCpus {

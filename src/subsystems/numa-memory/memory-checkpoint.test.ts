@@ -52,15 +52,32 @@ for (const [name, kept, checksum] of [
 test("memory_manager_state is written as the Go kubelet writes it", () => {
   assert.equal(
     encodeMemory({ policy: "None", nodes: new Map(), pods: new Map() }),
-    '{"policyName":"None","machineState":{},"checksum":4236770233}',
+    String.raw`{"policyName":"None","machineState":{},"checksum":4236770233,"data":"{\"policyName\":\"None\",\"machineState\":{}}","dataChecksum":3093843326}`,
   );
+  const { data, dataChecksum, ...first } = JSON.parse(encodeMemory(EXAMPLE));
   assert.equal(
-    encodeMemory(EXAMPLE),
+    JSON.stringify(first),
     '{"policyName":"static","machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":2048,"systemReserved":512,"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},"entries":{"pod":{"container1":[{"numaAffinity":[0],"type":"memory","size":512}]}},"checksum":4215593881}',
   );
+  const { checksum, ...content } = first;
+  assert.equal(checksum, 4_215_593_881);
+  assert.deepEqual(JSON.parse(data), content);
+  assert.equal(typeof dataChecksum, "number");
 });
 
-const GOOD = encodeMemory({ policy: "Static", ...withPod(twoNodes(), [0], 2 * GI) });
+const KEPT: KeptMemory = { policy: "Static", ...withPod(twoNodes(), [0], 2 * GI) };
+const NEWEST = encodeMemory(KEPT);
+/** As kubelets before 1.37 wrote it. */
+const GOOD = JSON.stringify({ ...JSON.parse(NEWEST), data: undefined, dataChecksum: undefined });
+
+test("memory_manager_state of the versions before 1.37 is read", () =>
+  assert.deepEqual(parseMemory(GOOD), { kind: "read", value: KEPT }));
+
+test("memory_manager_state: the text of 1.37 counts, whatever stands beside it", () =>
+  assert.deepEqual(parseMemory(NEWEST.replace('"policyName":"Static"', '"policyName":"None"')), {
+    kind: "read",
+    value: KEPT,
+  }));
 
 for (const [name, text, why] of [
   ["cut short", GOOD.slice(0, 100), /JSON/],
@@ -74,6 +91,16 @@ for (const [name, text, why] of [
   ],
   ["a negative size", GOOD.replace('"size":2147483648', '"size":-1'), /^size is no whole number$/],
   ["a block without a type", GOOD.replace('"type":"memory",', ""), /^a block has no type$/],
+  [
+    "a text that was changed by hand",
+    NEWEST.replace(String.raw`\"size\":2147483648`, String.raw`\"size\":2147483649`),
+    /^could not load v3 checkpoint: checkpoint is corrupted$/,
+  ],
+  [
+    "a checksum without its text",
+    NEWEST.replace('"data":', '"other":'),
+    /^could not load v3 checkpoint: checkpoint is corrupted$/,
+  ],
   [
     "memory of whole pods",
     GOOD.replace('"checksum"', '"podEntries":{"p":{"memoryBlocks":[]}},"checksum"'),

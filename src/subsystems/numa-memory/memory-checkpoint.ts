@@ -1,9 +1,10 @@
 // pure
 /**
  * The file in which assignments outlive the agent, as the Go kubelet writes it (`memory_manager_state`), so that a node may
- * change agents. Its checksum is FNV-1a over a dump of the content in the manner of Go's spew.
+ * change agents. Its checksum is FNV-1a over a dump of the content in the manner of Go's spew; since 1.37 (version 3) the same
+ * content stands beside it as a text of its own, which then counts.
  */
-import { fnv1a32 } from "../../api/text/fnv.ts";
+import { checkpointTextChecksum, fnv1a32 } from "../../api/text/fnv.ts";
 import { isTree } from "../../kit/json.ts";
 import type {
   MemoryBlock,
@@ -42,12 +43,14 @@ export function encodeMemory(kept: KeptMemory): string {
       ),
     ]),
   );
-  return JSON.stringify({
+  const content = {
     policyName: kept.policy,
     machineState,
     ...(kept.pods.size === 0 ? {} : { entries }),
-    checksum: memoryChecksum(kept),
-  });
+  };
+  const data = JSON.stringify(content);
+  const dataChecksum = checkpointTextChecksum(data);
+  return JSON.stringify({ ...content, checksum: memoryChecksum(kept), data, dataChecksum });
 }
 
 /** Checksum of the content; with `podEntries` where the file has such a part, which is empty. */
@@ -99,29 +102,38 @@ function dumpBlock({ nodes, type, size }: MemoryBlock): string {
 
 const dumpList = (ids: readonly number[]): string => `[${ids.join(" ")}]`;
 
-/** Reads the file's text. */
+/** Reads the file's text, of any version; where the content stands there as a text of its own, that counts. */
 export function parseMemory(text: string): ReadMemory {
   try {
     const file: unknown = JSON.parse(text);
     if (!isTree(file)) return broken("it is no object");
-    const { policyName, machineState, entries, podEntries, checksum } = file;
-    if (typeof policyName !== "string") return broken("it names no policy");
-    if (isTree(podEntries) && Object.keys(podEntries).length > 0)
-      return broken("it holds memory of whole pods, which is not supported");
-    const value: KeptMemory = {
-      policy: policyName,
-      nodes: readNodes(machineState),
-      pods: readPods(entries),
-    };
-    // As the Go kubelet: none is as good as a right one.
-    const isRight =
-      checksum === 0 ||
-      checksum === memoryChecksum(value) ||
-      checksum === memoryChecksum(value, { podEntries: true });
-    return isRight ? { kind: "read", value } : broken("checkpoint is corrupted");
+    const { data, dataChecksum } = file;
+    if (data === undefined && dataChecksum === undefined) return parseContent(file);
+    if (typeof data !== "string" || dataChecksum !== checkpointTextChecksum(data))
+      return broken("could not load v3 checkpoint: checkpoint is corrupted");
+    return parseContent({ ...JSON.parse(data), checksum: 0 });
   } catch (error) {
     return broken(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** Throws for a content that is not what it should be. */
+function parseContent(file: Readonly<Record<string, unknown>>): ReadMemory {
+  const { policyName, machineState, entries, podEntries, checksum } = file;
+  if (typeof policyName !== "string") return broken("it names no policy");
+  if (isTree(podEntries) && Object.keys(podEntries).length > 0)
+    return broken("it holds memory of whole pods, which is not supported");
+  const value: KeptMemory = {
+    policy: policyName,
+    nodes: readNodes(machineState),
+    pods: readPods(entries),
+  };
+  // As the Go kubelet: none is as good as a right one.
+  const isRight =
+    checksum === 0 ||
+    checksum === memoryChecksum(value) ||
+    checksum === memoryChecksum(value, { podEntries: true });
+  return isRight ? { kind: "read", value } : broken("checkpoint is corrupted");
 }
 
 const broken = (why: string): ReadMemory => ({ kind: "broken", why });
