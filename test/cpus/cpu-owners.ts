@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Box } from "../box/box.ts";
 import { type BoxedAgent, type Manifest, manifest } from "../support/agent.ts";
+import { numbersOf } from "../support/cpu-list.ts";
 import { staying } from "../volumes/world.ts";
 
 const STATE_FILE = "/var/lib/kubelet/cpu_manager_state";
@@ -79,17 +80,6 @@ export function assertOneOwner(state: CpuState, kernel: ReadonlyMap<string, stri
     }
   for (const [container, cpus] of kernel)
     assert.equal(cpus, entries.get(container) ?? state.defaultCpuSet, container);
-}
-
-/** The CPUs of a list as the kernel writes it, e.g. `0-2,8`. */
-export function numbersOf(list: string): readonly number[] {
-  return list
-    .split(",")
-    .filter((part) => part !== "")
-    .flatMap((part) => {
-      const [first = 0, last = first] = part.split("-").map(Number);
-      return Array.from({ length: last - first + 1 }, (_, index) => first + index);
-    });
 }
 
 /** Waits until `assertOneOwner` holds; its error when it does not within the time. */

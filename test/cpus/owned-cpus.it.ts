@@ -5,8 +5,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { ReportedCpu } from "../../src/present/shapes.ts";
 import type { Box } from "../box/box.ts";
 import { type BoxedAgent, type Manifest, TIMEOUT_FACTOR } from "../support/agent.ts";
+import { numbersOf } from "../support/cpu-list.ts";
 import { withNode } from "../volumes/world.ts";
-import { cpuState, kernelCpus, numbersOf, owning, STATIC, sharing } from "./cpu-owners.ts";
+import { cpuState, kernelCpus, owning, STATIC, sharing } from "./cpu-owners.ts";
 import { killAtRandom } from "./kill-at-random.ts";
 
 /** How soon the others are moved off a CPU that somebody has alone, and may run there again afterwards. */

@@ -1,6 +1,7 @@
 // The CPU manager in histories: a machine of five CPUs of which one comes and goes, a state file that is cut short.
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import type { Random } from "../../src/kit/random.ts";
+import { numbersOf } from "../support/cpu-list.ts";
 import { FAKE_FACTS } from "./fake-host.ts";
 import type { FakeContainer } from "./fake-runtime-objects.ts";
 import type { World, WorldOptions } from "./world.ts";
@@ -241,15 +242,4 @@ export class ExclusiveCpuFaults {
       isOwner: resources?.cpuShares === ONE_CPU_SHARES,
     };
   }
-}
-
-/** CPUs of a list such as `0-2,4`. */
-function numbersOf(list: string): readonly number[] {
-  return list
-    .split(",")
-    .filter((part) => part !== "")
-    .flatMap((part) => {
-      const [first = 0, last = first] = part.split("-").map(Number);
-      return Array.from({ length: last - first + 1 }, (_, index) => first + index);
-    });
 }

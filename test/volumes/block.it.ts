@@ -14,6 +14,7 @@ import { apiServerObstacle } from "../kube/apiserver.ts";
 import { type ClusterNode, PODS, podOf, withNode } from "../kube/cluster-node.ts";
 import { podTraces } from "../support/agent.ts";
 import { LoopDevice, loopObstacle } from "../support/loop-device.ts";
+import { boundClaim } from "./bound-claim.ts";
 import { insideOf, staying } from "./world.ts";
 
 const skip = apiServerObstacle() ?? loopObstacle() ?? false;
@@ -28,39 +29,9 @@ const hostIs = (operator: string, ...values: readonly string[]) => ({
   },
 });
 
-/** A volume of the path with a claim of the same name, bound to one another as a controller would. */
-async function claimed(
-  { server }: ClusterNode,
-  name: string,
-  spec: Partial<PersistentVolumeSpec>,
-): Promise<void> {
-  const accessModes = ["ReadWriteOnce"];
-  const { volumeMode = "Filesystem" } = spec;
-  const claims = `${DEFAULT}/persistentvolumeclaims`;
-  const claim = await server.must<{ metadata: { uid: string } }>("POST", claims, {
-    metadata: { name },
-    spec: {
-      accessModes,
-      volumeMode,
-      storageClassName: "local",
-      volumeName: name,
-      resources: { requests: { storage: "1Mi" } },
-    },
-  });
-  await server.must("POST", "/api/v1/persistentvolumes", {
-    metadata: { name },
-    spec: {
-      accessModes,
-      storageClassName: "local",
-      capacity: { storage: "32Mi" },
-      nodeAffinity: hostIs("Exists"),
-      ...spec,
-      claimRef: { namespace: "default", name, uid: claim.metadata.uid },
-    },
-  });
-  const bound = { ...claim, status: { phase: "Bound" } };
-  await server.must("PUT", `${claims}/${name}/status`, bound);
-}
+/** A local volume that every node may have, unless its affinity says otherwise. */
+const claimed = (node: ClusterNode, name: string, spec: Partial<PersistentVolumeSpec>) =>
+  boundClaim(node, name, { storageClassName: "local", nodeAffinity: hostIs("Exists"), ...spec });
 
 const volumeOf = (claimName: string, readOnly = false) => ({
   name: claimName,

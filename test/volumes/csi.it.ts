@@ -10,7 +10,8 @@ import { apiServerObstacle } from "../kube/apiserver.ts";
 import { type ClusterNode, NODE, PODS, podOf, withNode } from "../kube/cluster-node.ts";
 import { podTraces } from "../support/agent.ts";
 import { loopObstacle } from "../support/loop-device.ts";
-import { DEFAULT, eventTexts } from "./objects.ts";
+import { boundClaim } from "./bound-claim.ts";
+import { eventTexts } from "./objects.ts";
 import { insideOf, staying } from "./world.ts";
 
 const skip = apiServerObstacle() ?? loopObstacle() ?? false;
@@ -87,35 +88,10 @@ class CsiNodeBox {
     );
   }
 
-  /** A volume with a claim of its name, bound to one another as a controller would. */
-  async claimed(name: string, spec: Partial<PersistentVolumeSpec> = {}): Promise<void> {
-    const { server } = this.node;
-    const accessModes = ["ReadWriteOnce"];
-    const { volumeMode = "Filesystem" } = spec;
-    const claims = `${DEFAULT}/persistentvolumeclaims`;
-    const claim = await server.must<{ metadata: { uid: string } }>("POST", claims, {
-      metadata: { name },
-      spec: {
-        accessModes,
-        volumeMode,
-        storageClassName: "csi",
-        volumeName: name,
-        resources: { requests: { storage: "32Mi" } },
-      },
-    });
-    await server.must("POST", "/api/v1/persistentvolumes", {
-      metadata: { name },
-      spec: {
-        accessModes,
-        storageClassName: "csi",
-        capacity: { storage: "32Mi" },
-        csi: { driver: DRIVER, volumeHandle: name },
-        ...spec,
-        claimRef: { namespace: "default", name, uid: claim.metadata.uid },
-      },
-    });
-    const status = { phase: "Bound", capacity: { storage: "32Mi" } };
-    await server.must("PUT", `${claims}/${name}/status`, { ...claim, status });
+  /** A volume of the driver with a claim of its name. */
+  claimed(name: string, spec: Partial<PersistentVolumeSpec> = {}): Promise<void> {
+    const csi = { driver: DRIVER, volumeHandle: name };
+    return boundClaim(this.node, name, { storageClassName: "csi", csi, ...spec });
   }
 
   async inUse(): Promise<readonly string[]> {
