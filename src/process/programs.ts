@@ -53,13 +53,14 @@ export interface CniPlugins {
 /** The folder with all plugins that are needed; `undefined` when there is none. */
 export function findCniPlugins(): CniPlugins | undefined {
   for (const folder of CNI_FOLDERS) {
-    const names = new Set(namesIn(folder));
+    const names = new Set(fileNamesIn(folder));
     if (NEEDED_PLUGINS.every((name) => names.has(name))) return { folder, names };
   }
   return undefined;
 }
 
-function namesIn(folder: string): readonly string[] {
+/** Names in a folder; none where it cannot be read. */
+export function fileNamesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {

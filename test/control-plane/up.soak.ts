@@ -31,7 +31,7 @@ test("a Deployment behind a Service is reached by its DNS name; down takes all o
   assert.equal(up.code, 0, up.stdout + up.stderr);
   t.diagnostic(`the cluster is ready after ${((performance.now() - began) / 1000).toFixed(0)} s`);
   assert.match(up.stderr, /^nodelet: addons: Applied essential addon: CoreDNS$/m);
-  assert.match(up.stdout, /^The cluster is ready; it goes on in the background\.$/m);
+  assert.match(up.stdout, /^The cluster is ready and keeps running in the background\.$/m);
   assert.doesNotMatch(up.stdout + up.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/, "no token is shown");
 
   const server = "mkdir /www; echo hello >/www/index.html; exec httpd -f -p 80 -h /www";

@@ -1,6 +1,7 @@
 /** What the components of a control plane that does not come up have written last. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileNamesIn } from "../../process/programs.ts";
 
 const COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
 const POD_LOGS = "/var/log/pods";
@@ -15,11 +16,11 @@ export function componentEvidence(folder: string = POD_LOGS): readonly string[] 
 }
 
 function lastLineOf(folder: string, component: string): string | undefined {
-  const pods = namesIn(folder).filter((name) => name.startsWith(`kube-system_${component}-`));
+  const pods = fileNamesIn(folder).filter((name) => name.startsWith(`kube-system_${component}-`));
   for (const pod of pods) {
     const logs = join(folder, pod, component);
     // Attempts are counted: the highest number is the newest.
-    const [newest] = namesIn(logs)
+    const [newest] = fileNamesIn(logs)
       .filter((name) => /^\d+\.log$/.test(name))
       .toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10));
     const text = newest === undefined ? "" : tailOf(join(logs, newest));
@@ -28,14 +29,6 @@ function lastLineOf(folder: string, component: string): string | undefined {
     if (line !== "") return line.replace(/^\S+ std(?:out|err) [FP] /, "");
   }
   return undefined;
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 function tailOf(path: string): string {

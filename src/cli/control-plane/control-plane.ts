@@ -1,22 +1,23 @@
 /** `nodelet up --control-plane`: makes the machine the control plane and only node of a cluster, by kubeadm. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { PassThrough } from "node:stream";
 import { AgentClient } from "../../client/agent-client.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { spokenDuration } from "../../present/amounts.ts";
 import { CliError } from "../../present/cli-error.ts";
-import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { kubernetesVersion } from "../../process/version.ts";
 import { runDown } from "../down/down.ts";
-import { writeLines } from "../io.ts";
+import { type Io, writeLines } from "../io.ts";
 import { judgeMachine, type MachineReport } from "../up/checks.ts";
 import { commandWord, linkCommand } from "../up/command-link.ts";
 import { OpenLedger, readLedger } from "../up/ledger.ts";
 import { surveyMachine } from "../up/machine-report.ts";
-import { DEFAULT_PLACES } from "../up/paths.ts";
+import { DEFAULT_PLACES, type UpPaths } from "../up/paths.ts";
 import { prepareNode, REAL_RESOLV_CONF } from "../up/prepare.ts";
 import { renderChecks } from "../up/render-checks.ts";
 import type { UpContext } from "../up/request.ts";
@@ -76,66 +77,102 @@ async function create({ request, context, print }: Parts): Promise<number> {
   const { io } = context;
   const paths = clusterPaths(request.paths);
   const places = kubeadmPlaces(paths);
-  const { host } = connectMachine(silentLog);
-  const { containerd, ociRuntime } = request;
-  const ledgerNow = readLedger(paths.ledger);
-  const report = await surveyMachine({ host, paths, ledger: ledgerNow, containerd, ociRuntime });
-  const checks = judgeMachine(report);
+  const survey = await surveyCluster(request, paths);
+  const checks = judgeMachine(survey.report);
   writeLines(io.stdout, renderChecks(checks, io.paint));
   if (checks.some(({ level }) => level === "fail")) return EXIT_FAILURE;
-  const version = request.cluster.kubernetesVersion ?? kubernetesVersion(undefined);
-  const config = configText(request, { report, io, version });
-  const { kubeadm: named } = request.cluster;
+  const config = configText(request, survey.report, io);
+  const { kubeadm: named, kubernetesVersion: version } = request.cluster;
+  const expectFolders = () =>
+    new OpenLedger(paths.ledger).expectFolders([
+      ...[paths.stateDir, paths.runDir, paths.logDir],
+      ...[KUBEADM_FILES.folder, KUBEADM_FILES.etcd],
+    ]);
   const kubeadm = await findKubeadm({
     named: named === undefined ? undefined : resolve(io.cwd, named),
-    version,
+    version: version ?? kubernetesVersion(undefined),
     folder: places.folder,
     print,
+    onDownload: expectFolders,
   });
+  expectFolders();
   const ledger = new OpenLedger(paths.ledger);
-  ledger.expectFolders([paths.stateDir, paths.runDir, KUBEADM_FILES.folder, KUBEADM_FILES.etcd]);
+  const criSocket = survey.report.runtime.socket;
+  ledger.change(() => ({ cluster: { kubeadm, criSocket } }));
+  await startNode({ request, context, print }, survey, ledger);
+  if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(ledger, print);
   mkdirSync(places.folder, { recursive: true, mode: 0o711 });
-  mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
-  ledger.change(() => ({ cluster: { kubeadm, criSocket: report.runtime.socket } }));
-  {
-    using _claim = claimSupervisor(paths);
-    await prepareNode({ paths, ledger, report, host, print, ociRuntime, forKubeadm: true });
-    if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(ledger, print);
-  }
-  setKernel(host);
   writeFileSync(places.config, config, { mode: 0o600 });
-  startSupervisor(paths, context);
   return await initialize({ request, context, print }, ledger, kubeadm);
 }
 
-/** What kubeadm's preflight asks of the kernel; `down` puts the old values back. */
-function setKernel(host: Host): void {
-  host.writeKernel("/proc/sys/net/ipv4/ip_forward", "1");
+interface ClusterSurvey {
+  readonly host: Host;
+  readonly report: MachineReport;
+}
+
+async function surveyCluster(
+  { containerd, ociRuntime }: ControlPlaneRequest,
+  paths: UpPaths,
+): Promise<ClusterSurvey> {
+  const { host } = connectMachine(silentLog);
+  const ledger = readLedger(paths.ledger);
+  const report = await surveyMachine({ host, paths, ledger, containerd, ociRuntime });
+  return { host, report };
+}
+
+/** Makes the runtime ready, and has the agent started as soon as there are kubeadm's files for it. */
+async function startNode(
+  { request, context, print }: Parts,
+  { host, report }: ClusterSurvey,
+  ledger: OpenLedger,
+): Promise<void> {
+  const paths = clusterPaths(request.paths);
+  const { ociRuntime } = request;
+  mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
+  {
+    using _claim = claimSupervisor(paths);
+    await prepareNode({ paths, ledger, report, host, print, ociRuntime, forKubeadm: true });
+  }
+  forwardPackets(host);
+  startSupervisor(paths, context);
+}
+
+/** `down` puts the old value back. Where it cannot be set, kubeadm's preflight names it with the fix. */
+function forwardPackets(host: Host): void {
+  try {
+    host.writeKernel("/proc/sys/net/ipv4/ip_forward", "1");
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+  }
 }
 
 function configText(
   { cluster }: ControlPlaneRequest,
-  { report, io, version }: { report: MachineReport; io: Parts["context"]["io"]; version: string },
+  { nodeName, runtime, cgroups, swapBytes }: MachineReport,
+  { cwd }: Pick<Io, "cwd">,
 ): string {
-  const { nodeName, runtime, cgroups, swapBytes } = report;
-  const podNetwork = cluster.podCidr ?? freePodNetwork();
   const settings = kubeadmSettings(cluster, {
     nodeName: "name" in nodeName ? nodeName.name : "",
     runtime,
     cgroupVersion: cgroups.version ?? 2,
     swapOn: swapBytes > 0,
     resolvConf: existsSync(REAL_RESOLV_CONF) ? REAL_RESOLV_CONF : undefined,
-    podNetwork,
-    kubernetesVersion: version,
+    freePodNetwork,
+    kubernetesVersion: kubernetesVersion(undefined),
   });
   const { kubeadmConfig: named } = cluster;
   if (named === undefined) return kubeadmConfig(settings, undefined);
-  const path = resolve(io.cwd, named);
+  const path = resolve(cwd, named);
+  return kubeadmConfig(settings, { path, text: configFile(path) });
+}
+
+function configFile(path: string): string {
   try {
-    return kubeadmConfig(settings, { path, text: readFileSync(path, "utf8") });
+    return readFileSync(path, "utf8");
   } catch (error) {
-    if (error instanceof CliError) throw error;
     throw new CliError(`--kubeadm-config: ${messageOf(error)}`, {
+      exitCode: EXIT_USAGE,
       fix: "name a file that can be read",
       cause: error,
     });
@@ -183,29 +220,24 @@ async function initialize(parts: Parts, ledger: OpenLedger, kubeadm: string): Pr
 
 /** The machine as it was before. */
 async function undo({ request: { paths, timeoutMs }, context }: Parts): Promise<void> {
-  // The user's interrupt has done its work when it ended kubeadm.
-  const { io } = context;
-  const quiet = { ...io, stdout: io.stderr };
+  // What is removed interests nobody here; and the user's interrupt has done its work when it ended kubeadm.
+  const io = { ...context.io, stdout: new PassThrough().resume() };
   const request = { paths, timeoutMs, graceSeconds: 0, purge: false, images: false, yes: true };
-  await runDown(request, { io: quiet, onInterrupt: () => new AbortController().signal });
+  await runDown(request, { io, onInterrupt: () => new AbortController().signal });
 }
 
 /** After a reboot, or when the agent was stopped. */
-async function resume({ request, context, print }: Parts): Promise<number> {
-  const { containerd, ociRuntime } = request;
-  const paths = clusterPaths(request.paths);
-  if (readSupervisor(paths) === undefined) {
-    const { host } = connectMachine(silentLog);
-    const ledger = new OpenLedger(paths.ledger);
-    const survey = { host, paths, ledger: ledger.now, containerd, ociRuntime };
-    const report = await surveyMachine(survey);
-    mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
-    using claim = claimSupervisor(paths);
-    await prepareNode({ paths, ledger, report, host, print, ociRuntime, forKubeadm: true });
-    claim[Symbol.dispose]();
-    startSupervisor(paths, context);
-  } else print("the control plane is running already");
-  return await finish({ request, context, print });
+async function resume(parts: Parts): Promise<number> {
+  const { request, print } = parts;
+  const { paths } = request;
+  if (readSupervisor(paths) === undefined)
+    await startNode(
+      parts,
+      await surveyCluster(request, clusterPaths(paths)),
+      new OpenLedger(paths.ledger),
+    );
+  else print("the control plane is running already");
+  return await finish(parts);
 }
 
 async function finish({ request, context, print }: Parts): Promise<number> {
@@ -226,7 +258,7 @@ async function finish({ request, context, print }: Parts): Promise<number> {
   const word = commandWord();
   const kubectl = `kubectl --kubeconfig ${paths.kubeconfig}`;
   writeLines(io.stdout, [
-    "The cluster is ready; it goes on in the background.",
+    "The cluster is ready and keeps running in the background.",
     `  ${kubectl} create deployment web --image=IMAGE`,
     `  kubeadm token create --print-join-command --kubeconfig ${paths.kubeconfig}`,
     `  ${word} up --control-plane   starts it again after a reboot`,

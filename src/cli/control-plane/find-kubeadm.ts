@@ -19,6 +19,8 @@ interface KubeadmSearch {
   /** Folder that keeps what is downloaded. */
   readonly folder: string;
   readonly print: (text: string) => void;
+  /** Called before the folder is made. */
+  readonly onDownload: () => void;
   /** Default is the release's own server. */
   readonly releases?: string;
 }
@@ -48,7 +50,8 @@ function ofTheUser(named: string): string {
 }
 
 /** The file appears under its name only with the checksum that the release publishes for it. */
-async function download({ version, folder, releases = RELEASES }: KubeadmSearch, kept: string) {
+async function download(search: KubeadmSearch, kept: string) {
+  const { version, folder, releases = RELEASES } = search;
   const url = `${releases}/${version}/bin/linux/${process.arch === "x64" ? "amd64" : process.arch}/kubeadm`;
   const published = (await contentOf(`${url}.sha256`)).toString("utf8").trim();
   const bytes = await contentOf(url);
@@ -57,6 +60,7 @@ async function download({ version, folder, releases = RELEASES }: KubeadmSearch,
     throw new CliError(`${url}: its checksum is ${digest}, but the release has ${published}`, {
       fix: "try again; if it stays so, get kubeadm from a source that you trust and name it with --kubeadm",
     });
+  search.onDownload();
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   writeFileSync(`${kept}.new`, bytes, { mode: 0o755 });
   chmodSync(`${kept}.new`, 0o755);

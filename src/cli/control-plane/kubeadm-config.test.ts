@@ -21,7 +21,7 @@ const MACHINE = {
   cgroupVersion: 2,
   swapOn: false,
   resolvConf: undefined,
-  podNetwork: "10.85.0.0/16",
+  freePodNetwork: () => "10.85.0.0/16",
   kubernetesVersion: "v1.37.2",
 } as const;
 

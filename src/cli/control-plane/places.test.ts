@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
+import { OpenLedger } from "../up/ledger.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
+import { installedPaths } from "./installed-paths.ts";
 import { clusterPaths, kubeletArguments } from "./places.ts";
 
 const ALWAYS = [
@@ -30,3 +33,12 @@ test("clusterPaths: the agent has kubeadm's folder, all else stays where it was"
   assert.equal(others.ledger, paths.ledger);
   assert.equal(others.agentSocket, paths.agentSocket);
 });
+
+test("installedPaths: those of a cluster from the moment on that one is begun", () =>
+  withTemporaryFolder((folder) => {
+    const paths = upPaths({ ...DEFAULT_PLACES, stateDir: folder });
+    assert.deepEqual(installedPaths(paths), { paths, isCluster: false });
+    const ledger = new OpenLedger(paths.ledger);
+    ledger.change(() => ({ cluster: { kubeadm: "/usr/bin/kubeadm", criSocket: "/run/c.sock" } }));
+    assert.deepEqual(installedPaths(paths), { paths: clusterPaths(paths), isCluster: true });
+  }));

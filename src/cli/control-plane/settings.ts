@@ -11,9 +11,9 @@ interface MachineFacts {
   readonly swapOn: boolean;
   /** The file with the node's real name servers, where `/etc/resolv.conf` only names a local stub. */
   readonly resolvConf: string | undefined;
-  /** Network for pods that is free on this machine, for when the user names none. */
-  readonly podNetwork: string;
-  /** The version of Kubernetes for when the user names none. */
+  /** A network for pods that is free on this machine, for when the user names none. */
+  readonly freePodNetwork: () => string;
+  /** The version of Kubernetes for when the user names none, like `v1.37.2`. */
   readonly kubernetesVersion: string;
 }
 
@@ -27,7 +27,7 @@ export function kubeadmSettings(
 
 function clusterSettings(
   options: ClusterChoices,
-  { kubernetesVersion, podNetwork }: MachineFacts,
+  { kubernetesVersion, freePodNetwork }: MachineFacts,
 ): readonly KubeadmSetting[] {
   const kind = "ClusterConfiguration";
   const from = (option: string, value: string | undefined) =>
@@ -43,7 +43,7 @@ function clusterSettings(
     {
       kind,
       path: ["networking", "podSubnet"],
-      value: options.podCidr ?? podNetwork,
+      value: options.podCidr ?? freePodNetwork(),
       ...from("--pod-cidr", options.podCidr),
     },
     ...given(kind, ["networking", "serviceSubnet"], serviceCidr, "--service-cidr"),

@@ -11,7 +11,7 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import type { CommandContext } from "../context.ts";
-import { clusterPaths } from "../control-plane/places.ts";
+import { installedPaths } from "../control-plane/installed-paths.ts";
 import { resetCluster } from "../control-plane/reset-cluster.ts";
 import { type Io, writeLines } from "../io.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
@@ -64,8 +64,7 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
   const { host } = connectMachine(silentLog);
   refuseWhileStopping(request.paths);
   const ledger = readLedger(request.paths.ledger);
-  const ofCluster = ledger?.cluster !== undefined;
-  const paths = ofCluster ? clusterPaths(request.paths) : request.paths;
+  const { paths, isCluster } = installedPaths(request.paths);
   if (ledger !== undefined && !(await mayRemove(ledger, request, context))) {
     print("Nothing was removed.");
     return EXIT_FAILURE;
@@ -79,7 +78,7 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
   const removal = newRemoval();
   const parts = { request: { ...request, paths }, context, host, print, removal };
   await endPods(ledger?.runtime, parts);
-  if (ofCluster && removal.left.length === 0) {
+  if (isCluster && removal.left.length === 0) {
     print("Removing the cluster");
     appendAll(removal.left, await resetCluster({ paths, signal: context.onInterrupt() }));
   }

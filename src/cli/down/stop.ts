@@ -7,6 +7,7 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { counted } from "../../present/text.ts";
 import type { CommandContext } from "../context.ts";
+import { installedPaths } from "../control-plane/installed-paths.ts";
 import { writeLines } from "../io.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import { commandWord } from "../up/command-link.ts";
@@ -18,7 +19,7 @@ import { endContainerd } from "./end-containerd.ts";
 
 /** Runs `stop`; resolves with the exit code. */
 export async function runStop(request: NodeStopRequest, context: CommandContext): Promise<number> {
-  const { paths } = request;
+  const { paths, isCluster } = installedPaths(request.paths);
   const { io } = context;
   if (process.getuid?.() !== 0)
     throw new CliError("permission denied: only root can stop pods", { fix: "sudo nodelet stop" });
@@ -31,7 +32,7 @@ export async function runStop(request: NodeStopRequest, context: CommandContext)
   }
   using _claim = claimStop(paths, "stop");
   const nodeName = (await connectMachine(silentLog).host.facts()).hostname.toLowerCase();
-  const { stopped, left } = await stopAll(runtime, { ...request, nodeName }, context);
+  const { stopped, left } = await stopAll(runtime, { ...request, paths, nodeName }, context);
   const decision = makeDecision("stopNode", "nodelet stop", { pods: stopped, left });
   await recordOnDisk(paths.agentRoot, nodeName, decision);
   if (left.length > 0) {
@@ -40,10 +41,11 @@ export async function runStop(request: NodeStopRequest, context: CommandContext)
   }
   await stopRuntime(runtime);
   const word = commandWord();
+  const again = isCluster ? "up --control-plane" : "up";
   writeLines(io.stdout, [
     `Stopped, ${counted(stopped, "pod")}. Objects, volumes, images and logs are kept.`,
-    `  ${word} up      starts the pods again`,
-    `  ${word} down    removes everything`,
+    `  ${word} ${again.padEnd(again.length + 4)}  starts the pods again`,
+    `  ${word} ${"down".padEnd(again.length + 4)}  removes everything`,
   ]);
   return EXIT_OK;
 }

@@ -8,11 +8,10 @@ import { EXIT_OK } from "../../../present/exit-codes.ts";
 import { searchPath } from "../../../process/programs.ts";
 import type { CommandContext } from "../../context.ts";
 import { awaitKubeletFiles } from "../../control-plane/await-kubelet-files.ts";
-import { clusterPaths } from "../../control-plane/places.ts";
+import { installedPaths } from "../../control-plane/installed-paths.ts";
 import { writeLines } from "../../io.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
-import { readLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import type { UpContext, UpRequest } from "../request.ts";
 import { superviseContainerd } from "../runtime/own-containerd.ts";
@@ -79,9 +78,8 @@ export async function runSupervisor(
   context.onInterrupt().addEventListener("abort", () => leave.abort(), { once: true });
   const print = (text: string) =>
     writeLines(context.io.stderr, [`${new Date(context.io.now()).toISOString()} ${text}`]);
-  const ofCluster = readLedger(chosen.ledger)?.cluster !== undefined;
-  const paths = ofCluster ? clusterPaths(chosen) : chosen;
-  const more = ofCluster ? { moreFlags: awaitKubeletFiles } : {};
+  const { paths, isCluster } = installedPaths(chosen);
+  const more = isCluster ? { moreFlags: awaitKubeletFiles } : {};
   const work = [
     superviseAgent({ paths, agentFlags, print, ...more }, leave.signal),
     superviseContainerd(paths, print, leave.signal),
