@@ -35,8 +35,8 @@ export interface CpuState {
 }
 
 /** What the state file says now. */
-export function cpuState(box: Box): CpuState {
-  return JSON.parse(readFileSync(box.path(STATE_FILE), "utf8")) as CpuState;
+export function cpuState(box: Box, path = STATE_FILE): CpuState {
+  return JSON.parse(readFileSync(box.path(path), "utf8")) as CpuState;
 }
 
 /** By pod UID and container: the CPUs on which the kernel lets its process run, as a list; only those that run. */
