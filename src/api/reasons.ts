@@ -73,6 +73,7 @@ export const EVENT_REASONS = {
   AlreadyMountedVolume: WARNING,
   VolumePermissionChangeInProgress: WARNING,
   VolumeConditionAbnormal: WARNING,
+  VolumeAttachmentLimitExceeded: WARNING_STEP,
   InvalidEnvironmentVariableValues: WARNING,
   FailedToRetrieveImagePullSecret: WARNING,
   FailedValidation: WARNING,

@@ -15,3 +15,6 @@ export function folderOf(path: string): string {
   const end = path.lastIndexOf("/");
   return end <= 0 ? "/" : path.slice(0, end);
 }
+
+/** There where the kernel enforces SELinux. */
+export const SELINUX_FILE = "/sys/fs/selinux/enforce";

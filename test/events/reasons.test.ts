@@ -61,6 +61,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   FailedMountOnFilesystemMismatch: VOLUME_EVENTS,
   AlreadyMountedVolume: VOLUME_EVENTS,
   VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },
+  VolumeAttachmentLimitExceeded: { file: "subsystems/volumes/volumes.ts" },
   VolumeConditionAbnormal: { without: "health of CSI volumes" },
   InvalidEnvironmentVariableValues: { file: "subsystems/environment/environment.ts" },
   FailedToRetrieveImagePullSecret: { file: "subsystems/images/pull/ensure.ts" },

@@ -6,6 +6,7 @@ import type {
   PersistentVolumeClaim,
 } from "../../src/api/generated/types.ts";
 import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
+import type { EvictionCause } from "../../src/api/pod-news.ts";
 import { Cell } from "../../src/kit/cell.ts";
 import { messageOf } from "../../src/kit/errors.ts";
 import { mergePatch } from "../../src/kit/json.ts";
@@ -30,6 +31,7 @@ import { FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { fakeDriverDisk } from "./csi-disk.ts";
 import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
+import { ObjectsInMemory } from "./objects-in-memory.ts";
 import { volumeReports } from "./volume-reports.ts";
 
 const ROOT = "/r";
@@ -44,25 +46,8 @@ export interface CsiWorldOptions {
   readonly object?: CSIDriver["spec"] | undefined;
   /** Whether the controller attaches at once what is in use. */
   readonly attaches?: boolean;
-}
-
-/** Objects of an API in memory, by their path. */
-class Objects {
-  readonly byPath = new Map<string, unknown>();
-  readonly listeners = new Map<string, Set<(object: unknown) => void>>();
-  /** Paths that were asked for. */
-  readonly asked: string[] = [];
-
-  set(plural: string, name: string, object: unknown): void {
-    const path = `${plural}/${name}`;
-    this.byPath.set(path, object);
-    for (const listener of this.listeners.get(path) ?? []) listener(object);
-  }
-
-  get(plural: string, name = ""): unknown {
-    this.asked.push(plural);
-    return this.byPath.get(`${plural}/${name}`);
-  }
+  /** Whether the kernel enforces SELinux. */
+  readonly hasSelinux?: boolean;
 }
 
 const notFound = () =>
@@ -73,9 +58,11 @@ export class CsiWorld {
   readonly clock = new SimClock();
   readonly host: FakeHost;
   readonly net: FakeGrpc;
-  readonly objects = new Objects();
+  readonly objects = new ObjectsInMemory();
   readonly node: Cell<Node | undefined>;
   readonly events: string[] = [];
+  /** Why pods are to end. */
+  readonly ends: EvictionCause[] = [];
   /** What mounting and unmounting threw. */
   readonly problems: string[] = [];
   readonly options: CsiWorldOptions;
@@ -137,7 +124,12 @@ export class CsiWorld {
       forget: () => {},
     };
     this.csi = new Csi(
-      { root: ROOT, nodeName: "node", controllerAttaches: true },
+      {
+        root: ROOT,
+        nodeName: "node",
+        controllerAttaches: true,
+        hasSelinux: this.options.hasSelinux ?? false,
+      },
       {
         grpc: this.#agent.grpc,
         files: host.podFiles,
@@ -172,6 +164,7 @@ export class CsiWorld {
         nodeLabels: () => ({}),
         csi: this.csi.volumes,
         ...reports,
+        news: { publish: (news) => void (news.kind === "evicted" && this.ends.push(news)) },
       },
     );
     this.#scope.spawn("aging", "restart", (signal) => this.volumes.keepFresh(signal));
@@ -271,6 +264,17 @@ export class CsiWorld {
     this.#setStatus({
       ...status,
       volumesAttached: names.map((name) => ({ name, devicePath: "" })),
+    });
+  }
+
+  /** The controller: it could not attach the volume. */
+  failAttach(
+    volume: string,
+    attachError: { readonly errorCode: number; readonly message: string },
+  ): void {
+    this.objects.set("volumeattachments", attachmentName(`h-${volume}`, DRIVER, "node"), {
+      spec: { attacher: DRIVER, nodeName: "node", source: {} },
+      status: { attached: false, attachError },
     });
   }
 

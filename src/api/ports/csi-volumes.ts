@@ -51,6 +51,8 @@ export interface CsiVolumes {
   publish(request: CsiVolumeRequest, signal: AbortSignal): Promise<CsiPublishedVolume>;
   /** Takes all volumes of a pod away. Throws when one could not be, and is to be called again then. */
   unpublish(podUid: string, signal: AbortSignal): Promise<void>;
+  /** Whether the pod waits for a volume that cannot be attached since the node can have no more of its driver. */
+  exceedsLimit(podUid: string, signal: AbortSignal): Promise<boolean>;
   /** Calls `onChange` when something may go on that waits, until the returned function is called. */
   subscribe(onChange: () => void): () => void;
 }

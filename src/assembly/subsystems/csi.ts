@@ -1,3 +1,4 @@
+import { SELINUX_FILE } from "../../config/paths.ts";
 import { Csi } from "../../subsystems/csi/csi.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { ApiClients } from "../clients.ts";
@@ -16,6 +17,7 @@ export async function assembleCsi(
       root: rootFolder,
       nodeName,
       controllerAttaches: config.enableControllerAttachDetach,
+      hasSelinux: host.readKernel(SELINUX_FILE) !== undefined,
     },
     {
       grpc,

@@ -5,6 +5,8 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Pods } from "../../pipeline/pods/pods.ts";
 import { isStatic, type PodRecord } from "../../pipeline/pods/record/record.ts";
 
+/** A pod that was admitted is rejected as its volumes cannot be attached. */
+const LATE_REASON = "VolumeAttachmentLimitExceeded";
 /** Reasons of rejections with a label of their own (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([
   "AppArmor",
@@ -25,6 +27,7 @@ const NAMED_REASONS: ReadonlySet<string> = new Set([
   "SysctlForbidden",
   "TopologyAffinityError",
   "NodeShutdown",
+  LATE_REASON,
 ]);
 
 /** The label of a rejection: programs that embed the agent may use any reason. */
@@ -38,9 +41,12 @@ function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">):
   const counted = new Set<string>();
   pods.subscribe(({ uid, admission, life }) => {
     if (life.kind === "released") counted.delete(uid);
-    else if (admission.kind === "rejected" && !counted.has(uid)) {
+    else if (!counted.has(uid)) {
+      const isLate = "cause" in life && "reason" in life.cause && life.cause.reason === LATE_REASON;
+      if (admission.kind !== "rejected" && !isLate) return;
       counted.add(uid);
-      refusals.add({ reason: countedReason(admission.reason) });
+      const reason = admission.kind === "rejected" ? admission.reason : LATE_REASON;
+      refusals.add({ reason: countedReason(reason) });
     }
   });
 }

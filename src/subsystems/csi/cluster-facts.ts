@@ -77,9 +77,13 @@ export class ClusterFacts {
   }
 
   /** The gRPC status of the last failure to attach; `undefined` when there is none. */
-  async attachFailure(order: CsiOrder, signal: AbortSignal): Promise<number | undefined> {
-    const name = this.attachmentOf(order);
-    const found = await this.#attachmentObject(name, order.handle, signal).catch(() => undefined);
+  async attachFailure(
+    volume: Pick<CsiOrder, "handle" | "driver">,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const name = this.attachmentOf(volume);
+    const found = await this.#attachmentObject(name, volume.handle, signal).catch(() => undefined);
+    signal.throwIfAborted();
     return found?.status?.attachError?.errorCode;
   }
 

@@ -39,6 +39,8 @@ interface CsiOptions {
   readonly nodeName: string;
   /** Whether a controller attaches volumes (`enableControllerAttachDetach`). */
   readonly controllerAttaches: boolean;
+  /** Whether the kernel enforces SELinux. */
+  readonly hasSelinux: boolean;
 }
 
 interface CsiDeps {
@@ -69,7 +71,7 @@ export class Csi {
 
   constructor(options: CsiOptions, deps: CsiDeps) {
     const { client, clock, log, scope, node, metrics, objects, tokens } = deps;
-    const { nodeName, root, controllerAttaches } = options;
+    const { nodeName, root, controllerAttaches, hasSelinux } = options;
     this.#deps = deps;
     this.#records = client && new NodeRecords({ client, clock, log, node });
     const grpc = deps.grpc ?? NO_GRPC;
@@ -90,6 +92,7 @@ export class Csi {
       paths: new CsiPaths(root),
       signal: scope.signal,
       controllerAttaches,
+      hasSelinux,
     });
   }
 

@@ -16,6 +16,8 @@ export interface DriverRules {
   readonly groupPolicy: string | undefined;
   /** `undefined` without an object. */
   readonly modes: readonly string[] | undefined;
+  /** Volumes may be mounted with the SELinux label of their pod. */
+  readonly mountsLabels: boolean;
   /** How often the driver is asked again how many volumes it can have. */
   readonly allocatableSeconds: number | undefined;
 }
@@ -78,6 +80,7 @@ function rulesOf(object: CSIDriver | undefined): DriverRules {
     tokensInSecrets: spec?.serviceAccountTokenInSecrets ?? false,
     groupPolicy: object ? spec?.fsGroupPolicy : "ReadWriteOnceWithFSType",
     modes: object ? (spec?.volumeLifecycleModes ?? ["Persistent"]) : undefined,
+    mountsLabels: spec?.seLinuxMount ?? false,
     allocatableSeconds: spec?.nodeAllocatableUpdatePeriodSeconds,
   };
 }

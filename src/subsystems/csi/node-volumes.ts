@@ -3,7 +3,7 @@ import type {
   CsiVolumeRequest,
   CsiVolumes,
 } from "../../api/ports/csi-volumes.ts";
-import { VolumeStepError, VolumeWaits } from "../../api/volume-step.ts";
+import { VolumeWaits } from "../../api/volume-step.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
@@ -13,6 +13,7 @@ import { Turns } from "../../kit/limits/turns.ts";
 import { waitForChange } from "../../kit/loops/wakeup.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { untilAborted } from "../../kit/within.ts";
+import { exceedsAttachLimit } from "./attach-limit.ts";
 import { classOf } from "./csi-error.ts";
 import { type CsiOrder, orderOf } from "./csi-order.ts";
 import { type CsiOperation, type CsiVolume, newCsiVolume } from "./csi-volume.ts";
@@ -20,15 +21,12 @@ import { findVolumes } from "./found-volumes.ts";
 import { growIfRequested, mayGrow } from "./steps/expand-volume.ts";
 import { mapBlock } from "./steps/map-block.ts";
 import { measureVolume } from "./steps/measure-volume.ts";
-import { publishVolume, unpublishVolume } from "./steps/publish-volume.ts";
-import { stageVolume, unstageVolume } from "./steps/stage-volume.ts";
-import { type CsiStepDeps, failedAt, stepAt } from "./steps/step-deps.ts";
+import { mountVolume, republishVolume } from "./steps/mount-volume.ts";
+import { unpublishVolume } from "./steps/publish-volume.ts";
+import { unstageVolume } from "./steps/stage-volume.ts";
+import { failedAt, stepAt } from "./steps/step-deps.ts";
 
-interface NodeVolumesDeps extends CsiStepDeps {
-  readonly scope: TaskScope;
-  /** Whether a controller attaches volumes; the agent itself attaches none. */
-  readonly controllerAttaches: boolean;
-}
+type NodeVolumesDeps = Parameters<typeof mountVolume>[2] & { readonly scope: TaskScope };
 
 /** Between tries of one operation on one volume (goroutinemap exponentialbackoff). */
 const RETRY = { initialMs: 500, maxMs: 122_000 };
@@ -130,6 +128,10 @@ export class NodeVolumes implements CsiVolumes {
     allValues(outcomes);
   }
 
+  exceedsLimit(podUid: string, signal: AbortSignal): Promise<boolean> {
+    return exceedsAttachLimit(this.list(), podUid, this.#deps, signal);
+  }
+
   #volumeOf(order: CsiOrder): CsiVolume {
     const known = this.#volumes.get(order.key);
     if (known) return known;
@@ -159,12 +161,7 @@ export class NodeVolumes implements CsiVolumes {
     if (!republishes && !mayGrow(volume, order)) return made;
     const run = this.#turns.take(volume.key, async () => {
       try {
-        if (republishes) {
-          const context = await this.#publishContext(volume, order);
-          await this.#step(volume, order, "publish", () =>
-            publishVolume(volume, order, context, this.#deps),
-          );
-        }
+        if (republishes) await republishVolume(volume, order, this.#deps);
       } catch (error) {
         return { ...made, fault: messageOf(error) };
       } finally {
@@ -182,7 +179,7 @@ export class NodeVolumes implements CsiVolumes {
     try {
       if (!volume.wanted.has(order.podUid))
         throw new OutsideError("aborted", "the pod does not need the volume any more");
-      if (use?.state !== "mounted") await this.#mount(volume, order);
+      if (use?.state !== "mounted") await mountVolume(volume, order, this.#deps);
       volume.backoff = undefined;
       volume.problem = undefined;
       return await this.#made(volume, order);
@@ -192,65 +189,6 @@ export class NodeVolumes implements CsiVolumes {
     } finally {
       volume.doing = undefined;
       this.#leaveIfUnused(volume);
-    }
-  }
-
-  async #mount(volume: CsiVolume, order: CsiOrder): Promise<void> {
-    this.#checkSoleUse(volume, order);
-    const context = await this.#publishContext(volume, order);
-    if (!volume.isInline && volume.device !== "staged")
-      await this.#step(volume, order, "stage", () =>
-        stageVolume(volume, order, context, this.#deps),
-      );
-    await this.#step(volume, order, "publish", () =>
-      publishVolume(volume, order, context, this.#deps),
-    );
-    if (volume.isBlock) await this.#step(volume, order, "map", () => mapBlock(order, this.#deps));
-    await this.#step(volume, order, "expand", () => growIfRequested(volume, order, this.#deps));
-    const use = volume.pods.get(order.podUid);
-    if (use) use.state = "mounted";
-  }
-
-  /** A volume for one pod only is not given to a second one (operation_generator.go checkForVolumeAccessMode). */
-  #checkSoleUse({ pods }: CsiVolume, order: CsiOrder): void {
-    const isSole = order.accessModes.length === 1 && order.accessModes[0] === "ReadWriteOncePod";
-    if (!isSole || [...pods.keys()].every((uid) => uid === order.podUid)) return;
-    const at = stepAt(order.isBlock ? "stage" : "publish", order);
-    const why = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
-    throw new VolumeStepError(at, new OutsideError("precondition", why));
-  }
-
-  /** What the controller said as it attached the volume. Throws `VolumeWaits` until it has. */
-  async #publishContext(
-    volume: CsiVolume,
-    order: CsiOrder,
-  ): Promise<Readonly<Record<string, string>>> {
-    const { cluster, controllerAttaches, signal } = this.#deps;
-    if (!volume.attachable) return {};
-    return await this.#step(volume, order, "attach", async () => {
-      if (!controllerAttaches)
-        throw new OutsideError(
-          "precondition",
-          "attaching volumes from the kubelet is not supported: set enableControllerAttachDetach to true",
-        );
-      const found = await cluster.attachment(order, signal);
-      if (found.kind === "attached") return found.metadata;
-      throw new VolumeWaits(stepAt("attach", order), new OutsideError("precondition", found.why));
-    });
-  }
-
-  async #step<T>(
-    volume: CsiVolume,
-    order: CsiOrder,
-    step: Parameters<typeof stepAt>[0],
-    act: () => Promise<T>,
-  ): Promise<T> {
-    const at = stepAt(step, order);
-    volume.doing = at.step;
-    try {
-      return await act();
-    } catch (error) {
-      throw failedAt(at, error);
     }
   }
 

@@ -20,6 +20,7 @@ import type { PodNews } from "../../api/pod-news.ts";
 import type { CsiVolumes } from "../../api/ports/csi-volumes.ts";
 import type { ObjectEvents, PodEvents } from "../../api/ports/events.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
+import { SELINUX_FILE } from "../../config/paths.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
@@ -108,6 +109,7 @@ export interface ContainerMounts {
 
 /** How long a pod waits for its volumes before it says so as a whole (kubelet podAttachAndMountTimeout). */
 const TIMEOUT_MS = 123_000;
+const LIMIT_REASON = "VolumeAttachmentLimitExceeded";
 /** Between attempts (goroutinemap exponentialbackoff: 500 ms to 2 min 2 s). */
 const RETRY = { initialMs: 500, maxMs: 122_000 };
 /** Interval at which tokens and failed refreshes are checked. */
@@ -119,9 +121,6 @@ const VOLUME_FILE_MAX_BYTES = 64 * 1024;
  * set-gid the volume's group comes to what is made in it, with the sticky bit users cannot remove each other's files.
  */
 const SUB_PATH_MODE = 0o750;
-
-/** There where the kernel enforces SELinux. */
-const SELINUX_FILE = "/sys/fs/selinux/enforce";
 
 const PROPAGATION = {
   None: MountPropagation.PROPAGATION_PRIVATE,
@@ -180,10 +179,25 @@ export class Volumes {
       await volumes.makeMissing(signal);
       const left = deadline - clock.monotonic();
       if (volumes.missing.length === 0) return;
-      if (left <= 0) throw unmounted(volumes.missing);
+      if (left <= 0) {
+        const late = unmounted(volumes.missing);
+        if (await this.#deps.csi?.exceedsLimit(pod.metadata.uid, signal)) this.#reject(pod, late);
+        throw late;
+      }
       await wakeup.wait({ clock, ms: Math.min(retryDelayMs(failures, RETRY), left) }, signal);
       signal.throwIfAborted();
     }
+  }
+
+  /** The pod ends: the node can have no more of its volumes (volumemanager VolumeAttachmentLimitExceeded). */
+  #reject(pod: IdentifiedPod, late: OutsideError): void {
+    const { events, news } = this.#deps;
+    const why = messageOf(late).replace("Unable to attach or mount volumes: ", "");
+    const message = `Node has reached its volume attachment limit, rejecting pod. ${why}`;
+    events.ofPod(pod, { type: "Warning", reason: LIMIT_REASON, message });
+    const { uid } = pod.metadata;
+    const cause = { reason: LIMIT_REASON, message: `Pod was rejected: ${message}` };
+    news.publish({ kind: "evicted", uid, ...cause });
   }
 
   /** The claims that a pod has mounted, as last measured; those mounted within the last minute may be missing. */

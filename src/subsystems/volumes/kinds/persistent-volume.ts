@@ -7,6 +7,7 @@ import { messageOf } from "../../../kit/errors.ts";
 import type { KindDeps, MadeVolume, VolumeRequest } from "../kind.ts";
 import { setUpCsi } from "./csi.ts";
 import { checkHostPath } from "./host-path.ts";
+import { translatedVolume } from "./in-tree.ts";
 
 const DEFAULT_FS_TYPE = "ext4";
 const OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
@@ -28,14 +29,15 @@ type Made = Pick<
  * `VolumeStepError`.
  */
 export async function setUpPersistentVolume(
-  request: PersistentVolumeRequest,
+  given: PersistentVolumeRequest,
   deps: KindDeps,
   signal: AbortSignal,
 ): Promise<Made> {
-  const { hostPath, local, csi } = request.pv.spec ?? {};
-  const isBlock = volumeMode(request.pv) === "Block";
-  const at = stepOf(request.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
+  const isBlock = volumeMode(given.pv) === "Block";
+  const at = stepOf(given.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
   try {
+    const request = { ...given, pv: translatedVolume(given.pv) };
+    const { hostPath, local, csi } = request.pv.spec ?? {};
     if (csi) {
       checkAffinity(request.pv, deps);
       return await setUpCsi(request, request, deps, signal);
