@@ -62,7 +62,7 @@ export interface ClaimDriverOptions {
 const VERSIONS = ["v1.DRAPlugin", "v1beta1.DRAPlugin", "v1alpha1.DRAResourceHealth"] as const;
 
 /** One driver process. */
-export class ClaimDriver {
+export class ClaimDriver implements AsyncDisposable {
   readonly options: ClaimDriverOptions;
   readonly #grpc: Grpc;
   readonly #health = new Cell<readonly DriverHealth[]>([]);
@@ -154,6 +154,10 @@ export class ClaimDriver {
   /** Ends in an orderly way, its sockets with it; the registration first. */
   async stop(): Promise<void> {
     for (const listener of this.#listeners.splice(0).toReversed()) await listener.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   async #listen(path: string, calls: readonly ServedCall[]): Promise<void> {
