@@ -75,6 +75,8 @@ export interface DecisionInputs {
     readonly resource: string;
     readonly devices: readonly string[];
   };
+  /** A resource claim of the pod is prepared; devices as `driver/pool/device`. */
+  readonly grantClaim: { readonly claim: string; readonly devices: readonly string[] };
   /** CPUs of a container for itself, as a list; `nodes` are the NUMA nodes that the merged hints named. */
   readonly grantCpus: {
     readonly container: string;

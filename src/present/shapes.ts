@@ -8,17 +8,24 @@ import type { CpuReport, ReportedCpu } from "../subsystems/cpus/cpus.ts";
 import type { CsiReport } from "../subsystems/csi/csi.ts";
 import type { DeviceReport } from "../subsystems/devices/devices.ts";
 import type { ProbeReport } from "../subsystems/probes/probes.ts";
+import type { ClaimReport } from "../subsystems/resource-claims/resource-claims.ts";
 
 export type {
   ApiPodReply,
+  ClaimReport,
   CpuReport,
   CsiReport,
-  DeviceReport,
   Overview,
   ProbeReport,
   ReportedCpu,
   StateProblem,
 };
+
+/** `devices`. */
+export interface DevicesReply extends DeviceReport {
+  /** Absent in answers of other versions. */
+  readonly dynamicResources?: ClaimReport;
+}
 
 /** `decisions`. */
 export interface DecisionList {

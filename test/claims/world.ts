@@ -1,4 +1,5 @@
 /** The module of resource claims with drivers, an API server and pods, on virtual time; the pods' lives are what the test says. */
+import type { Decision } from "../../src/api/decisions.ts";
 import type { EventText } from "../../src/api/event-text.ts";
 import type { PodUid } from "../../src/api/observation.ts";
 import type { PodFact } from "../../src/api/pod-facts.ts";
@@ -51,6 +52,7 @@ export class ClaimWorld {
   });
   readonly events: EventText[] = [];
   readonly news: PodNews[] = [];
+  readonly decisions: Decision[] = [];
   readonly facts = new CellMap<PodUid, PodFact>();
   /** Objects by name. */
   readonly objects = new Map<string, ResourceClaimObject>();
@@ -96,6 +98,7 @@ export class ClaimWorld {
         random,
         client: this.#client(),
         state: new StateFiles({ files, clock, log: silentLog }),
+        decisions: { record: (_, decision) => this.decisions.push(decision) },
         events: { ofPod: (_, event) => this.events.push(event) },
         news: { publish: (news) => this.news.push(news) },
         pods: this.facts,

@@ -2,6 +2,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { deriveRootLayout } from "../../config/derive.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Events } from "../../subsystems/events/events.ts";
+import type { Journal } from "../../subsystems/journal/journal.ts";
 import { ResourceClaims } from "../../subsystems/resource-claims/resource-claims.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { ApiClients } from "../clients.ts";
@@ -10,6 +11,7 @@ import type { Foundation } from "../foundation.ts";
 interface ClaimParts {
   readonly cri: Pick<ContainerRuntime, "runtime">;
   readonly events: Events;
+  readonly journal: Journal;
   readonly runtime: Runtime;
 }
 
@@ -17,7 +19,7 @@ interface ClaimParts {
 export async function assembleResourceClaims(
   { options, outside, scope, state, metrics, podFacts, news }: Foundation,
   { client }: Pick<ApiClients, "client">,
-  { cri, events, runtime }: ClaimParts,
+  { cri, events, journal, runtime }: ClaimParts,
 ): Promise<ResourceClaims> {
   const { clock, random, grpc } = outside;
   const { config, rootFolder, nodeName } = options;
@@ -32,6 +34,7 @@ export async function assembleResourceClaims(
       state,
       metrics,
       events,
+      decisions: journal,
       news,
       log: outside.log.child("claims"),
       pods: podFacts,

@@ -45,7 +45,12 @@ async function assembleOthers(
   const cpus = await assembleCpus(base, { runtime: cri.runtime, journal });
   const cgroups = await assembleCgroups(base, { runtime: cri.runtime, cpus, events });
   const runtime = await assembleRuntime(base, api, { cri, cgroups, cpus, events });
-  const resourceClaims = await assembleResourceClaims(base, api, { cri, events, runtime });
+  const resourceClaims = await assembleResourceClaims(base, api, {
+    cri,
+    events,
+    journal,
+    runtime,
+  });
   const devices = await assembleDevices(base, { events, journal });
   const memory = await assembleNumaMemory(base);
   const images = await assembleImages(base, api, { cri, events, journal });

@@ -9,6 +9,7 @@ import type {
   RuntimeWeights,
 } from "../../subsystems/cgroups/cgroups.ts";
 import { planMachine } from "../../subsystems/cgroups/plan/plan-machine.ts";
+import { CLAIMS_NOTE, type PlannedClaim, planClaimsOf } from "./plan-claims.ts";
 
 /** The verdict of admission on one pod. */
 export interface PlannedPod {
@@ -21,6 +22,8 @@ export interface PlannedPod {
   readonly rule?: string;
   readonly reason?: string;
   readonly message?: string;
+  /** Absent where it has none. */
+  readonly claims?: readonly PlannedClaim[];
 }
 
 /** Everything that would become of the pods on the node. */
@@ -59,8 +62,11 @@ export function planNodePods(inputs: NodePlanInputs): NodePlan {
     if (!refusal) admitted.push(candidate);
     const { namespace, name, uid } = candidate.metadata;
     const qosClass = qosClassOf(candidate);
-    return { namespace, name, uid, qosClass, admitted: !refusal, ...(refusal ?? {}) };
+    const claims = planClaimsOf(candidate);
+    const named = claims.length === 0 ? {} : { claims };
+    return { namespace, name, uid, qosClass, admitted: !refusal, ...(refusal ?? {}), ...named };
   });
+  const hasClaims = planned.some(({ claims }) => claims !== undefined);
   return {
     node,
     cgroupVersion: settings.version === 2 ? "v2" : "v1",
@@ -76,6 +82,6 @@ export function planNodePods(inputs: NodePlanInputs): NodePlan {
     },
     pods: planned,
     groups: planMachine(settings, admitted, weights),
-    notes,
+    notes: hasClaims ? [...notes, CLAIMS_NOTE] : notes,
   };
 }

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { asSlices, EXAMPLE_FILES, exampleRows } from "../../../test/cgroups/example.ts";
 import { captureIo } from "../../../test/support/capture-io.ts";
@@ -158,4 +161,35 @@ test("readNode reads the capacity of a Node and reports what is missing", () => 
   ]);
   assert.throws(() => readNode("kind: Node", "n.yaml"), /n\.yaml: status\.capacity\.cpu/);
   assert.throws(() => readNode("kind: Pod", "n.yaml"), /is not a Node/);
+});
+
+const CLAIMING = JSON.stringify({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "train" },
+  spec: {
+    resourceClaims: [
+      { name: "gpu", resourceClaimTemplateName: "one-gpu" },
+      { name: "licence", resourceClaimName: "shared" },
+    ],
+    containers: [
+      { name: "main", image: "i", resources: { claims: [{ name: "gpu", request: "big" }] } },
+      { name: "side", image: "i", resources: { claims: [{ name: "gpu" }] } },
+    ],
+  },
+});
+
+test("nodelet plan names what the claims of a pod would need", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "nodelet-plan-")), "train.json");
+  writeFileSync(path, CLAIMING);
+  const { code, out } = await nodelet("plan", "-f", path, "--node", EXAMPLE_FILES.node);
+  rmSync(dirname(path), { recursive: true });
+  assert.equal(code, 0);
+  const lines = out.split("\n");
+  const at = lines.findIndex((line) => line.includes("default/train"));
+  assert.deepEqual(lines.slice(at + 1, at + 3), [
+    "    claim gpu: needs a claim made from ResourceClaimTemplate one-gpu; for main (big), side",
+    "    claim licence: needs ResourceClaim shared; for no container",
+  ]);
+  assert.match(out, /Note: a pod with claims waits until each is allocated and reserved/);
 });

@@ -3,6 +3,7 @@ import { largest } from "../../kit/limits/lists.ts";
 import { humanBytes } from "../../present/amounts.ts";
 import { oneLine, type Paint, padText } from "../../present/text.ts";
 import type { PlannedGroup, PlannedValue } from "../../subsystems/cgroups/cgroups.ts";
+import type { PlannedClaim } from "./plan-claims.ts";
 import type { NodePlan, PlannedPod } from "./plan-node-pods.ts";
 
 /** Values from here on are no limit: v1's largest, and what classes have of huge pages. */
@@ -42,13 +43,19 @@ function podLines({ pods }: NodePlan, paint: Paint): readonly string[] {
   );
   return [
     paint("bold", "Pods"),
-    ...pods.map((pod) => {
+    ...pods.flatMap((pod) => {
       const verdict = pod.admitted
         ? paint("green", "admitted")
         : `${paint("red", "rejected")} by the rule "${pod.rule ?? ""}": ${pod.reason ?? ""}: ${oneLine(pod.message ?? "")}`;
-      return `  ${padText(label(pod), width)}  ${padText(pod.qosClass, 10)}  ${verdict}`;
+      const line = `  ${padText(label(pod), width)}  ${padText(pod.qosClass, 10)}  ${verdict}`;
+      return [line, ...(pod.claims ?? []).map(claimLine)];
     }),
   ];
+}
+
+function claimLine({ name, needs, containers }: PlannedClaim): string {
+  const users = containers.length === 0 ? "no container" : containers.join(", ");
+  return `    ${oneLine(`claim ${name}: needs ${needs}; for ${users}`)}`;
 }
 
 function label({ namespace, name }: PlannedPod): string {

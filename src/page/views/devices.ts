@@ -1,6 +1,6 @@
 /** Devices and the pods that have them. */
 import { type ComponentChild, h } from "preact";
-import type { DeviceReport } from "../../present/shapes.ts";
+import type { DevicesReply } from "../../present/shapes.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";
 import { podHref } from "./links.ts";
@@ -8,7 +8,7 @@ import { Table, type TableColumn } from "./table.ts";
 
 const EVERY_MS = 5_000;
 
-type Resource = DeviceReport["resources"][number];
+type Resource = DevicesReply["resources"][number];
 type Device = Resource["devices"][number];
 
 const COLUMNS: readonly TableColumn<Device>[] = [
@@ -34,8 +34,8 @@ const COLUMNS: readonly TableColumn<Device>[] = [
 
 /** The view of devices. */
 export function DevicesTab(): ComponentChild {
-  const answer = useData<DeviceReport>("devices", EVERY_MS);
-  return h(AnswerBox<DeviceReport>, {
+  const answer = useData<DevicesReply>("devices", EVERY_MS);
+  return h(AnswerBox<DevicesReply>, {
     answer,
     show: ({ resources, notes }) => [
       resources.length === 0 &&

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DeviceReport } from "../shapes.ts";
+import type { DevicesReply } from "../shapes.ts";
 import { plainPaint } from "../text.ts";
 import { renderDevices } from "./device-table.ts";
 
 const NOW = 1_790_000_000_000;
 const SHOWN = { now: NOW, wide: false, paint: plainPaint };
 
-const REPORT: DeviceReport = {
+const REPORT: DevicesReply = {
   resources: [
     {
       resource: "v.com/gpu",
@@ -75,6 +75,6 @@ test("renderDevices -o wide shows what the plugin answered; without plugins it s
     /env VISIBLE, mount \/h:\/m:ro, device \/dev\/g0:\/dev\/g0:rw, cdi v.com\/gpu=g0$/,
   );
   assert.deepEqual(renderDevices({ resources: [], notes: [] }, SHOWN), [
-    "No device plugin has registered.",
+    "No device plugin and no DRA driver has registered.",
   ]);
 });

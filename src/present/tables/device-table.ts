@@ -1,11 +1,12 @@
 // pure
 
 import { humanDuration } from "../../api/text/human-duration.ts";
-import type { DeviceReport } from "../shapes.ts";
+import type { DevicesReply } from "../shapes.ts";
 import type { Paint } from "../text.ts";
+import { renderClaims } from "./claim-table.ts";
 import { type Column, renderTable } from "./table.ts";
 
-type Resource = DeviceReport["resources"][number];
+type Resource = DevicesReply["resources"][number];
 type Device = Resource["devices"][number];
 
 interface Row {
@@ -45,9 +46,11 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** A line for each plugin, a table of all devices, and what was found to differ after a start. */
-export function renderDevices(report: DeviceReport, shown: DevicesShown): readonly string[] {
+export function renderDevices(report: DevicesReply, shown: DevicesShown): readonly string[] {
   const { now, wide, paint } = shown;
-  if (report.resources.length === 0) return ["No device plugin has registered."];
+  const claims = report.dynamicResources ? renderClaims(report.dynamicResources, shown) : [];
+  if (report.resources.length === 0)
+    return claims.length > 0 ? claims : ["No device plugin and no DRA driver has registered."];
   const rows = report.resources.flatMap((resource) =>
     resource.devices.map((device): Row => ({ resource, device, now })),
   );
@@ -56,7 +59,8 @@ export function renderDevices(report: DeviceReport, shown: DevicesShown): readon
     report.notes.length === 0
       ? []
       : ["", "Differences from the checkpoint:", ...report.notes.map((n) => `  ${n}`)];
-  return [...report.resources.map(summary), ...table, ...notes];
+  const lines = [...report.resources.map(summary), ...table, ...notes];
+  return claims.length === 0 ? lines : [...lines, "", ...claims];
 }
 
 const PLUGIN: Readonly<Record<Resource["plugin"], string>> = {

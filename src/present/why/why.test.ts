@@ -206,6 +206,18 @@ const VECTORS: {
       "Stopping the pod (grace period 5 seconds): no source names this pod.",
     ],
   ],
+  grantClaim: [
+    [
+      "its drivers have prepared it",
+      { claim: "gpu", devices: ["gpu.example.com/node-1/gpu-0"] },
+      "Resource claim gpu gives gpu.example.com/node-1/gpu-0 (its drivers have prepared it).",
+    ],
+    [
+      "it was prepared for another pod",
+      { claim: "licence", devices: [] },
+      "Resource claim licence gives no devices (it was prepared for another pod).",
+    ],
+  ],
   grantCpus: [
     [
       "close together",

@@ -68,6 +68,8 @@ const SENTENCES: { readonly [K in FactKind]: Describe<K> } = {
   resumePod: () => "The runtime reports the pod's state again.",
   grantDevices: ({ container, resource, devices }, rule) =>
     `Allocated ${resource} to ${container}: ${listed(devices)} (${rule}).`,
+  grantClaim: ({ claim, devices }, rule) =>
+    `Resource claim ${claim} gives ${devices.length === 0 ? "no devices" : listed(devices)} (${rule}).`,
   grantCpus: ({ container, cpus, nodes }, rule) =>
     `Gave ${container} the CPUs ${cpus} for itself (${rule}${
       nodes === undefined ? "" : `: the hints of all resources agreed on NUMA node ${nodes}`
@@ -129,6 +131,7 @@ const TITLES: { readonly [K in FactKind]: string } = {
   release: "gone",
   grantCpus: "CPUs",
   releaseCpus: "CPUs back",
+  grantClaim: "devices",
   grantDevices: "devices",
   releaseDevices: "devices back",
   collectImage: "removed",

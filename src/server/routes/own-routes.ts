@@ -52,7 +52,12 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("problems", (call) => replyJson(call, { items: listProblems(node) })),
     route("state-files", (call) => replyJson(call, { items: node.state.problems.get() })),
     route("probes", (call) => replyProbes(call, node)),
-    route("devices", (call) => replyJson(call, subsystems.devices.report())),
+    route("devices", (call) =>
+      replyJson(call, {
+        ...subsystems.devices.report(),
+        dynamicResources: subsystems.resourceClaims.report(),
+      }),
+    ),
     route("cpus", (call) => replyJson(call, subsystems.cpus.report())),
     route("volumes", (call) => replyJson(call, subsystems.csi.report())),
     route("record", (call) => replyRecord(call, node, clock), true),

@@ -25,6 +25,8 @@ export interface ClaimInfo {
   readonly drivers: ReadonlyMap<string, readonly PreparedDevice[]>;
   /** All its drivers have prepared it in this run of the agent. */
   readonly isPrepared: boolean;
+  /** When that was, Unix milliseconds. */
+  readonly preparedMs?: number;
 }
 
 /** Claims by `claimKey`. */

@@ -25,6 +25,8 @@ interface ClaimKeeperDeps {
   readonly saved: () => Promise<void>;
   /** A claim of that name is held for pods that may be gone. */
   readonly onStale: () => void;
+  /** Unix milliseconds. */
+  readonly now: () => number;
 }
 
 type Use = "prepare" | "unprepare";
@@ -45,6 +47,11 @@ export class ClaimKeeper {
 
   get claims(): ClaimTable {
     return this.#claims;
+  }
+
+  /** Claims for which drivers are being called, by key. */
+  get inUse(): ReadonlyMap<string, Use> {
+    return this.#inUse;
   }
 
   /** Changes whenever calls for a claim have ended. */
@@ -142,12 +149,14 @@ export class ClaimKeeper {
   /** Notes that the claim is used by the pod; devices that a driver named before are kept until it names them again. */
   #refer(pod: PodUid, { namespace, name, uid, drivers: wanted }: AllocatedClaim): void {
     const known = this.#claims.get(claimKey({ namespace, name }));
+    const { preparedMs } = known ?? {};
     const drivers = new Map(known?.drivers);
     for (const driver of wanted) if (!drivers.has(driver)) drivers.set(driver, []);
     const pods = new Set(known?.pods).add(pod);
     const isPrepared =
       known?.isPrepared === true && wanted.every((each) => known.drivers.has(each));
-    this.#set({ namespace, name, uid, pods, drivers, isPrepared });
+    const since = preparedMs === undefined ? {} : { preparedMs };
+    this.#set({ namespace, name, uid, pods, drivers, isPrepared, ...since });
   }
 
   /** One call for each driver with all its claims; what came out of it is noted at once. Resolves with what failed. */
@@ -202,7 +211,7 @@ export class ClaimKeeper {
     const key = claimKey(claim);
     const known = this.#claims.get(key);
     if (!known) return;
-    if (use === "prepare") this.#set({ ...known, isPrepared: true });
+    if (use === "prepare") this.#set({ ...known, isPrepared: true, preparedMs: this.#deps.now() });
     else this.#claims.delete(key);
   }
 

@@ -10,12 +10,14 @@
  *     const cdiDevices = claims.cdiDevices(pod, container);
  *     await claims.unprepare(pod, signal);
  */
+import { makeDecision } from "../../api/decisions.ts";
 import type { Container, ResourceStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { claimsOfPod } from "../../api/pod-claims.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { CLAIMS_PROGRESS, type PodNews } from "../../api/pod-news.ts";
+import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { PodEvents } from "../../api/ports/events.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -33,7 +35,7 @@ import type { Grpc } from "../../outside/grpc/grpc.ts";
 import { type KubeClient, RESOURCE_CLAIMS } from "../../outside/kube/kube.ts";
 import { type AllocatedClaim, ClaimBusy, ClaimRefused, readAllocated } from "./allocated-claim.ts";
 import { cdiProblem } from "./cdi-support.ts";
-import type { ClaimTable } from "./claim-info.ts";
+import { type ClaimTable, claimKey, devicesFor } from "./claim-info.ts";
 import { ClaimKeeper } from "./claim-keeper.ts";
 import { type ClaimMeasures, claimMeasures } from "./claim-measures.ts";
 import { ClaimStore } from "./claim-store.ts";
@@ -44,9 +46,11 @@ import { deviceKey } from "./health/device-health.ts";
 import { HealthWatch } from "./health/health-watch.ts";
 import { claimStatuses } from "./health/shown-health.ts";
 import { heldClaims } from "./held-claims.ts";
+import { type ClaimReport, type ClaimWait, reportClaims } from "./report.ts";
 import { StaleClaims } from "./stale-claims.ts";
 
 export { ClaimsNotReady } from "./container-claims.ts";
+export type { ClaimReport } from "./report.ts";
 
 /** Settings of the module. */
 interface ResourceClaimsOptions {
@@ -74,6 +78,7 @@ interface ResourceClaimsDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
   readonly events: PodEvents;
+  readonly decisions: Pick<Decisions, "record">;
   readonly news: Publisher<PodNews>;
   readonly pods: PodFacts;
   readonly runtime: DescribedRuntime;
@@ -97,6 +102,7 @@ export class ResourceClaims {
   readonly #stale: StaleClaims;
   readonly #measures: ClaimMeasures;
   readonly #health: HealthWatch;
+  readonly #waits = new Map<PodUid, ClaimWait>();
 
   constructor(options: ResourceClaimsOptions, deps: ResourceClaimsDeps) {
     this.#deps = deps;
@@ -113,6 +119,7 @@ export class ResourceClaims {
       findDriver: (driver) => this.#drivers.find(driver),
       saved: () => this.#store.saved(),
       onStale: () => this.#stale.check(),
+      now: () => deps.clock.wall(),
     });
     this.#stale = new StaleClaims({
       ...deps,
@@ -153,7 +160,7 @@ export class ResourceClaims {
    */
   async prepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
     const { uid } = pod.metadata;
-    await this.#untilDone(uid, signal, {
+    await this.#untilDone(pod, "preparation", signal, {
       act: () =>
         this.#measures.measure("PrepareResources", signal, () =>
           this.#prepareOnce(uid, pod, signal),
@@ -171,7 +178,7 @@ export class ResourceClaims {
   async unprepare(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
     const { uid, namespace, name } = pod.metadata;
     let last = "";
-    await this.#untilDone(uid, signal, {
+    await this.#untilDone(pod, "end", signal, {
       act: () =>
         this.#measures.measure("UnprepareResources", signal, () =>
           this.#keeper.unprepare(uid, signal),
@@ -194,6 +201,23 @@ export class ResourceClaims {
     heldBy: (pod: IdentifiedPod) => heldClaims(pod, this.claims),
     allocatable: () => ({}),
   };
+
+  /** Everything that can be seen of drivers and claims. */
+  report(): ClaimReport {
+    const { pods } = this.#deps;
+    return reportClaims({
+      claims: this.claims,
+      inUse: this.#keeper.inUse,
+      drivers: this.#drivers.list().map(({ target, link }) => ({
+        name: target.driver,
+        socketPath: target.socketPath,
+        isConnected: link.get() === "ready",
+      })),
+      waits: this.#waits.values(),
+      podOf: (uid) => pods.get(uid)?.pod,
+      healthOf: (driver, key) => this.#health.of(driver, key),
+    });
+  }
 
   /** The devices that a container has of claims, with their health, as its status shows it. */
   allocatedResources(uid: PodUid, container: string): readonly ResourceStatus[] {
@@ -228,7 +252,28 @@ export class ResourceClaims {
     const latest = pods.get(uid)?.pod ?? pod;
     const problem = cdiProblem(await runtime.version(signal), await runtime.describe(signal));
     if (problem !== undefined) throw new ClaimRefused(problem);
-    await this.#keeper.prepare(uid, await this.#wanted(latest, signal), signal);
+    const wanted = await this.#wanted(latest, signal);
+    const before = new Set(wanted.filter((claim) => this.#isPrepared(claim)));
+    await this.#keeper.prepare(uid, wanted, signal);
+    for (const claim of wanted) this.#record(pod, claim, before.has(claim));
+  }
+
+  #isPrepared(claim: AllocatedClaim): boolean {
+    return this.claims.get(claimKey(claim))?.isPrepared === true;
+  }
+
+  /** For the pod's history: which devices it has. */
+  #record(pod: IdentifiedPod, claim: AllocatedClaim, wasPrepared: boolean): void {
+    const info = this.claims.get(claimKey(claim));
+    if (!info) return;
+    const devices = devicesFor(info, undefined).map(
+      ({ driver, pool, device }) => `${driver}/${deviceKey(pool, device)}`,
+    );
+    const rule = wasPrepared ? "it was prepared for another pod" : "its drivers have prepared it";
+    this.#deps.decisions.record(
+      podSubject(pod),
+      makeDecision("grantClaim", rule, { claim: claim.name, devices }),
+    );
   }
 
   /** The claims of the pod, as the API server has them now; each once. */
@@ -253,15 +298,19 @@ export class ResourceClaims {
   }
 
   async #untilDone(
-    uid: PodUid,
+    pod: IdentifiedPod,
+    what: ClaimWait["for"],
     signal: AbortSignal,
     step: { readonly act: () => Promise<void>; readonly report: (fault: string) => string },
   ): Promise<void> {
     const { clock, news, pods } = this.#deps;
+    const { uid } = pod.metadata;
     const deadline = clock.monotonic() + TIMEOUT_MS;
     const wakeup = new Wakeup();
     using stack = new DisposableStack();
     stack.defer(this.#drivers.changes.subscribe(() => wakeup.wake()));
+    stack.defer(() => this.#waits.delete(uid));
+    const sinceMs = clock.wall();
     let seen = pods.get(uid)?.pod;
     stack.defer(
       pods.subscribe((key, fact) => {
@@ -275,6 +324,7 @@ export class ResourceClaims {
         return await step.act();
       } catch (error) {
         signal.throwIfAborted();
+        this.#waits.set(uid, { pod, for: what, reason: messageOf(error), sinceMs });
         const message = step.report(messageOf(error));
         const left = deadline - clock.monotonic();
         if (left <= 0) throw new OutsideError("deadline", message, { cause: error });

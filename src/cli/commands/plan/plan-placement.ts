@@ -9,7 +9,7 @@ import { UsageError } from "../../../kit/errors.ts";
 import { nodeCapacity } from "../../../node/capacity.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../../present/exit-codes.ts";
-import type { DeviceReport } from "../../../present/shapes.ts";
+import type { DevicesReply } from "../../../present/shapes.ts";
 import type { CliContext } from "../../context.ts";
 import { writeAs } from "../../io.ts";
 import { describeTree } from "../../plan/describe-tree.ts";
@@ -111,10 +111,10 @@ function checkMachine({ cpus, nodes }: MachineTopology, path = "this machine"): 
     );
 }
 
-function devicesOf(path: string | undefined, cwd: string): Pick<DeviceReport, "resources"> {
+function devicesOf(path: string | undefined, cwd: string): Pick<DevicesReply, "resources"> {
   if (path === undefined) return { resources: [] };
   const { value } = parseYamlDocument(readInput(path, cwd));
-  const resources = (value as Partial<DeviceReport> | null)?.resources;
+  const resources = (value as Partial<DevicesReply> | null)?.resources;
   const isReport =
     Array.isArray(resources) &&
     resources.every(
