@@ -69,6 +69,13 @@ export const FAMILIES = {
     programs: { etcd: "go.etcd.io/etcd/server/v3" },
     file: "etcd",
   },
+  "etcd-tools": {
+    module: "go.etcd.io/etcd/etcdutl/v3",
+    programs: {
+      etcdctl: "go.etcd.io/etcd/etcdctl/v3",
+      etcdutl: "go.etcd.io/etcd/etcdutl/v3",
+    },
+  },
   containerd: {
     module: CONTAINERD,
     programs: Object.fromEntries(
