@@ -10,6 +10,11 @@ import { CliError, formatCliError } from "../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../present/exit-codes.ts";
 import { nodeletVersion } from "../process/version.ts";
 import { addCgroupsCommand } from "./commands/cgroups.ts";
+import { addDoctorCommand } from "./commands/cluster/doctor.ts";
+import { addEtcdCommand } from "./commands/cluster/etcd.ts";
+import { addJoinCommand } from "./commands/cluster/join.ts";
+import { addLeaveCommand } from "./commands/cluster/leave.ts";
+import { addUpgradeCommand } from "./commands/cluster/upgrade.ts";
 import { addCompletionCommand, answerCompletion, COMPLETE_WORD } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDescribeCommand } from "./commands/describe.ts";
@@ -99,6 +104,11 @@ export function buildProgram(context: CliContext): Command {
     })
     .exitOverride();
   addUpCommand(program, context);
+  addJoinCommand(program, context);
+  addLeaveCommand(program, context);
+  addUpgradeCommand(program, context);
+  addEtcdCommand(program, context);
+  addDoctorCommand(program, context);
   addStopCommand(program, context);
   addDownCommand(program, context);
   addRunCommand(program);

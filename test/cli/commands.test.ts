@@ -324,7 +324,7 @@ test("`nodelet version` goes without an agent", async () => {
 const COMPLETIONS: readonly (readonly [words: readonly string[], expected: readonly string[]])[] = [
   [["ge"], ["get"]],
   [["h"], ["harden", "help"]],
-  [["help", "do"], ["down"]],
+  [["help", "dow"], ["down"]],
   [
     ["config", ""],
     ["view", "review"],

@@ -1,4 +1,5 @@
 /** A bare machine with what kubeadm asks for: its images in a registry on loopback, and kubeadm itself. */
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +12,7 @@ import { writeStore } from "../../tools/conformance/images/store.ts";
 import { CACHE_DIR } from "../../tools/debian-suite.mjs";
 import { buildPrograms, pinnedVersion } from "../../tools/go/build-programs.mjs";
 import { goObstacle } from "../../tools/go/go-command.mjs";
-import type { ExecResult } from "../box/box.ts";
+import type { BoxOptions, ExecResult } from "../box/box.ts";
 import { testImage } from "../box/images.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 
@@ -25,6 +26,8 @@ const PROGRAMS = [
   "kube-scheduler",
   "kube-proxy",
   "etcd",
+  "etcdctl",
+  "etcdutl",
   "coredns",
   "agnhost",
 ] as const;
@@ -32,6 +35,11 @@ const COMMAND_MS = 900_000;
 
 /** An image with a shell, a web server and a client that resolves names, under a name of the registry. */
 export const WEB_IMAGE = "registry.example/web:1";
+
+/** The version of kubeadm, and of the programs in the images. */
+export const LATEST = pinnedVersion("kubeadm");
+/** The release before by the names of images, which have the same programs: to be upgraded from. */
+export const EARLIER = LATEST.replace(/\d+$/, (patch) => `${Number(patch) - 1}`);
 
 /** Why no control plane can be made here; undefined when one can. */
 export const controlPlaneObstacle = goObstacle;
@@ -76,6 +84,36 @@ export class ClusterMachine implements AsyncDisposable {
     return this.node.box.exec([program, ...argv], { timeoutMs: COMMAND_MS });
   }
 
+  /** Brings the cluster to the latest version. */
+  upgrade(...more: readonly string[]): Promise<ExecResult> {
+    // kubeadm's trial Job has the pause image print its version, which that of the lab does not do.
+    const ignored = "--ignore-preflight-errors=SystemVerification,CreateJob";
+    const kubeadm = `--kubeadm=${this.#programs}`;
+    return this.nodelet(["upgrade", kubeadm, ignored, "--timeout=6m", ...more]);
+  }
+
+  /** Standard output of kubeadm; throws when it fails. */
+  kubeadm(...argv: readonly string[]): Promise<string> {
+    const kubeadm = join(this.#programs, "kubeadm");
+    return this.node.box.run([kubeadm, ...argv], { timeoutMs: COMMAND_MS });
+  }
+
+  /** Runs `nodelet join` with the words of a line that kubeadm has printed. */
+  join(...words: readonly string[]): Promise<ExecResult> {
+    const more = [`--kubeadm=${this.#programs}`, "--timeout=4m"];
+    const ignored = "--ignore-preflight-errors=SystemVerification";
+    return this.nodelet(["join", ...words, ...more, ignored]);
+  }
+
+  /** The words to join with, of the line that kubeadm prints. */
+  async joinWords(): Promise<readonly string[]> {
+    const line = await this.kubeadm(
+      ...["token", "create", "--print-join-command", "--kubeconfig=/etc/nodelet/kubeconfig"],
+    );
+    const [, words = ""] = /^kubeadm join (.*)$/m.exec(line) ?? [];
+    return words.trim().split(/\s+/);
+  }
+
   /** Standard output of kubectl; throws when it fails. */
   kubectl(...argv: readonly string[]): Promise<string> {
     const kubectl = join(this.#programs, "kubectl");
@@ -90,10 +128,12 @@ export class ClusterMachine implements AsyncDisposable {
 }
 
 /** A bare machine with a registry that has all images, and kubeadm in a folder. */
-export async function clusterMachine(): Promise<ClusterMachine> {
+export async function clusterMachine(
+  place: Pick<BoxOptions, "hostname" | "address"> = { hostname: "one" },
+): Promise<ClusterMachine> {
   const paths = await buildPrograms([...PROGRAMS]);
   const programs = new Map(PROGRAMS.map((name, at) => [name as string, paths[at] ?? ""]));
-  const node = await bareMachine({ storeMib: 0, hostname: "one" });
+  const node = await bareMachine({ storeMib: 0, ...place });
   try {
     const { box } = node;
     const folder = join(box.folder, "programs");
@@ -111,12 +151,20 @@ export async function clusterMachine(): Promise<ClusterMachine> {
 }
 
 async function imageStore(node: NodeBox, programs: ReadonlyMap<string, string>): Promise<string> {
-  const version = pinnedVersion("kubeadm");
-  const store = join(CACHE_DIR, `control-plane-images-${version}`);
+  // The folders of programs have names of their own for each version of them.
+  const digest = createHash("sha256")
+    .update(JSON.stringify([...programs]))
+    .digest("hex");
+  const store = join(CACHE_DIR, `control-plane-images-${LATEST}-${digest.slice(0, 12)}`);
   if (existsSync(store)) return store;
-  const list = ["config", "images", "list", `--kubernetes-version=${version}`];
-  const names = (await node.box.run([programs.get("kubeadm") ?? "", ...list])).trim().split("\n");
-  writeStore(store, [...names.map((name) => componentImage(name, programs)), webImage(programs)]);
+  const names = new Set<string>();
+  for (const version of [EARLIER, LATEST]) {
+    const list = ["config", "images", "list", `--kubernetes-version=${version}`];
+    const text = await node.box.run([programs.get("kubeadm") ?? "", ...list]);
+    for (const name of text.trim().split("\n")) names.add(name);
+  }
+  const images = [...names].map((name) => componentImage(name, programs));
+  writeStore(store, [...images, webImage(programs)]);
   return store;
 }
 
@@ -142,7 +190,12 @@ function componentImage(name: string, programs: ReadonlyMap<string, string>): Im
     names: [name],
     layers: [
       layer(component === "kube-proxy" ? packetFilter() : merged(busyboxEntries(), accountFiles())),
-      layer([file(path, content, 0o755)]),
+      layer([
+        file(path, content, 0o755),
+        ...(component === "etcd" ? ["etcdctl", "etcdutl"] : []).map((tool) =>
+          file(`usr/local/bin/${tool}`, readFileSync(programs.get(tool) ?? ""), 0o755),
+        ),
+      ]),
     ],
     config: isDns ? { entrypoint: ["/coredns"] } : {},
   };

@@ -1,24 +1,10 @@
 // `nodelet up --control-plane` with the real kubeadm and control plane: a cluster on a bare machine, and the machine as before.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { type ClusterMachine, clusterMachine, controlPlaneObstacle, WEB_IMAGE } from "./machine.ts";
+import { clusterMachine, controlPlaneObstacle } from "./machine.ts";
+import { answered, serveWeb, startClient } from "./web.ts";
 
 const skip = controlPlaneObstacle();
-const ANSWER_MS = 180_000;
-
-/** Waits until a pod of the cluster reaches a Service by its DNS name. */
-async function answered(machine: ClusterMachine): Promise<void> {
-  const deadline = performance.now() + ANSWER_MS;
-  const name = "web.default.svc.cluster.local:80";
-  const ask = ["exec", "client", "--", "/agnhost", "connect", name, "--timeout=5s"];
-  for (;;) {
-    const answer = await machine.kubectl(...ask).catch((error: Error) => error.message);
-    if (answer === "") return;
-    if (performance.now() > deadline) throw new Error(answer);
-    await sleep(500);
-  }
-}
 
 test("a Deployment behind a Service is reached by its DNS name; down takes all of it back", {
   skip,
@@ -34,29 +20,9 @@ test("a Deployment behind a Service is reached by its DNS name; down takes all o
   assert.match(up.stdout, /^The cluster is ready and keeps running in the background\.$/m);
   assert.doesNotMatch(up.stdout + up.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/, "no token is shown");
 
-  const server = "mkdir /www; echo hello >/www/index.html; exec httpd -f -p 80 -h /www";
-  await machine.kubectl(
-    "create",
-    "deployment",
-    "web",
-    `--image=${WEB_IMAGE}`,
-    "--replicas=2",
-    "--",
-    "sh",
-    "-c",
-    server,
-  );
-  await machine.kubectl("expose", "deployment", "web", "--port=80");
-  await machine.kubectl(
-    "run",
-    "client",
-    `--image=${WEB_IMAGE}`,
-    "--command",
-    "--",
-    "sleep",
-    "100000",
-  );
-  await answered(machine);
+  await serveWeb(machine, 2);
+  await startClient(machine, "client");
+  await answered(machine, "client");
   t.diagnostic(`a Service answered after ${((performance.now() - began) / 1000).toFixed(0)} s`);
 
   const again = await machine.up();

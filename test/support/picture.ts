@@ -31,7 +31,7 @@ export async function machinePicture(box: Box): Promise<readonly string[]> {
   return (
     text
       .split("\n")
-      .filter((line) => line !== "" && !/iptables\.lock/.test(line))
+      .filter((line) => line !== "" && !/(?:ip|x)tables\.lock/.test(line))
       // Other tests mount below the machine's /tmp meanwhile.
       .filter((line) => !line.startsWith("mount /tmp/") || line.startsWith(`mount ${box.folder}`))
       .flatMap((line) => madeInBox(line, box.options.root ?? "/"))

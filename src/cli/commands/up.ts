@@ -1,17 +1,19 @@
 import { type Command, Option } from "commander";
-import { NODE_FLAGS } from "../../outside/memory/memory.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../present/exit-codes.ts";
-import { selfCommand } from "../../process/package-root.ts";
 import type { CliContext } from "../context.ts";
 import { runControlPlane } from "../control-plane/control-plane.ts";
-import type { UpContext } from "../up/request.ts";
 import { OCI_RUNTIME_NAMES } from "../up/runtime/oci-runtimes.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
 import { readDuration } from "./options/arguments.ts";
 import { type ClusterFlags, clusterOptionsOf, withClusterOptions } from "./options/cluster.ts";
-import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./options/places.ts";
+import {
+  type PlaceOptions,
+  pathsOf,
+  supervisorCommand,
+  withPlaceOptions,
+} from "./options/places.ts";
 
 interface UpOptions extends PlaceOptions, ClusterFlags {
   readonly demo?: boolean;
@@ -97,13 +99,12 @@ async function up(
     checkOnly: options.check === true,
   };
   const { io, onInterrupt } = context;
-  const supervisor = ["up", "--supervise", ...placeArguments(paths), "--", ...flags];
-  const backgroundArgv: UpContext["backgroundArgv"] = selfCommand(NODE_FLAGS, supervisor);
+  const backgroundArgv = supervisorCommand(paths, flags);
   if (cluster !== undefined) {
     refuseWithCluster(options);
     const { containerd, ociRuntime, timeoutMs } = request;
     return await runControlPlane(
-      { paths, containerd, ociRuntime, agentFlags: flags, cluster, timeoutMs },
+      { paths, containerd, ociRuntime, timeoutMs, ...cluster },
       { io, onInterrupt, backgroundArgv },
     );
   }

@@ -4,28 +4,36 @@ import type { AgentClient } from "../../client/agent-client.ts";
 import { followNode } from "../../client/follow-node.ts";
 import type { NodePicture } from "../../client/node-picture.ts";
 import { startTimer } from "../../kit/clock.ts";
+import { spokenDuration } from "../../present/amounts.ts";
 import { isReady, notReadyYet } from "../../present/readiness.ts";
-import type { Io } from "../io.ts";
+import { type Io, writeLines } from "../io.ts";
 import { stateOf } from "../up/supervise/viewers.ts";
 
+/** A pod that has to be ready, by the value of its label `k8s-app`. */
+interface Addon {
+  readonly app: string;
+  readonly name: string;
+}
+
 interface Waiting {
+  readonly addons: readonly Addon[];
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly print: (text: string) => void;
-  readonly io: Pick<Io, "now">;
+  readonly io: Pick<Io, "now" | "stderr">;
 }
 
-/** Pods that kubeadm has the cluster make, by the value of their label `k8s-app`. */
-const ADDONS = [
+/** Pods that kubeadm has a new cluster make. */
+export const ADDONS: readonly Addon[] = [
   { app: "kube-proxy", name: "the proxy of Services (kube-proxy)" },
   { app: "kube-dns", name: "the cluster's DNS (CoreDNS)" },
-] as const;
+];
 
-/** Resolves with texts about what is not ready when the time is over or `signal` is aborted; empty when all is. */
+/** Resolves with whether all became ready; else, when the time is over or `signal` is aborted, says what is not. */
 export async function awaitCluster(
   client: AgentClient,
-  { timeoutMs, signal, print, io }: Waiting,
-): Promise<readonly string[]> {
+  { addons, timeoutMs, signal, print, io }: Waiting,
+): Promise<boolean> {
   const leave = new AbortController();
   const end = () => leave.abort();
   signal.addEventListener("abort", end, { once: true });
@@ -33,7 +41,7 @@ export async function awaitCluster(
   let waiting: readonly string[] = ["the agent does not answer"];
   let shown = "";
   const onPicture = (picture: NodePicture) => {
-    waiting = notReady(picture, io.now());
+    waiting = notReady(picture, addons, io.now());
     const [first = "", ...others] = waiting;
     const text = others.length === 0 ? first : `${first} (and ${others.length} more)`;
     if (text !== shown && text !== "") print(`waiting: ${text}`);
@@ -46,18 +54,21 @@ export async function awaitCluster(
     cancel();
     signal.removeEventListener("abort", end);
   }
-  return waiting;
+  if (waiting.length === 0) return true;
+  const late = `the cluster is not ready after ${spokenDuration(timeoutMs)}`;
+  writeLines(io.stderr, [`nodelet: ${late}`, ...waiting.map((line) => `  ${line}`)]);
+  return false;
 }
 
-function notReady(picture: NodePicture, now: number): readonly string[] {
+function notReady(picture: NodePicture, addons: readonly Addon[], now: number): readonly string[] {
   const { node, pods } = stateOf(picture);
-  const missing = ADDONS.filter(
+  const missing = addons.filter(
     ({ app }) => !pods.some((pod) => labelOf(pod) === app && isReady(pod)),
   );
   return [
     ...notReadyYet(
       node,
-      pods.filter((pod) => !ADDONS.some(({ app }) => labelOf(pod) === app)),
+      pods.filter((pod) => !addons.some(({ app }) => labelOf(pod) === app)),
       now,
     ),
     ...missing.map(({ name }) => `${name} is not ready`),

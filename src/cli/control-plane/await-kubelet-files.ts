@@ -25,11 +25,12 @@ export async function awaitKubeletFiles(signal: AbortSignal): Promise<readonly s
   return signal.aborted ? [] : kubeletArguments(textOf(KUBEADM_FILES.kubeletFlags));
 }
 
-/** kubeadm writes the flags before the configuration, and a kubeconfig before both. */
+/** A new cluster gets the flags before the configuration, a node that joins the other way round: the last one may be half written. */
 function areThere(): boolean {
-  const { kubeletConfig, kubeconfig, bootstrapKubeconfig } = KUBEADM_FILES;
+  const { kubeletConfig, kubeletFlags, kubeconfig, bootstrapKubeconfig } = KUBEADM_FILES;
   return (
-    existsSync(kubeletConfig) && [kubeconfig, bootstrapKubeconfig].some((path) => existsSync(path))
+    [kubeletConfig, kubeletFlags].every((path) => textOf(path).endsWith("\n")) &&
+    [kubeconfig, bootstrapKubeconfig].some((path) => existsSync(path))
   );
 }
 

@@ -10,12 +10,13 @@ const TAIL_BYTES = 4096;
 /** A line for each component that has written something; none where no container was started. */
 export function componentEvidence(folder: string = POD_LOGS): readonly string[] {
   return COMPONENTS.flatMap((name) => {
-    const line = lastLineOf(folder, name);
+    const line = componentLine(name, folder);
     return line === undefined ? [] : [`${name} wrote last: ${line}`];
   });
 }
 
-function lastLineOf(folder: string, component: string): string | undefined {
+/** The last line that a component has written; undefined where it has written none. */
+export function componentLine(component: string, folder: string = POD_LOGS): string | undefined {
   const pods = fileNamesIn(folder).filter((name) => name.startsWith(`kube-system_${component}-`));
   for (const pod of pods) {
     const logs = join(folder, pod, component);

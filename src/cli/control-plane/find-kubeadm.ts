@@ -21,16 +21,18 @@ interface KubeadmSearch {
   readonly print: (text: string) => void;
   /** Called before the folder is made. */
   readonly onDownload: () => void;
+  /** Whether one of the machine will do; default any. */
+  readonly isWanted?: (path: string) => Promise<boolean>;
   /** Default is the release's own server. */
   readonly releases?: string;
 }
 
 /** Absolute path of a kubeadm. Throws `CliError` when there is none and none can be had. */
 export async function findKubeadm(search: KubeadmSearch): Promise<string> {
-  const { named, version, folder, print } = search;
+  const { named, version, folder, print, isWanted = async () => true } = search;
   if (named !== undefined) return ofTheUser(named);
   const found = findProgram("kubeadm");
-  if (found !== undefined) return found;
+  if (found !== undefined && (await isWanted(found))) return found;
   const kept = join(folder, `kubeadm-${version}`);
   if (isExecutable(kept)) return kept;
   print(`downloading kubeadm ${version}`);

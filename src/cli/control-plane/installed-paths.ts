@@ -6,10 +6,14 @@ import { clusterPaths } from "./places.ts";
 interface Installation {
   readonly paths: UpPaths;
   readonly isCluster: boolean;
+  /** Whether routes to the pods of other nodes are ours to keep: not where pods have a network that others have set up. */
+  readonly podRoutes: boolean;
 }
 
 /** Reads what `up` has made at the places that the user named. */
 export function installedPaths(paths: UpPaths): Installation {
-  const isCluster = readLedger(paths.ledger)?.cluster !== undefined;
-  return { paths: isCluster ? clusterPaths(paths) : paths, isCluster };
+  const { cluster, runtime } = readLedger(paths.ledger) ?? {};
+  const isCluster = cluster !== undefined;
+  const podRoutes = isCluster && cluster.podRoutes !== false && runtime?.kind === "own";
+  return { paths: isCluster ? clusterPaths(paths) : paths, isCluster, podRoutes };
 }

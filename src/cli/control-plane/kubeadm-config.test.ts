@@ -11,9 +11,8 @@ const NO_OPTIONS: ClusterChoices = {
   serviceCidr: undefined,
   apiAddress: undefined,
   imageRepository: undefined,
+  controlPlaneEndpoint: undefined,
   kubeadmConfig: undefined,
-  kubeadm: undefined,
-  ignorePreflightErrors: [],
 };
 const MACHINE = {
   nodeName: "one",
@@ -27,7 +26,7 @@ const MACHINE = {
 
 test("kubeadmConfig: a machine without options gets what follows from it", () => {
   assert.equal(
-    kubeadmConfig(kubeadmSettings(NO_OPTIONS, MACHINE), undefined),
+    kubeadmConfig("init", kubeadmSettings(NO_OPTIONS, MACHINE), undefined),
     `apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 nodeRegistration:
@@ -64,7 +63,7 @@ test("kubeadmConfig: options and an old machine show in their fields", () => {
     swapOn: true,
     resolvConf: "/run/systemd/resolve/resolv.conf",
   } as const;
-  const text = kubeadmConfig(kubeadmSettings(options, machine), undefined);
+  const text = kubeadmConfig("init", kubeadmSettings(options, machine), undefined);
   for (const line of [
     "kubernetesVersion: v1.36.3",
     "  podSubnet: 10.1.0.0/16",
@@ -80,7 +79,7 @@ test("kubeadmConfig: options and an old machine show in their fields", () => {
 });
 
 const merge = (text: string, options: Partial<ClusterChoices> = {}) =>
-  kubeadmConfig(kubeadmSettings({ ...NO_OPTIONS, ...options }, MACHINE), {
+  kubeadmConfig("init", kubeadmSettings({ ...NO_OPTIONS, ...options }, MACHINE), {
     path: "k.yaml",
     text,
   });

@@ -1,7 +1,7 @@
 // pure
 /**
- * The configuration that kubeadm gets: what follows from the machine and from the options of `up --control-plane`, merged into
- * the user's own file (kubeadm.k8s.io/v1beta4, https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/).
+ * The configuration that kubeadm gets: what follows from the machine and from the options of the command, merged into the
+ * user's own file (kubeadm.k8s.io/v1beta4, https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/).
  */
 import { dumpYaml, parseYaml, YamlError, type YamlValue } from "../../api/text/yaml.ts";
 import { CliError } from "../../present/cli-error.ts";
@@ -18,6 +18,7 @@ export interface KubeadmSetting {
 }
 
 const API_VERSIONS = {
+  JoinConfiguration: "kubeadm.k8s.io/v1beta4",
   InitConfiguration: "kubeadm.k8s.io/v1beta4",
   ClusterConfiguration: "kubeadm.k8s.io/v1beta4",
   KubeletConfiguration: "kubelet.config.k8s.io/v1beta1",
@@ -26,7 +27,16 @@ const API_VERSIONS = {
 
 type KubeadmKind = keyof typeof API_VERSIONS;
 
-const KINDS = Object.keys(API_VERSIONS) as readonly KubeadmKind[];
+/** What kubeadm reads for each of its commands; others it would pass over. */
+const KINDS: Readonly<Record<"init" | "join", readonly KubeadmKind[]>> = {
+  init: [
+    "InitConfiguration",
+    "ClusterConfiguration",
+    "KubeletConfiguration",
+    "KubeProxyConfiguration",
+  ],
+  join: ["JoinConfiguration"],
+};
 
 type Fields = Readonly<Record<string, YamlValue>>;
 
@@ -37,23 +47,25 @@ interface KubeadmFile {
 }
 
 /**
- * The text for `kubeadm init --config`. Documents and fields of the user's file stay as they are. Throws `CliError` for a
+ * The text for `--config` of a command of kubeadm. Documents and fields of the user's file stay as they are. Throws `CliError` for a
  * file that is no kubeadm configuration, and for a field in it that contradicts the machine or an option.
  */
 export function kubeadmConfig(
+  command: keyof typeof KINDS,
   settings: readonly KubeadmSetting[],
   file: KubeadmFile | undefined,
 ): string {
-  const documents = new Map<KubeadmKind, Fields>(file ? documentsOf(file) : []);
+  const documents = new Map<KubeadmKind, Fields>(file ? documentsOf(file, KINDS[command]) : []);
   for (const setting of settings) {
     const { kind, path, value, from } = setting;
     const fields = documents.get(kind) ?? { apiVersion: API_VERSIONS[kind], kind };
-    const own = fieldAt(fields, path);
+    const own = yamlAt(fields, path);
     if (own === undefined) documents.set(kind, withField(fields, path, value));
     else if (from !== undefined && dumpYaml(own) !== dumpYaml(value))
       throw conflict(setting, own, file?.path ?? "");
   }
-  return KINDS.flatMap((kind) => documents.get(kind) ?? [])
+  return KINDS[command]
+    .flatMap((kind) => documents.get(kind) ?? [])
     .map((fields) => dumpYaml(fields))
     .join("---\n");
 }
@@ -66,19 +78,22 @@ function conflict({ kind, path, value, from }: KubeadmSetting, own: YamlValue, f
   );
 }
 
-function documentsOf({ path, text }: KubeadmFile): readonly (readonly [KubeadmKind, Fields])[] {
+function documentsOf(
+  { path, text }: KubeadmFile,
+  kinds: readonly KubeadmKind[],
+): readonly (readonly [KubeadmKind, Fields])[] {
   const refuse = (problem: string, fix: string) =>
     new CliError(`${path}: ${problem}`, { exitCode: EXIT_USAGE, fix });
   const found = new Map<KubeadmKind, Fields>();
   for (const { value, line } of parsed(path, text)) {
     if (value === null || typeof value !== "object" || Array.isArray(value))
-      throw refuse(`line ${line} is no document with fields`, `it may hold ${KINDS.join(", ")}`);
+      throw refuse(`line ${line} is no document with fields`, `it may hold ${kinds.join(", ")}`);
     const fields = value as Fields;
-    const kind = KINDS.find((each) => each === fields["kind"]);
+    const kind = kinds.find((each) => each === fields["kind"]);
     if (kind === undefined)
       throw refuse(
         `line ${line}: kind ${JSON.stringify(fields["kind"] ?? "")} is not for this command`,
-        `it may hold ${KINDS.join(", ")}`,
+        `it may hold ${kinds.join(", ")}`,
       );
     if (fields["apiVersion"] !== API_VERSIONS[kind])
       throw refuse(
@@ -103,8 +118,12 @@ function parsed(path: string, text: string) {
   }
 }
 
-function fieldAt(fields: Fields, path: readonly string[]): YamlValue | undefined {
-  let at: YamlValue | undefined = fields;
+/** The value below these names; undefined where one of them is not there. */
+export function yamlAt(
+  value: YamlValue | undefined,
+  path: readonly string[],
+): YamlValue | undefined {
+  let at = value;
   for (const name of path) {
     if (at === null || typeof at !== "object" || Array.isArray(at)) return undefined;
     at = (at as Fields)[name];

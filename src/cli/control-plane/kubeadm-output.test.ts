@@ -74,3 +74,32 @@ test("kubeadmFailures: without any of that its last line counts", () => {
   ]);
   assert.deepEqual(kubeadmFailures(""), [{ problem: "kubeadm printed nothing", fix: "" }]);
 });
+
+for (const [text, fix] of [
+  [
+    'a Node with name "two" and status "Ready" already exists in the cluster. You must delete it',
+    "give this machine another host name, or remove the other one: kubectl delete node NAME",
+  ],
+  [
+    'error downloading certs: error downloading the secret: Secret "kubeadm-certs" was not found in the "kube-system" Namespace',
+    "kubeadm init phase upload-certs --upload-certs on a control plane prints a new --certificate-key",
+  ],
+] as const)
+  test(`kubeadmFailures: what to do about ${text.slice(0, 40)}…`, () =>
+    assert.deepEqual(kubeadmFailures(`error: error execution phase x: ${text}\n`), [
+      { problem: `kubeadm failed in its phase x: ${text}`, fix },
+    ]));
+
+test("kubeadmFailures: the reason may stand in a paragraph of its own", () =>
+  assert.deepEqual(
+    kubeadmFailures(
+      "error: error execution phase preflight: \nOne or more conditions is not satisfied.\n\nunable to add a new control plane instance to a cluster that doesn't have a stable controlPlaneEndpoint address\n",
+    ),
+    [
+      {
+        problem:
+          "kubeadm failed in its phase preflight: One or more conditions is not satisfied. unable to add a new control plane instance to a cluster that doesn't have a stable controlPlaneEndpoint address",
+        fix: "the cluster's first control plane needs --control-plane-endpoint from its beginning",
+      },
+    ],
+  ));

@@ -54,6 +54,27 @@ const FIXES: readonly (readonly [check: RegExp, fix: (check: string, part: strin
   [/^FileExisting-(.*)$/, (_, program = "") => `install ${program}`],
   [/^CRI$/, () => "nodelet up --check shows whether the container runtime can be used"],
   [/^IsPrivilegedUser$/, () => "run it as root"],
+  [
+    /^CreateJob$/,
+    () =>
+      "a pod must be able to run: nodelet get pods -n kube-system, or pass --ignore-preflight-errors=CreateJob",
+  ],
+];
+
+/** Fixes by what the last error of a later phase says. */
+const LATER_FIXES: readonly (readonly [text: RegExp, fix: string])[] = [
+  [
+    /a Node with name ".*" and status "Ready" already exists/,
+    "give this machine another host name, or remove the other one: kubectl delete node NAME",
+  ],
+  [
+    /doesn't have a stable controlPlaneEndpoint address/,
+    "the cluster's first control plane needs --control-plane-endpoint from its beginning",
+  ],
+  [
+    /Secret "kubeadm-certs" was not found|error decoding secret data with provided key|error decoding certificate key/,
+    "kubeadm init phase upload-certs --upload-certs on a control plane prints a new --certificate-key",
+  ],
 ];
 
 const PREFLIGHT_ERROR = /^\s*\[ERROR ([^\]]+)\]: (.*)$/;
@@ -67,10 +88,18 @@ export function kubeadmFailures(output: string): readonly KubeadmFailure[] {
     return check === undefined || text === undefined ? [] : [{ problem: text, fix: fixOf(check) }];
   });
   if (failures.length > 0) return failures;
-  for (const line of lines.toReversed()) {
-    const [, phase, text] = LAST_ERROR.exec(line) ?? [];
+  for (const [at, line] of [...lines.entries()].toReversed()) {
+    const [, phase, first] = LAST_ERROR.exec(line) ?? [];
+    // Some reasons are a paragraph below.
+    const more = lines.slice(at + 1).filter((other) => other.trim() !== "");
+    const text = first?.trim() === "" ? more.slice(0, 2).join(" ") : first;
     if (phase !== undefined && text !== undefined)
-      return [{ problem: `kubeadm failed in its phase ${phase}: ${text}`, fix: "" }];
+      return [
+        {
+          problem: `kubeadm failed in its phase ${phase}: ${text}`,
+          fix: LATER_FIXES.find(([known]) => known.test(output))?.[1] ?? "",
+        },
+      ];
   }
   const last = lines.findLast((line) => line.trim() !== "") ?? "kubeadm printed nothing";
   return [{ problem: last.trim(), fix: "" }];

@@ -4,7 +4,7 @@ import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { OpenLedger } from "../up/ledger.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { installedPaths } from "./installed-paths.ts";
-import { clusterPaths, kubeletArguments } from "./places.ts";
+import { clusterPaths, kubeletArguments, nodeNameIn } from "./places.ts";
 
 const ALWAYS = [
   "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
@@ -37,8 +37,29 @@ test("clusterPaths: the agent has kubeadm's folder, all else stays where it was"
 test("installedPaths: those of a cluster from the moment on that one is begun", () =>
   withTemporaryFolder((folder) => {
     const paths = upPaths({ ...DEFAULT_PLACES, stateDir: folder });
-    assert.deepEqual(installedPaths(paths), { paths, isCluster: false });
+    assert.deepEqual(installedPaths(paths), {
+      paths,
+      isCluster: false,
+      podRoutes: false,
+    });
     const ledger = new OpenLedger(paths.ledger);
-    ledger.change(() => ({ cluster: { kubeadm: "/usr/bin/kubeadm", criSocket: "/run/c.sock" } }));
-    assert.deepEqual(installedPaths(paths), { paths: clusterPaths(paths), isCluster: true });
+    const cluster = { kubeadm: "/usr/bin/kubeadm", criSocket: "/run/c.sock" };
+    ledger.change(() => ({ cluster }));
+    const installed = { paths: clusterPaths(paths), isCluster: true, podRoutes: false };
+    assert.deepEqual(installedPaths(paths), installed);
+    // Only the network of our own containerd has routes of ours, and not against the user's will.
+    ledger.change(() => ({ runtime: { kind: "own", socket: "/run/c.sock" } }));
+    assert.deepEqual(installedPaths(paths), { ...installed, podRoutes: true });
+    ledger.change(() => ({ cluster: { ...cluster, podRoutes: false } }));
+    assert.deepEqual(installedPaths(paths), installed);
+    ledger.change(() => ({ cluster, runtime: { kind: "found", socket: "/run/c.sock" } }));
+    assert.deepEqual(installedPaths(paths), installed);
   }));
+
+test("nodeNameIn: what kubeadm has the node called, else the host's name", () => {
+  assert.equal(
+    nodeNameIn('KUBELET_KUBEADM_ARGS="--hostname-override=two --node-ip=x"\n', "H"),
+    "two",
+  );
+  assert.equal(nodeNameIn('KUBELET_KUBEADM_ARGS=""\n', "Host"), "host");
+});

@@ -11,7 +11,10 @@ export const KUBEADM_FILES = {
   kubeconfig: "/etc/kubernetes/kubelet.conf",
   adminKubeconfig: "/etc/kubernetes/admin.conf",
   folder: "/etc/kubernetes",
+  manifests: "/etc/kubernetes/manifests",
+  certificates: "/etc/kubernetes/pki",
   etcd: "/var/lib/etcd",
+  etcdManifest: "/etc/kubernetes/manifests/etcd.yaml",
 } as const;
 
 /** The paths of an installation on a node that kubeadm has set up: its agent's folder and configuration are kubeadm's. */
@@ -26,10 +29,15 @@ export function clusterPaths(paths: UpPaths): UpPaths {
   };
 }
 
-/** Path of kubeadm's configuration as `up` writes it, and of the folder in which kubeadm finds its `kubelet`. */
+/** Path of the configuration that kubeadm gets, of the folder in which it finds its `kubelet`, and of that with patches. */
 export function kubeadmPlaces({ stateDir }: Pick<UpPaths, "stateDir">) {
   const folder = `${stateDir}/kubeadm`;
-  return { folder, config: `${folder}/config.yaml`, programs: `${folder}/bin` };
+  return {
+    folder,
+    config: `${folder}/config.yaml`,
+    programs: `${folder}/bin`,
+    patches: `${folder}/patches`,
+  };
 }
 
 /** The agent's flags that name kubeadm's files, with those of `kubeadm-flags.env`. */
@@ -39,6 +47,13 @@ export function kubeletArguments(flagsFile: string): readonly string[] {
     `--kubeconfig=${KUBEADM_FILES.kubeconfig}`,
     ...wordsOf(flagsFile),
   ];
+}
+
+/** The node's name by the text of `kubeadm-flags.env`. */
+export function nodeNameIn(flagsFile: string, hostname: string): string {
+  const flag = "--hostname-override=";
+  const own = wordsOf(flagsFile).find((word) => word.startsWith(flag));
+  return own === undefined ? hostname.toLowerCase() : own.slice(flag.length);
 }
 
 /** Words of KUBELET_KUBEADM_ARGS, as systemd takes the line apart; none when it is not there. */

@@ -1,7 +1,6 @@
 /** The user's request to `up --control-plane`. */
 
-import type { UpPaths } from "../up/paths.ts";
-import type { RuntimeChoice } from "../up/runtime/find-runtime.ts";
+import type { ClusterNodeRequest } from "./cluster-node.ts";
 
 /** The options that shape the cluster; undefined where the user has none in mind. */
 export interface ClusterChoices {
@@ -12,21 +11,14 @@ export interface ClusterChoices {
   readonly serviceCidr: string | undefined;
   /** Address of this machine at which the API server is reached. */
   readonly apiAddress: string | undefined;
+  /** Address and port of all API servers together, which other control planes need to join. */
+  readonly controlPlaneEndpoint: string | undefined;
   readonly imageRepository: string | undefined;
   /** A file with more of kubeadm's configuration. */
   readonly kubeadmConfig: string | undefined;
-  /** The program, or the folder that has it. */
-  readonly kubeadm: string | undefined;
-  /** Names of kubeadm's checks whose failure is accepted. */
-  readonly ignorePreflightErrors: readonly string[];
 }
 
 /** A control plane on this machine. */
-export interface ControlPlaneRequest {
-  readonly paths: UpPaths;
-  readonly containerd: RuntimeChoice;
-  readonly ociRuntime: string | undefined;
-  readonly agentFlags: readonly string[];
+export interface ControlPlaneRequest extends ClusterNodeRequest {
   readonly cluster: ClusterChoices;
-  readonly timeoutMs: number;
 }

@@ -22,7 +22,7 @@ export async function resetCluster({ paths, signal }: Reset): Promise<readonly s
   const left: string[] = [];
   const ours = (folder: string) => ledger.folders.includes(folder);
   // Where kubeadm has made nothing, reset would only remove what others have left.
-  const isBegun = existsSync(join(KUBEADM_FILES.folder, "pki"));
+  const isBegun = existsSync(KUBEADM_FILES.certificates);
   if (isBegun && existsSync(note.kubeadm)) {
     mkdirSync(paths.logDir, { recursive: true, mode: 0o750 });
     const { ok } = await runKubeadm({
@@ -42,6 +42,27 @@ export async function resetCluster({ paths, signal }: Reset): Promise<readonly s
   } else if (isBegun) left.push(`the cluster: ${note.kubeadm} is gone, which could reset it`);
   for (const folder of [KUBEADM_FILES.folder, KUBEADM_FILES.etcd]) if (ours(folder)) empty(folder);
   return left;
+}
+
+/**
+ * Takes this machine's etcd out of those of the cluster, while the others can still agree to it; without that they count it as one
+ * that has failed. Nothing happens where there is none.
+ */
+export async function removeEtcdMember({ paths, signal }: Reset): Promise<void> {
+  const note = readLedger(paths.ledger)?.cluster;
+  const { etcdManifest } = KUBEADM_FILES;
+  if (note?.made !== true || !existsSync(etcdManifest)) return;
+  await runKubeadm({
+    kubeadm: note.kubeadm,
+    argv: [
+      ...["reset", "--force", `--cri-socket=unix://${note.criSocket}`],
+      "--skip-phases=preflight,cleanup-node",
+    ],
+    programs: kubeadmPlaces(paths).programs,
+    log: join(paths.logDir, "kubeadm.log"),
+    signal,
+  });
+  rmSync(etcdManifest, { force: true });
 }
 
 function empty(folder: string): void {

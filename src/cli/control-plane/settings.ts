@@ -3,14 +3,18 @@ import type { MachineReport } from "../up/checks.ts";
 import type { KubeadmSetting } from "./kubeadm-config.ts";
 import type { ClusterChoices } from "./request.ts";
 
-/** What follows from the machine. */
-interface MachineFacts {
+/** What follows from the machine for its node. */
+interface NodeFacts {
   readonly nodeName: string;
   readonly runtime: Pick<MachineReport["runtime"], "kind" | "socket">;
   readonly cgroupVersion: 1 | 2;
   readonly swapOn: boolean;
   /** The file with the node's real name servers, where `/etc/resolv.conf` only names a local stub. */
   readonly resolvConf: string | undefined;
+}
+
+/** What follows from the machine for a new cluster. */
+interface MachineFacts extends NodeFacts {
   /** A network for pods that is free on this machine, for when the user names none. */
   readonly freePodNetwork: () => string;
   /** The version of Kubernetes for when the user names none, like `v1.37.2`. */
@@ -32,7 +36,7 @@ function clusterSettings(
   const kind = "ClusterConfiguration";
   const from = (option: string, value: string | undefined) =>
     value === undefined ? {} : { from: option };
-  const { serviceCidr, imageRepository } = options;
+  const { serviceCidr, imageRepository, controlPlaneEndpoint } = options;
   return [
     {
       kind,
@@ -48,6 +52,7 @@ function clusterSettings(
     },
     ...given(kind, ["networking", "serviceSubnet"], serviceCidr, "--service-cidr"),
     ...given(kind, ["imageRepository"], imageRepository, "--image-repository"),
+    ...given(kind, ["controlPlaneEndpoint"], controlPlaneEndpoint, "--control-plane-endpoint"),
   ];
 }
 
@@ -55,35 +60,47 @@ function nodeSettings(
   { apiAddress }: ClusterChoices,
   machine: MachineFacts,
 ): readonly KubeadmSetting[] {
-  const { nodeName, runtime, cgroupVersion, swapOn, resolvConf } = machine;
   const init = "InitConfiguration";
-  const kubelet = "KubeletConfiguration";
+  return [
+    ...registrationSettings(init, machine),
+    // The only node of the cluster runs everybody's pods.
+    { kind: init, path: ["nodeRegistration", "taints"], value: [] },
+    ...given(init, ["localAPIEndpoint", "advertiseAddress"], apiAddress, "--api-address"),
+    ...Object.entries(kubeletFields(machine)).map(
+      ([name, value]) => ({ kind: "KubeletConfiguration", path: [name], value }) as const,
+    ),
+  ];
+}
+
+/** What a node registers with, when it makes a cluster or joins one. */
+export function registrationSettings(
+  kind: "InitConfiguration" | "JoinConfiguration",
+  { nodeName, runtime }: Pick<NodeFacts, "nodeName" | "runtime">,
+): readonly KubeadmSetting[] {
   return [
     {
-      kind: init,
+      kind,
       path: ["nodeRegistration", "criSocket"],
       value: `unix://${runtime.socket}`,
       from: "the container runtime of this machine",
     },
-    { kind: init, path: ["nodeRegistration", "name"], value: nodeName },
-    // The only node of the cluster runs everybody's pods.
-    { kind: init, path: ["nodeRegistration", "taints"], value: [] },
-    ...given(init, ["localAPIEndpoint", "advertiseAddress"], apiAddress, "--api-address"),
-    // A containerd of our own makes groups itself; another one is asked for its driver.
-    ...(runtime.kind === "own"
-      ? [{ kind: kubelet, path: ["cgroupDriver"], value: "cgroupfs" } as const]
-      : []),
-    ...(cgroupVersion === 1
-      ? [{ kind: kubelet, path: ["failCgroupV1"], value: false } as const]
-      : []),
-    ...(swapOn ? [{ kind: kubelet, path: ["failSwapOn"], value: false } as const] : []),
-    ...(resolvConf === undefined
-      ? []
-      : [{ kind: kubelet, path: ["resolvConf"], value: resolvConf } as const]),
+    { kind, path: ["nodeRegistration", "name"], value: nodeName },
   ];
 }
 
-function given(
+/** Fields of the kubelet's configuration that follow from the machine. */
+export function kubeletFields({ runtime, cgroupVersion, swapOn, resolvConf }: NodeFacts) {
+  return {
+    // A containerd of our own makes groups itself; another one is asked for its driver.
+    ...(runtime.kind === "own" ? { cgroupDriver: "cgroupfs" } : {}),
+    ...(cgroupVersion === 1 ? { failCgroupV1: false } : {}),
+    ...(swapOn ? { failSwapOn: false } : {}),
+    ...(resolvConf === undefined ? {} : { resolvConf }),
+  };
+}
+
+/** A setting for what the user asks for; none where nothing is asked for. */
+export function given(
   kind: KubeadmSetting["kind"],
   path: KubeadmSetting["path"],
   value: string | undefined,

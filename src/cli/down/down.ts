@@ -12,8 +12,9 @@ import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import type { CommandContext } from "../context.ts";
 import { installedPaths } from "../control-plane/installed-paths.ts";
-import { resetCluster } from "../control-plane/reset-cluster.ts";
+import { removeEtcdMember, resetCluster } from "../control-plane/reset-cluster.ts";
 import { type Io, writeLines } from "../io.ts";
+import { removeRoutes } from "../pod-routes/apply-routes.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
 import { restoreKernel } from "../up/kernel-values.ts";
 import {
@@ -77,9 +78,11 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
   using _claim = ledger && claimStop(paths, "down");
   const removal = newRemoval();
   const parts = { request: { ...request, paths }, context, host, print, removal };
+  const joined = ledger?.cluster?.joined === true;
+  if (joined) await removeEtcdMember({ paths, signal: context.onInterrupt() });
   await endPods(ledger?.runtime, parts);
   if (isCluster && removal.left.length === 0) {
-    print("Removing the cluster");
+    print(joined ? "Taking the machine out of the cluster" : "Removing the cluster");
     appendAll(removal.left, await resetCluster({ paths, signal: context.onInterrupt() }));
   }
   if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_HOST_LEDGER, parts);
@@ -229,6 +232,7 @@ async function clean(ledger: HostLedger, { request, host, removal }: Parts): Pro
   const makers = ownRuntime ? "agent and CNI plugins" : "agent";
   const { cluster, chainsBefore } = ledger;
   await removeChains(chainsBefore, cluster === undefined ? makers : "cluster and CNI plugins");
+  if (cluster !== undefined) await removeRoutes();
   removeFiles(paths, ledger, removal, purge);
   removeLinks(ledger, removal);
   const keptImages = request.images ? [] : ledger.userImages;

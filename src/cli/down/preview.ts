@@ -32,10 +32,13 @@ const KINDS = [
 export async function previewRemoval(request: PreviewRequest): Promise<readonly string[]> {
   const { ledger, images } = request;
   const kept = images ? [] : ledger.userImages;
+  const { cluster } = ledger;
   const objects =
-    ledger.cluster === undefined
+    cluster === undefined
       ? await objectLines(request)
-      : ["the cluster: all its objects, its certificates and the data of etcd"];
+      : cluster.joined === true
+        ? ["the node's part in its cluster; its pods are not moved (nodelet leave does that)"]
+        : ["the cluster: all its objects, its certificates and the data of etcd"];
   return [
     ...(await runtimeLines(request)),
     ...objects,

@@ -1,13 +1,9 @@
 /** The objects that the user has made in the node's own API. */
 import { dumpYaml } from "../../api/text/yaml.ts";
-import { createSystemClock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
-import { silentLog } from "../../kit/log.ts";
-import { createSystemRandom } from "../../kit/random.ts";
-import { connectMachine } from "../../outside/connect.ts";
-import { connectKube } from "../../outside/kube/connect-kube.ts";
 import * as kube from "../../outside/kube/kube.ts";
 import { CliError } from "../../present/cli-error.ts";
+import { connectApi } from "../api-access.ts";
 import { isUsers, portable } from "./portable.ts";
 
 /** An object as the API gives it. */
@@ -26,7 +22,6 @@ const RESOURCES: readonly kube.Resource<object>[] = [
   kube.SERVICES,
   kube.PODS,
 ];
-const MAX_KUBECONFIG_BYTES = 1024 * 1024;
 
 /**
  * The user's objects, in the order in which they can be made again; `namespace` leaves out what is in others.
@@ -37,7 +32,10 @@ export async function* listUserObjects(
   namespace: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<ListedObject> {
-  const { client, close } = await connect(kubeconfig);
+  const { client, close } = await connectApi(
+    kubeconfig,
+    "nodelet up writes it where the node has an API of its own",
+  );
   try {
     for (const resource of RESOURCES) {
       if (namespace !== undefined && !resource.namespaced) continue;
@@ -62,25 +60,4 @@ export async function* listUserObjects(
 /** The object as a YAML document that can be applied elsewhere. */
 export function exportedText(object: ListedObject): string {
   return `---\n${dumpYaml(portable(object))}`;
-}
-
-async function connect(path: string) {
-  const clock = createSystemClock();
-  const log = silentLog;
-  const { files } = connectMachine(log).host;
-  const text = await files.readText(path, { maxBytes: MAX_KUBECONFIG_BYTES });
-  if (text === undefined)
-    throw new CliError(`there is no file ${path}`, {
-      fix: "nodelet up writes it where the node has an API of its own",
-    });
-  const world = connectKube({ clock, random: createSystemRandom(), log, userAgent: "nodelet" });
-  const { endpoint } = await kube.loadEndpoint(kube.readKubeconfig(text, path), {
-    files,
-    clock,
-    log,
-    kube: world,
-  });
-  const transport = world.connect(endpoint);
-  const client = new kube.KubeClient({}, { transport, clock, log });
-  return { client, close: () => transport.close() };
 }

@@ -21,13 +21,17 @@ export type RuntimeNote =
   | { readonly kind: "own"; readonly socket: string; readonly process?: ProcessMark }
   | { readonly kind: "found"; readonly socket: string };
 
-/** The cluster that `up --control-plane` has made, or is making. */
-interface ClusterNote {
+/** The cluster that the machine is a node of, or is becoming one. */
+export interface ClusterNote {
   /** The program that made it, and that can undo it. */
   readonly kubeadm: string;
   readonly criSocket: string;
   /** Whether kubeadm has come to its end. */
   readonly made?: boolean;
+  /** Whether `join` made the node; the cluster is another machine's then, and goes on without this one. */
+  readonly joined?: boolean;
+  /** False when the user has asked for no routes to the pods of other nodes. */
+  readonly podRoutes?: boolean;
 }
 
 /** Things that `up` has created. */

@@ -43,7 +43,7 @@ function splitWords(line: string): readonly string[] {
 const CHAINS = {
   agent: /^KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY)$/,
   "agent and CNI plugins": /^(CNI-.*|KUBE-(FIREWALL|IPTABLES-HINT|KUBELET-CANARY))$/,
-  "cluster and CNI plugins": /^(CNI|KUBE)-.*$/,
+  "cluster and CNI plugins": /^(CNI|KUBE|NODELET)-.*$/,
 } as const;
 
 interface Table {

@@ -29,7 +29,12 @@ export async function runUp(request: UpRequest, context: UpContext): Promise<num
   const { paths, checkOnly, detach } = request;
   const { io } = context;
   const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
-  if (readLedger(paths.ledger)?.cluster !== undefined)
+  const cluster = readLedger(paths.ledger)?.cluster;
+  if (cluster?.joined === true)
+    throw new CliError("this machine is a node of a cluster", {
+      fix: "nodelet join starts it again; nodelet leave takes it out of the cluster",
+    });
+  if (cluster !== undefined)
     throw new CliError("this machine is the control plane of a cluster", {
       fix: "nodelet up --control-plane starts it again; nodelet down removes it",
     });

@@ -18,7 +18,7 @@ export interface UnsupportedKind {
 }
 
 const REPLICAS =
-  "Apply its pod template as a Pod: restartPolicy Always keeps it running, and there are no replicas or rollouts.";
+  "Apply its pod template as a Pod: restartPolicy Always keeps it running, and there are no replicas or rollouts. A cluster with them: nodelet down, then nodelet up --control-plane.";
 const ONCE = "Apply its pod template as a Pod with restartPolicy OnFailure or Never.";
 const TIMED = `${ONCE} Start it from cron or a systemd timer.`;
 const SCALING = "There are no replicas to scale: apply as many Pods as you need.";

@@ -2,19 +2,26 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../../present/exit-codes.ts";
-import type { ClusterChoices } from "../../control-plane/request.ts";
+import type { ControlPlaneRequest } from "../../control-plane/request.ts";
 
 /** The options as commander has them. */
-export interface ClusterFlags {
+export interface ClusterFlags extends KubeadmFlags {
   readonly controlPlane?: boolean;
   readonly kubernetesVersion?: string;
   readonly podCidr?: string;
   readonly serviceCidr?: string;
   readonly apiAddress?: string;
   readonly imageRepository?: string;
+  readonly controlPlaneEndpoint?: string;
   readonly kubeadmConfig?: string;
+}
+
+/** Options that say which kubeadm to run, and how. */
+export interface KubeadmFlags {
   readonly kubeadm?: string;
   readonly ignorePreflightErrors?: string;
+  /** False with --no-pod-routes. */
+  readonly podRoutes: boolean;
 }
 
 /** The options that say something only together with `--control-plane`. */
@@ -24,6 +31,7 @@ const NAMES = {
   serviceCidr: "--service-cidr",
   apiAddress: "--api-address",
   imageRepository: "--image-repository",
+  controlPlaneEndpoint: "--control-plane-endpoint",
   kubeadmConfig: "--kubeadm-config",
   kubeadm: "--kubeadm",
   ignorePreflightErrors: "--ignore-preflight-errors",
@@ -31,7 +39,7 @@ const NAMES = {
 
 /** Adds `--control-plane` and what goes with it. */
 export function withClusterOptions(command: Command): Command {
-  return command
+  const own = command
     .option("--control-plane", "make the machine a cluster's control plane, by kubeadm")
     .addOption(
       new Option("--kubernetes-version <version>", "of the cluster, like v1.37.2").argParser(
@@ -45,7 +53,17 @@ export function withClusterOptions(command: Command): Command {
     .option("--service-cidr <network>", "addresses of Services; default kubeadm's")
     .option("--api-address <address>", "of this machine, for the API server; default kubeadm's")
     .option("--image-repository <name>", "registry of the control plane's images")
-    .option("--kubeadm-config <file>", "more of kubeadm's configuration (v1beta4)")
+    .option(
+      "--control-plane-endpoint <address:port>",
+      "of all API servers, for clusters that more control planes will join",
+    )
+    .option("--kubeadm-config <file>", "more of kubeadm's configuration (v1beta4)");
+  return withKubeadmOptions(own);
+}
+
+/** Adds the options that say which kubeadm to run, and how. */
+export function withKubeadmOptions(command: Command): Command {
+  return command
     .option(
       "--kubeadm <path>",
       "kubeadm, or the folder that has it; default from the PATH, else downloaded",
@@ -53,22 +71,38 @@ export function withClusterOptions(command: Command): Command {
     .option(
       "--ignore-preflight-errors <names>",
       "kubeadm's checks that may fail, separated by commas",
-    );
+    )
+    .option("--no-pod-routes", "do not keep routes to the pods of the cluster's other nodes");
+}
+
+type ClusterOptions = Pick<
+  ControlPlaneRequest,
+  "cluster" | "kubeadm" | "ignorePreflightErrors" | "podRoutes"
+>;
+
+/** What the options say of kubeadm. */
+export function kubeadmOptionsOf(flags: KubeadmFlags) {
+  return {
+    kubeadm: flags.kubeadm,
+    ignorePreflightErrors: flags.ignorePreflightErrors?.split(",") ?? [],
+    podRoutes: flags.podRoutes,
+  };
 }
 
 /** What the options ask for; undefined without `--control-plane`. Throws `CliError` when they contradict each other. */
-export function clusterOptionsOf(flags: ClusterFlags): ClusterChoices | undefined {
-  if (flags.controlPlane === true)
-    return {
+export function clusterOptionsOf(flags: ClusterFlags): ClusterOptions | undefined {
+  if (flags.controlPlane === true) {
+    const cluster = {
       kubernetesVersion: flags.kubernetesVersion,
       podCidr: flags.podCidr,
       serviceCidr: flags.serviceCidr,
       apiAddress: flags.apiAddress,
       imageRepository: flags.imageRepository,
+      controlPlaneEndpoint: flags.controlPlaneEndpoint,
       kubeadmConfig: flags.kubeadmConfig,
-      kubeadm: flags.kubeadm,
-      ignorePreflightErrors: flags.ignorePreflightErrors?.split(",") ?? [],
     };
+    return { cluster, ...kubeadmOptionsOf(flags) };
+  }
   for (const [name, option] of Object.entries(NAMES))
     if (flags[name as keyof typeof NAMES] !== undefined)
       throw new CliError(`${option} has no effect without --control-plane`, {
@@ -78,7 +112,8 @@ export function clusterOptionsOf(flags: ClusterFlags): ClusterChoices | undefine
   return undefined;
 }
 
-function readVersion(text: string): string {
+/** A version of Kubernetes with its patch, as `v1.37.2`. */
+export function readVersion(text: string): string {
   const [, version] = /^v?(1\.\d+\.\d+)$/.exec(text) ?? [];
   if (version !== undefined) return `v${version}`;
   throw new CliError(`--kubernetes-version: ${text} is no version`, {

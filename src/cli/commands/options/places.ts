@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { NODE_FLAGS } from "../../../outside/memory/memory.ts";
+import { selfCommand } from "../../../process/package-root.ts";
 import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../../up/paths.ts";
 
 /** The options for the location of an installation. */
@@ -29,8 +31,17 @@ export function pathsOf(options: PlaceOptions, cwd: string): UpPaths {
   return upPaths({ ...places, ...Object.fromEntries(absolute) });
 }
 
+/** The command that keeps agent and runtime running in the background, with flags for the agent. */
+export function supervisorCommand(
+  paths: UpPaths,
+  agentFlags: readonly string[],
+): readonly [string, ...string[]] {
+  const words = ["up", "--supervise", ...placeArguments(paths), "--", ...agentFlags];
+  return selfCommand(NODE_FLAGS, words);
+}
+
 /** The same options as words of a command line. */
-export function placeArguments(paths: UpPaths): readonly string[] {
+function placeArguments(paths: UpPaths): readonly string[] {
   const { stateDir, runDir, logDir, config, manifests } = paths;
   return [
     `--config=${config}`,

@@ -10,6 +10,7 @@ import type { CommandContext } from "../../context.ts";
 import { awaitKubeletFiles } from "../../control-plane/await-kubelet-files.ts";
 import { installedPaths } from "../../control-plane/installed-paths.ts";
 import { writeLines } from "../../io.ts";
+import { keepPodRoutes } from "../../pod-routes/keep-routes.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
 import type { UpPaths } from "../paths.ts";
@@ -78,11 +79,12 @@ export async function runSupervisor(
   context.onInterrupt().addEventListener("abort", () => leave.abort(), { once: true });
   const print = (text: string) =>
     writeLines(context.io.stderr, [`${new Date(context.io.now()).toISOString()} ${text}`]);
-  const { paths, isCluster } = installedPaths(chosen);
+  const { paths, isCluster, podRoutes } = installedPaths(chosen);
   const more = isCluster ? { moreFlags: awaitKubeletFiles } : {};
   const work = [
     superviseAgent({ paths, agentFlags, print, ...more }, leave.signal),
     superviseContainerd(paths, print, leave.signal),
+    ...(podRoutes ? [keepPodRoutes(print, leave.signal)] : []),
   ];
   try {
     await Promise.all(work);

@@ -1,0 +1,54 @@
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import type { CliContext } from "../../context.ts";
+import { restoreSnapshot } from "../../etcd/restore.ts";
+import { takeSnapshot } from "../../etcd/snapshot.ts";
+import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
+import { readDuration } from "../options/arguments.ts";
+
+const TIMEOUT_MS = 3 * 60_000;
+
+/** `nodelet etcd`. */
+export function addEtcdCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("etcd")
+    .summary("save and restore what a cluster has stored")
+    .description(
+      "Saves and restores what the cluster of this control plane has stored, with etcd's own tools from its image.",
+    );
+  const { io } = context;
+  const paths = upPaths(DEFAULT_PLACES);
+  command
+    .command("snapshot")
+    .summary("save it to a file")
+    .description(
+      "Saves all that the cluster has stored to a file that only its owner can read: the cluster's secrets are in it. " +
+        "The cluster goes on meanwhile.",
+    )
+    .argument("<file>", "that is not there yet")
+    .action(async (file: string) => {
+      context.finish(await takeSnapshot(paths, resolve(io.cwd, file), io));
+    });
+  command
+    .command("restore")
+    .summary("put the cluster back to a snapshot")
+    .description(
+      "Puts the cluster back to a snapshot. The data is made beside the present one first; then API server and etcd are " +
+        "stopped, the data is exchanged, and both are started again. The data before is kept. Pods keep running " +
+        "unless the snapshot does not have them. Without a file it goes on with a restore that was interrupted.",
+    )
+    .argument("[file]", "that `nodelet etcd snapshot` has written")
+    .addOption(
+      new Option("--timeout <duration>", "give up waiting for each step after this time")
+        .default(TIMEOUT_MS, "3m")
+        .argParser(readDuration),
+    )
+    .action(async (file: string | undefined, options: { readonly timeout: number }) => {
+      const request = {
+        paths,
+        file: file === undefined ? undefined : resolve(io.cwd, file),
+        timeoutMs: options.timeout,
+      };
+      context.finish(await restoreSnapshot(request, context));
+    });
+}

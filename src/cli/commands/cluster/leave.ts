@@ -1,0 +1,49 @@
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import type { CliContext } from "../../context.ts";
+import { runLeave } from "../../leave/leave.ts";
+import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
+import { readDuration } from "../options/arguments.ts";
+
+interface LeaveOptions {
+  readonly kubeconfig?: string;
+  readonly force?: boolean;
+  readonly timeout: number;
+  readonly yes?: boolean;
+}
+
+const TIMEOUT_MS = 10 * 60_000;
+
+/** `nodelet leave`. */
+export function addLeaveCommand(program: Command, context: CliContext): void {
+  program
+    .command("leave")
+    .summary("take this machine out of its cluster")
+    .description(
+      "Takes a machine out of its cluster that `nodelet join` has made a node: no new pods, its pods are evicted " +
+        "and run elsewhere, the Node object is deleted, a control plane leaves etcd, and the machine is cleaned " +
+        "as by `nodelet down`, which alone does only that.",
+    )
+    .option(
+      "--kubeconfig <file>",
+      "of an administrator, for clusters that do not let a node delete itself",
+    )
+    .option("--force", "also end pods that no controller would start elsewhere")
+    .addOption(
+      new Option("--timeout <duration>", "give up waiting for pods after this time")
+        .default(TIMEOUT_MS, "10m")
+        .argParser(readDuration),
+    )
+    .option("-y, --yes", "do not ask for confirmation")
+    .action(async (options: LeaveOptions) => {
+      const { kubeconfig, timeout } = options;
+      const request = {
+        paths: upPaths(DEFAULT_PLACES),
+        kubeconfig: kubeconfig === undefined ? undefined : resolve(context.io.cwd, kubeconfig),
+        force: options.force === true,
+        timeoutMs: timeout,
+        yes: options.yes === true,
+      };
+      context.finish(await runLeave(request, context));
+    });
+}

@@ -1,0 +1,46 @@
+// pure
+/** Which versions a cluster may be upgraded to (https://kubernetes.io/releases/version-skew-policy/). */
+
+/** A reason not to upgrade, with what to do. */
+interface UpgradeObstacle {
+  readonly problem: string;
+  readonly fix: string;
+}
+
+/** Why a cluster of one version does not get to another one; undefined when it may. */
+export function upgradeObstacle(
+  cluster: string,
+  target: string,
+  node: string,
+): UpgradeObstacle | undefined {
+  const [now, wanted, own] = [partsOf(cluster), partsOf(target), partsOf(node)];
+  if (wanted.minor < now.minor || (wanted.minor === now.minor && wanted.patch < now.patch))
+    return {
+      problem: `the cluster has ${cluster} already, and ${target} is older`,
+      fix: "a cluster never gets back to an older version; nodelet etcd restore brings back older data",
+    };
+  if (wanted.minor > now.minor + 1)
+    return {
+      problem: `from ${cluster} to ${target} is more than one minor release`,
+      fix: `upgrade to the newest v1.${now.minor + 1} first`,
+    };
+  if (own.minor > wanted.minor)
+    return {
+      problem: `this node is a ${node}, and a node may not be newer than its API server with ${target}`,
+      fix: `let it behave like that version: -- --compat=1.${wanted.minor}`,
+    };
+  if (wanted.minor - own.minor > MAX_BEHIND)
+    return {
+      problem: `this node is a ${node}, more than ${MAX_BEHIND} minor releases behind ${target}`,
+      fix: "install a newer nodelet first",
+    };
+  return undefined;
+}
+
+/** How many minor releases a node may be older than its API server. */
+const MAX_BEHIND = 3;
+
+function partsOf(version: string): { minor: number; patch: number } {
+  const [, minor = "0", patch = "0"] = /^v1\.(\d+)\.(\d+)/.exec(version) ?? [];
+  return { minor: Number(minor), patch: Number(patch) };
+}

@@ -1,0 +1,116 @@
+// A second machine joins the cluster of the first with the line that kubeadm prints, and leaves it again.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { joinWire } from "../../tools/conformance/lab/wire.ts";
+import { type ClusterMachine, clusterMachine, controlPlaneObstacle } from "./machine.ts";
+import { answered, serveWeb, startClient } from "./web.ts";
+
+const skip = controlPlaneObstacle();
+const SECOND = "198.51.100.11";
+
+/** Addresses of the pods of the Deployment, one on each node. */
+async function webAddresses(machine: ClusterMachine): Promise<Map<string, string>> {
+  const path = "{range .items[*]}{.spec.nodeName} {.status.podIP}{'\\n'}{end}";
+  const text = await machine.kubectl("get", "pods", "-lapp=web", `-ojsonpath=${path}`);
+  return new Map(
+    text
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" ") as [string, string]),
+  );
+}
+
+/** What the user sees of a line that does not work, and that nothing was changed. */
+async function refused(
+  machine: ClusterMachine,
+  words: readonly string[],
+  expected: RegExp,
+): Promise<void> {
+  const before = await machine.node.picture();
+  const { code, stdout, stderr } = await machine.join(...words);
+  assert.notEqual(code, 0, stdout);
+  assert.match(stderr, expected);
+  assert.deepEqual(await machine.node.changesSince(before), []);
+}
+
+test("a second machine joins, serves beside the first, and leaves", { skip }, async (t) => {
+  await using one = await clusterMachine({ hostname: "one" });
+  await using two = await clusterMachine({ hostname: "two", address: SECOND });
+  await joinWire([one.node.box, two.node.box]);
+  await refused(
+    two,
+    [
+      ...["198.51.100.10:6443", "--token=abcdef.0123456789abcdef"],
+      `--discovery-token-ca-cert-hash=sha256:${"0".repeat(64)}`,
+    ],
+    /the API server at 198\.51\.100\.10:6443 cannot be reached: nothing listens there/,
+  );
+  const up = await one.up();
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  const words = await one.joinWords();
+  const [address = "", , token = "", , hash = ""] = words;
+  const line = (changed: string, authority = hash) => [
+    ...[address, "--token", changed],
+    ...["--discovery-token-ca-cert-hash", authority],
+  ];
+  await refused(two, line("abcdef.0123456789abcdef"), /does not know the token abcdef\.…/);
+  const secret = `${token.slice(0, 7)}0123456789abcdef`;
+  await refused(two, line(secret), /the part of the token .* behind the dot is not the one/);
+  await refused(
+    two,
+    line(token, `sha256:${"0".repeat(64)}`),
+    /the certificate authority of the cluster is sha256:[0-9a-f]{64}, not sha256:0{64}/,
+  );
+  const server = two.node.box.spawn(["busybox", "nc", "-l", "-p", "10250"]);
+  await refused(two, words, /10250/);
+  await server.kill("SIGKILL");
+
+  const before = await two.node.picture();
+  const began = performance.now();
+  const joined = await two.join(...words);
+  assert.equal(joined.code, 0, joined.stdout + joined.stderr);
+  t.diagnostic(`joined after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  assert.doesNotMatch(joined.stdout + joined.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/);
+
+  await serveWeb(one, 0);
+  const spread = {
+    spec: {
+      replicas: 2,
+      template: {
+        spec: {
+          topologySpreadConstraints: [
+            {
+              maxSkew: 1,
+              topologyKey: "kubernetes.io/hostname",
+              whenUnsatisfiable: "DoNotSchedule",
+              labelSelector: { matchLabels: { app: "web" } },
+            },
+          ],
+        },
+      },
+    },
+  };
+  await one.kubectl("patch", "deployment", "web", `-p=${JSON.stringify(spread)}`);
+  await startClient(one, "client-one", "one");
+  await startClient(one, "client-two", "two");
+  await one.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=180s");
+  for (const client of ["client-one", "client-two"]) {
+    await answered(one, client);
+    for (const podAddress of (await webAddresses(one)).values())
+      await answered(one, client, `${podAddress}:80`);
+  }
+  t.diagnostic(`Service across nodes after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+
+  const again = await two.join();
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /this machine has joined already/);
+
+  const bare = await two.nodelet(["leave", "--yes"]);
+  assert.equal(bare.code, 1);
+  assert.match(bare.stderr, /pods that nobody would start elsewhere: (?:default\/)?client-two/);
+  await one.kubectl("delete", "pod", "client-two", "--now");
+  const left = await two.nodelet(["leave", "--yes"]);
+  assert.equal(left.code, 0, left.stdout + left.stderr);
+  assert.deepEqual(await two.node.changesSince(before), []);
+  assert.equal((await one.kubectl("get", "nodes", "-oname")).trim(), "node/one");
+});
