@@ -4,7 +4,7 @@ import type { CoreEvent, CoreEventList, Pod, PodList } from "../api/generated/ty
 import type { ShownPod } from "../api/pod/shown-pod.ts";
 import { CliError } from "../present/cli-error.ts";
 import { EXIT_NOT_FOUND } from "../present/exit-codes.ts";
-import type { ApiPodReply, Overview } from "../present/shapes.ts";
+import type { ApiPodReply, CsiReport, Overview } from "../present/shapes.ts";
 import { offNodeReason } from "../present/why/off-node.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { requestDecisions } from "./decisions.ts";
@@ -20,6 +20,8 @@ export interface PodHistory {
   readonly warnings: readonly CoreEvent[];
   /** The pod as it is; `undefined` when it is gone, or no agent runs. */
   readonly pod: ShownPod | undefined;
+  /** Volumes of CSI drivers that it waits for, or that wait to be taken away from it. */
+  readonly volumes?: CsiReport["volumes"];
   /** Whether only the API has the pod; `pod.blocked` says what keeps it off this node. */
   readonly isOffNode: boolean;
 }
@@ -54,7 +56,22 @@ async function historyOfOwn(pod: Pod, client: AgentClient, limit: number): Promi
   const of = { namespace, name };
   const decisions = await requestDecisions(client, of, limit);
   const warnings = await warningsOf(client, of);
-  return { name: `${namespace}/${name}`, decisions, warnings, pod, isOffNode: false };
+  const volumes = await stuckVolumesOf(client, pod);
+  return { name: `${namespace}/${name}`, decisions, warnings, pod, volumes, isOffNode: false };
+}
+
+/** The agent names pods that one before it had by their UID. */
+async function stuckVolumesOf(
+  client: AgentClient,
+  { metadata }: Pod,
+): Promise<CsiReport["volumes"]> {
+  const { namespace, name, uid } = metadata ?? {};
+  const { volumes } = await client.json<CsiReport>("/nodelet/v1/volumes");
+  const isOwn = ({ pods }: (typeof volumes)[number]) =>
+    pods.some(
+      ({ pod, state }) => state !== "mounted" && (pod === `${namespace}/${name}` || pod === uid),
+    );
+  return volumes.filter((volume) => volume.forSeconds !== undefined && isOwn(volume));
 }
 
 /** Decisions about a pod that is gone, also found by a static pod's name without the node's. */

@@ -134,14 +134,16 @@ class Channel implements GrpcChannel {
     const bytes = await this.#bounded(options, async (signal) => {
       await this.#tried.promise;
       const call = this.#find(service, method.name);
-      await this.#net.travel(signal);
-      if (call.answer.kind !== "unary")
-        throw new GrpcError(GRPC_STATUS.Unimplemented, "not a unary method");
-      const answer = await asked(
-        call.answer.run(call.method.requestType.decode(encoded(method, request)) as never, signal),
-      );
-      await this.#net.travel(signal);
-      return call.method.responseType.encode(answer).finish();
+      const peer = this.#listener?.broken.signal ?? signal;
+      return await firstOf(peer, async () => {
+        await this.#net.travel(signal);
+        if (call.answer.kind !== "unary")
+          throw new GrpcError(GRPC_STATUS.Unimplemented, "not a unary method");
+        const given = call.method.requestType.decode(encoded(method, request));
+        const answer = await asked(call.answer.run(given as never, signal));
+        await this.#net.travel(signal);
+        return call.method.responseType.encode(answer).finish();
+      });
     });
     return method.responseType.decode(bytes);
   }

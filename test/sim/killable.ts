@@ -98,7 +98,7 @@ async function forLiving<T>(answer: Promise<T>, isAlive: () => boolean): Promise
 }
 
 /** Every method of `target`, its asynchronous answers only for the living. */
-function bindAll<T extends object>(target: T, isAlive: () => boolean): T {
+export function bindAll<T extends object>(target: T, isAlive: () => boolean): T {
   return new Proxy(target, {
     get: (object, name) => {
       const member: unknown = Reflect.get(object, name, object);
@@ -127,7 +127,8 @@ function methodNames(object: object): string[] {
   return [...names];
 }
 
-function killableClock(clock: Clock, isAlive: () => boolean): Clock {
+/** The clock of a process. */
+export function killableClock(clock: Clock, isAlive: () => boolean): Clock {
   const alarmsOf = (alarms: Alarms): Alarms => ({
     alarm: (delayMs, fire) =>
       isAlive() ? alarms.alarm(delayMs, () => isAlive() && fire()) : () => {},

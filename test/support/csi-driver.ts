@@ -53,6 +53,8 @@ export interface CsiDriverOptions {
   readonly fault?: (call: DriverCall, volumeId: string) => DriverFault | undefined;
   /** Notified of each call that begins. */
   readonly onCall?: (call: DriverCall, volumeId: string) => void;
+  /** Notified of each call that is done and has not been answered yet. */
+  readonly onDone?: (call: DriverCall) => void;
 }
 
 interface KnownVolume {
@@ -76,11 +78,17 @@ export class TestCsiDriver {
   /** Last answer of the agent to the registration. */
   notified: { readonly registered: boolean; readonly error: string } | undefined;
   #listeners: GrpcListener[] = [];
+  #isDead = false;
 
   constructor(disk: DriverDisk, options: CsiDriverOptions, before?: TestCsiDriver) {
     this.options = options;
     this.#disk = disk;
     this.#volumes = before ? before.#volumes : new Map();
+  }
+
+  /** Identifiers of all volumes it was asked for. */
+  get known(): readonly string[] {
+    return [...this.#volumes.keys()];
   }
 
   /** Paths that are staged or published now. */
@@ -124,6 +132,15 @@ export class TestCsiDriver {
         ],
       }),
     );
+  }
+
+  get isAlive(): boolean {
+    return !this.#isDead;
+  }
+
+  /** `kill -9`: it begins nothing and answers nothing any more. */
+  die(): void {
+    this.#isDead = true;
   }
 
   /** Ends in an orderly way: its sockets go. */
@@ -271,12 +288,18 @@ export class TestCsiDriver {
     if (call !== "C") this.calls.push(call);
     this.options.onCall?.(call, volumeId);
     const fault = this.options.fault?.(call, volumeId);
-    if (fault === "hang")
-      return await new Promise<never>((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      });
-    if (!fault) return await act();
-    if (fault.done) await act();
-    throw new GrpcError(GRPC_STATUS[fault.status], "as the test asks");
+    if (this.#isDead || fault === "hang") return await untilGivenUp(signal);
+    if (fault && !fault.done) throw new GrpcError(GRPC_STATUS[fault.status], "as the test asks");
+    const answer = await act();
+    this.options.onDone?.(call);
+    if (this.#isDead) return await untilGivenUp(signal);
+    if (fault) throw new GrpcError(GRPC_STATUS[fault.status], "as the test asks");
+    return answer;
   }
+}
+
+function untilGivenUp(signal: AbortSignal): Promise<never> {
+  return new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }

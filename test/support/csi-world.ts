@@ -18,7 +18,6 @@ import {
   ApiError,
   type KubeClient,
   type ObjectPlace,
-  type ObjectSource,
   type Patch,
   type Resource,
   type ServiceAccountTokens,
@@ -28,9 +27,10 @@ import { attachmentName } from "../../src/subsystems/csi/csi-paths.ts";
 import { Volumes } from "../../src/subsystems/volumes/volumes.ts";
 import { FakeGrpc, type GrpcProcess } from "../sim/fake-grpc.ts";
 import { FakeHost } from "../sim/fake-host.ts";
+import { bindAll, killableClock } from "../sim/killable.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { fakeDriverDisk } from "./csi-disk.ts";
-import { type CsiDriverOptions, TestCsiDriver } from "./csi-driver.ts";
+import { type CsiDriverOptions, type DriverDisk, TestCsiDriver } from "./csi-driver.ts";
 import { ObjectsInMemory } from "./objects-in-memory.ts";
 import { volumeReports } from "./volume-reports.ts";
 
@@ -42,12 +42,17 @@ export const SOCKET = "/d/csi.sock";
 /** What of a world tests may choose. */
 export interface CsiWorldOptions {
   readonly driver?: Partial<CsiDriverOptions>;
+  readonly disk?: (host: Pick<FakeHost, "files" | "volumes">) => DriverDisk;
   /** Its object; `undefined`: the cluster has none. */
   readonly object?: CSIDriver["spec"] | undefined;
   /** Whether the controller attaches at once what is in use. */
   readonly attaches?: boolean;
   /** Whether the kernel enforces SELinux. */
   readonly hasSelinux?: boolean;
+  /** How long a report of the node's status takes. */
+  readonly reportMs?: number;
+  /** Notified before everything that agent or driver do to the host, to be killed there. */
+  readonly onStep?: (operation: string, path: string) => void;
 }
 
 const notFound = () =>
@@ -72,16 +77,21 @@ export class CsiWorld {
   volumes!: Volumes;
   metrics = new MetricsRegistry();
   #scope!: TaskScope;
-  #agent!: GrpcProcess;
+  #agent!: GrpcProcess & { isAlive: boolean };
   #driverProcess!: GrpcProcess;
+  /** The agent whose heartbeat is at it. */
+  #reporting: { readonly isAlive: boolean } | undefined;
+  #mustReport = false;
 
   constructor(options: CsiWorldOptions = {}) {
     this.options = options;
     const { clock } = this;
     this.host = new FakeHost({
       clock,
-      fault: (operation) =>
-        (this.faulty.has(operation) ? new Error(operation) : undefined) as never,
+      fault: (operation, path) => {
+        options.onStep?.(operation, path);
+        return (this.faulty.has(operation) ? new Error(operation) : undefined) as never;
+      },
     });
     this.net = new FakeGrpc({ clock, files: this.host.files, random: createSeededRandom(1) });
     this.node = new Cell<Node | undefined>({ metadata: { name: "node", uid: "node-uid" } });
@@ -107,15 +117,19 @@ export class CsiWorld {
   }
 
   async startAgent(): Promise<void> {
-    const { clock, host, node } = this;
-    this.#agent = this.net.process();
+    const { host, node } = this;
+    const agent = Object.assign(this.net.process(), { isAlive: true });
+    this.#agent = agent;
+    const isAlive = () => agent.isAlive;
+    const clock = killableClock(this.clock, isAlive);
+    const [files, volumes] = [bindAll(host.podFiles, isAlive), bindAll(host.volumes, isAlive)];
     this.metrics = new MetricsRegistry();
     this.#scope = new TaskScope("test", { clock, log: silentLog });
     const reports = volumeReports(({ type, reason, message }) =>
       this.events.push(`${type} ${reason}: ${message}`),
     );
-    const client = this.#client();
-    const objects = this.#source();
+    const client = bindAll(this.#client(), isAlive);
+    const objects = bindAll(this.objects.source, isAlive);
     const tokens: ServiceAccountTokens = {
       token: async ({ audiences }) => ({
         token: `token for ${audiences.join()}`,
@@ -132,8 +146,8 @@ export class CsiWorld {
       },
       {
         grpc: this.#agent.grpc,
-        files: host.podFiles,
-        volumes: host.volumes,
+        files,
+        volumes,
         clock,
         log: silentLog,
         scope: this.#scope,
@@ -158,8 +172,8 @@ export class CsiWorld {
         clock,
         objects,
         tokens,
-        files: host.podFiles,
-        volumes: host.volumes,
+        files,
+        volumes,
         metrics: this.metrics,
         nodeLabels: () => ({}),
         csi: this.csi.volumes,
@@ -172,13 +186,20 @@ export class CsiWorld {
 
   /** `kill -9` of the agent. */
   killAgent(): void {
+    this.#agent.isAlive = false;
     this.#agent.kill();
     void this.#scope[Symbol.asyncDispose]();
   }
 
   #newDriver(before?: TestCsiDriver): TestCsiDriver {
     const options = { name: DRIVER, socketPath: SOCKET, ...this.options.driver };
-    return new TestCsiDriver(fakeDriverDisk(this.host), options, before);
+    let made: TestCsiDriver | undefined;
+    const isAlive = () => made?.isAlive ?? true;
+    const { files, volumes } = this.host;
+    const host = { files: bindAll(files, isAlive), volumes: bindAll(volumes, isAlive) };
+    const { disk = fakeDriverDisk } = this.options;
+    made = new TestCsiDriver(disk(host), options, before);
+    return made;
   }
 
   /** Starts the driver, after `killDriver` again, and registers it. */
@@ -204,6 +225,7 @@ export class CsiWorld {
 
   killDriver(): void {
     this.#driverProcess.kill();
+    this.driver.die();
     const { calls, violations } = this.driver;
     this.driver = this.#newDriver(this.driver);
     this.driver.calls.push(...calls);
@@ -284,14 +306,23 @@ export class CsiWorld {
     this.node.set(now);
   }
 
-  /** The heartbeat. */
+  /** The heartbeat: one report at a time, which takes a while. */
   #updateStatus(): void {
-    const status = this.node.get()?.status ?? {};
-    this.clock.alarm(1, () => {
-      this.#setStatus({ ...this.node.get()?.status, volumesInUse: this.csi.volumesInUse() });
+    this.#mustReport = true;
+    if (this.#reporting !== this.#agent) void this.#report(this.#agent);
+  }
+
+  async #report(agent: { readonly isAlive: boolean }): Promise<void> {
+    this.#reporting = agent;
+    while (this.#mustReport && agent.isAlive) {
+      this.#mustReport = false;
+      const volumesInUse = this.csi.volumesInUse();
+      await this.clock.sleep(this.options.reportMs ?? 1, new AbortController().signal);
+      // Sent is sent, even by one that has been killed since.
+      this.#setStatus({ ...this.node.get()?.status, volumesInUse });
       if (this.options.attaches !== false) this.attach();
-    });
-    void status;
+    }
+    if (this.#reporting === agent) this.#reporting = undefined;
   }
 
   /** Starts to mount a pod's volumes; aborting the result stops that. */
@@ -355,26 +386,6 @@ export class CsiWorld {
       },
     };
     return client as unknown as KubeClient;
-  }
-
-  #source(): ObjectSource {
-    const source = {
-      get: async ({ plural }: Resource<unknown>, { name }: ObjectPlace) =>
-        this.objects.get(plural, name),
-      list: async () => [],
-      follow: (
-        { plural }: Resource<unknown>,
-        { name }: ObjectPlace,
-        onChange: (object: unknown) => void = () => {},
-      ) => {
-        const path = `${plural}/${name}`;
-        const listeners = this.objects.listeners.get(path) ?? new Set();
-        this.objects.listeners.set(path, listeners);
-        listeners.add(onChange);
-        return () => listeners.delete(onChange);
-      },
-    };
-    return source as unknown as ObjectSource;
   }
 }
 

@@ -1,3 +1,5 @@
+import type { ObjectPlace, ObjectSource, Resource } from "../../src/outside/kube/kube.ts";
+
 /** Objects of an API in memory, by their path. */
 export class ObjectsInMemory {
   readonly byPath = new Map<string, unknown>();
@@ -14,5 +16,25 @@ export class ObjectsInMemory {
   get(plural: string, name = ""): unknown {
     this.asked.push(plural);
     return this.byPath.get(`${plural}/${name}`);
+  }
+
+  /** The same as the agent's modules read it. */
+  get source(): ObjectSource {
+    const source = {
+      get: async ({ plural }: Resource<unknown>, { name }: ObjectPlace) => this.get(plural, name),
+      list: async () => [],
+      follow: (
+        { plural }: Resource<unknown>,
+        { name }: ObjectPlace,
+        onChange: (object: unknown) => void = () => {},
+      ) => {
+        const path = `${plural}/${name}`;
+        const listeners = this.listeners.get(path) ?? new Set();
+        this.listeners.set(path, listeners);
+        listeners.add(onChange);
+        return () => listeners.delete(onChange);
+      },
+    };
+    return source as unknown as ObjectSource;
   }
 }

@@ -10,6 +10,7 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmdirSync,
   rmSync,
@@ -17,6 +18,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { connectGrpc } from "../../src/outside/grpc/grpc.ts";
 import { type DriverDisk, type DriverFault, TestCsiDriver } from "../support/csi-driver.ts";
 
@@ -55,12 +57,16 @@ function releaseDevice(id: string): void {
   if (known) run("losetup", "-d", known);
 }
 
-const stagedIds = new Map<string, string>();
+/** The volume that was last staged at the path; kept on the disk, since the driver may be killed in between. */
+const stagedAt = (path: string): string | undefined =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith(".staged"))
+    .find((file) => readFileSync(`${folder}/${file}`, "utf8") === path)
+    ?.slice(0, -".staged".length);
 
 const disk: DriverDisk = {
   stage: async ({ volumeId, stagingTargetPath: path, volumeContext, volumeCapability }) => {
     writeFileSync(`${folder}/${volumeId}.staged`, path);
-    stagedIds.set(path, volumeId);
     if (volumeCapability?.accessType?.$case === "block") {
       deviceOf(volumeId);
       return;
@@ -80,9 +86,8 @@ const disk: DriverDisk = {
   },
   unstage: async (path) => {
     unmount(path);
-    for (const [at, id] of stagedIds)
-      if (at === path && existsSync(`${folder}/${id}.disk`)) releaseDevice(id);
-    stagedIds.delete(path);
+    const id = stagedAt(path);
+    if (id !== undefined && existsSync(`${folder}/${id}.disk`)) releaseDevice(id);
   },
   publish: async ({ volumeId, targetPath, stagingTargetPath, volumeCapability, readonly }) => {
     if (mountsAt(targetPath) > 0) return;
@@ -104,21 +109,44 @@ const disk: DriverDisk = {
   },
 };
 
+/** How long a call takes before its work and after it, in FOLDER/slow (JSON: call to milliseconds). */
+const slowness = (call: string): number =>
+  existsSync(`${folder}/slow`)
+    ? (JSON.parse(readFileSync(`${folder}/slow`, "utf8"))[call] ?? 0)
+    : 0;
+
+/** Makes the work of a call slow. */
+const slowly =
+  <Given extends readonly unknown[]>(call: string, act: (...given: Given) => Promise<void>) =>
+  async (...given: Given): Promise<void> => {
+    await setTimeout(slowness(call));
+    await act(...given);
+    await setTimeout(slowness(call));
+  };
+
 const faults = (): Record<string, DriverFault> =>
   existsSync(`${folder}/faults`) ? JSON.parse(readFileSync(`${folder}/faults`, "utf8")) : {};
 
-const driver = new TestCsiDriver(disk, {
-  name,
-  socketPath: `${folder}/csi.sock`,
-  nodeId: "node-of-the-driver",
-  maxVolumes: 7,
-  topology: { "topology.nodelet.test/zone": "z1" },
-  forgetful: true,
-  fault: (call) => faults()[call],
-  onCall: (call, volume) => {
-    if (call !== "C") appendFileSync(`${folder}/calls`, `${JSON.stringify({ call, volume })}\n`);
+const driver = new TestCsiDriver(
+  {
+    stage: slowly("St", disk.stage),
+    unstage: slowly("Us", disk.unstage),
+    publish: slowly("Pb", disk.publish),
+    unpublish: slowly("Up", disk.unpublish),
   },
-});
+  {
+    name,
+    socketPath: `${folder}/csi.sock`,
+    nodeId: "node-of-the-driver",
+    maxVolumes: 7,
+    topology: { "topology.nodelet.test/zone": "z1" },
+    forgetful: true,
+    fault: (call) => faults()[call],
+    onCall: (call, volume) => {
+      if (call !== "C") appendFileSync(`${folder}/calls`, `${JSON.stringify({ call, volume })}\n`);
+    },
+  },
+);
 mkdirSync(folder, { recursive: true });
 rmSync(`${folder}/csi.sock`, { force: true });
 const grpc = connectGrpc();

@@ -160,7 +160,8 @@ async function why(text: string, options: WhyOptions, context: CliContext): Prom
   const offNode = found.isOffNode ? { offNode: found.pod?.blocked } : {};
   const lines = () =>
     renderHistory({ ...found, steps: stepsOf(found) }, { ...viewOf(io), now: io.now() });
-  writeAs(options.output, { pod: found.name, decisions, ...offNode }, lines, io);
+  const volumes = (found.volumes ?? []).length > 0 ? { volumes: found.volumes } : {};
+  writeAs(options.output, { pod: found.name, decisions, ...volumes, ...offNode }, lines, io);
 }
 
 async function findOnDisk(reference: PodReference, roots: readonly string[]): Promise<PodHistory> {

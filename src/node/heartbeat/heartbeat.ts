@@ -32,6 +32,7 @@ import {
   type RegistrationOptions,
   reconcilePatch,
 } from "./initial-node.ts";
+import { isOlder } from "./is-older.ts";
 import { keepLease, type LeaseOutcome } from "./lease.ts";
 
 /** How the node shows itself. */
@@ -137,6 +138,8 @@ export class Heartbeat {
     const options = { resource: NODES, fieldSelector };
     for await (const change of followObjects(options, { client, clock, random, log }, signal)) {
       const node = change.kind === "all" ? change.objects[0] : change.object;
+      // An answer to a report may have been quicker than the watch: what was before it would bring back its differences.
+      if (change.kind === "set" && node && isOlder(node, this.#node.get())) continue;
       if (change.kind !== "gone" && node) this.#node.set(node);
       else if (this.#node.get() !== undefined) {
         this.#node.set(undefined);

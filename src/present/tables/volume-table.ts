@@ -1,6 +1,8 @@
 // pure
+
+import { spokenDuration } from "../amounts.ts";
 import type { CsiReport } from "../shapes.ts";
-import type { Paint } from "../text.ts";
+import { counted, oneLine, type Paint } from "../text.ts";
 import { type Column, renderTable } from "./table.ts";
 
 type Volume = CsiReport["volumes"][number];
@@ -48,11 +50,21 @@ export function renderVolumes(
   return [...lines, ...table, ...(problems.length === 0 ? [] : ["", ...problems])];
 }
 
-function problemOf({ name, problem, failures, retryInSeconds }: Volume): readonly string[] {
-  if (problem === undefined) return [];
+function problemOf(volume: Volume): readonly string[] {
+  const { problem, forSeconds } = volume;
+  return problem === undefined && forSeconds === undefined ? [] : [volumeStory(volume)];
+}
+
+/** Where a volume stands with which something is not done: step, since when, what it waits for, what was said last. */
+export function volumeStory(volume: Volume): string {
+  const { name, driver, step, forSeconds, waitsFor, problem, failures, retryInSeconds } = volume;
+  const at = step === undefined ? "" : ` at ${step}`;
+  const since = forSeconds === undefined ? "" : ` for ${spokenDuration(forSeconds * 1000)}`;
+  const waits = waitsFor === undefined ? "" : `, waits for ${waitsFor}`;
   const again =
     failures === undefined
       ? ""
-      : ` (failed ${failures} times; next attempt in ${retryInSeconds} s)`;
-  return [`${name}: ${problem}${again}`];
+      : ` (failed ${counted(failures, "time")}; next attempt in ${retryInSeconds} s)`;
+  const why = problem === undefined ? "" : `: ${problem}`;
+  return oneLine(`${name} of ${driver}${at}${since}${waits}${why}${again}`);
 }

@@ -4,8 +4,10 @@ import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { largest } from "../../kit/limits/lists.ts";
+import type { CsiReport } from "../shapes.ts";
 import { eventTime } from "../tables/event-row.ts";
 import { podRow } from "../tables/pod-row.ts";
+import { volumeStory } from "../tables/volume-table.ts";
 import { oneLine, type Paint, padText, textWidth, wrapText } from "../text.ts";
 import type { HistoryStep } from "./why.ts";
 
@@ -19,6 +21,8 @@ interface HistoryView {
   readonly warnings: readonly CoreEvent[];
   /** The pod as it is; `undefined` when it is gone or no agent runs. */
   readonly pod: Pod | undefined;
+  /** Volumes of CSI drivers that it waits for, or that wait to be taken away from it. */
+  readonly volumes?: CsiReport["volumes"];
 }
 
 interface Line {
@@ -146,7 +150,7 @@ function warningLine(event: CoreEvent): Line {
 }
 
 function renderNow(
-  { pod }: HistoryView,
+  { pod, volumes = [] }: HistoryView,
   { now, columns, paint }: Parameters<typeof renderHistory>[1],
 ): readonly string[] {
   if (pod === undefined) return [];
@@ -156,6 +160,8 @@ function renderNow(
   return [
     "",
     `Now: ${painted}, ${counts}`,
-    ...wrapText(oneLine(why), columns - 2).map((l) => `  ${l}`),
+    ...[oneLine(why), ...volumes.map((volume) => `Volume ${volumeStory(volume)}`)].flatMap((text) =>
+      wrapText(text, columns - 2).map((l) => `  ${l}`),
+    ),
   ];
 }

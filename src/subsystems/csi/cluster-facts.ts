@@ -48,12 +48,17 @@ export class ClusterFacts {
 
   /**
    * Whether a controller has attached the volume. Nothing is asked before the node's status says that the volume is in
-   * use: from then on the controller does not detach it.
+   * use: from then on the controller does not detach it. What the status says of a volume that was not reported since it
+   * is wanted is about to go.
    */
-  async attachment(order: CsiOrder, signal: AbortSignal): Promise<Attachment> {
+  async attachment(
+    order: CsiOrder,
+    { isReported }: { readonly isReported: boolean },
+    signal: AbortSignal,
+  ): Promise<Attachment> {
     const { status } = this.#deps.node.get() ?? {};
     const { key, handle } = order;
-    if (!status?.volumesInUse?.includes(key))
+    if (!isReported || !status?.volumesInUse?.includes(key))
       return { kind: "waits", why: "the node's status does not name the volume as in use yet" };
     if (!status.volumesAttached?.some(({ name }) => name === key))
       return {

@@ -30,6 +30,8 @@ export interface CsiVolume {
   readonly isBlock: boolean;
   /** Whether a controller attaches it; `undefined`: not known yet of what was found on the disk. */
   attachable: boolean | undefined;
+  /** A report of the node's status was made that names it. */
+  isReported: boolean;
   device: StagingState;
   /** What is staged was so before this agent. */
   isFound: boolean;
@@ -42,8 +44,12 @@ export interface CsiVolume {
   backoff:
     | { readonly operation: CsiOperation; readonly failures: number; readonly until: MonotonicMs }
     | undefined;
-  /** The step that is under way, or the last that failed. */
+  /** The step that is under way. */
   doing: string | undefined;
+  /** The last step that was begun. */
+  lastStep: string | undefined;
+  /** When what is not done yet was first tried: giving it to a pod, taking it away, unstaging it. */
+  since: MonotonicMs | undefined;
   problem: string | undefined;
   /** Size in bytes as far as the node has made it. */
   sizeBytes: bigint | undefined;
@@ -60,6 +66,7 @@ export function newCsiVolume(
   return {
     ...names,
     attachable: names.isInline ? false : undefined,
+    isReported: false,
     device: "none",
     isFound: false,
     pods: new Map(),
@@ -67,11 +74,26 @@ export function newCsiVolume(
     podNames: new Map(),
     backoff: undefined,
     doing: undefined,
+    lastStep: undefined,
+    since: undefined,
     problem: undefined,
     sizeBytes: undefined,
     growsOffline: false,
     hasRefusedGrowth: false,
   };
+}
+
+/** A step begins. */
+export function enterStep(volume: CsiVolume, step: string): void {
+  volume.doing = step;
+  volume.lastStep = step;
+}
+
+/** What was to be done is done. */
+export function settle(volume: CsiVolume): void {
+  volume.backoff = undefined;
+  volume.problem = undefined;
+  volume.since = undefined;
 }
 
 /** The state of the shared part after a failure to stage it (actual_state_of_world.go). */

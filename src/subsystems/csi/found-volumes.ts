@@ -5,7 +5,7 @@ import { type CsiVolume, newCsiVolume } from "./csi-volume.ts";
 import type { CsiStepDeps } from "./steps/step-deps.ts";
 import { readVolumeData, type VolumeData } from "./volume-data.ts";
 
-type FoundDeps = Pick<CsiStepDeps, "files" | "paths" | "log">;
+type FoundDeps = Pick<CsiStepDeps, "files" | "volumes" | "paths" | "log">;
 
 /**
  * The volumes that an agent before this one has made, or was about to: from what folders of pods and of staged volumes say.
@@ -29,20 +29,44 @@ export async function findVolumes(deps: FoundDeps): Promise<readonly CsiVolume[]
       );
   for (const driver of await names(deps, paths.drivers))
     if (driver !== "volumeDevices")
-      for (const hash of await names(deps, `${paths.drivers}/${driver}`))
-        await read(deps, `${paths.drivers}/${driver}/${hash}/vol_data.json`, (data) =>
+      for (const hash of await names(deps, `${paths.drivers}/${driver}`)) {
+        const folder = `${paths.drivers}/${driver}/${hash}`;
+        if (await removedEmpty(deps, folder)) continue;
+        await read(deps, `${folder}/vol_data.json`, (data) =>
           addStaged(found, {
             ...data,
             isBlock: false,
             specName: data.specVolID ?? data.volumeHandle,
           }),
         );
+      }
   for (const name of await names(deps, paths.blocks))
     if (await files.facts(dataOfBlock(paths, name)))
       await read(deps, dataOfBlock(paths, name), (data) =>
         addStaged(found, { ...data, isBlock: true, specName: data.specVolID ?? name }),
       );
   return [...found.values()];
+}
+
+/**
+ * Removes a folder of which nothing says what it is of, and in which nothing is: an agent was killed before it wrote that, or
+ * after it had removed it. What is mounted there stays.
+ */
+async function removedEmpty({ files, volumes, log }: FoundDeps, folder: string): Promise<boolean> {
+  try {
+    const staging = `${folder}/globalmount`;
+    const present = ((await files.list(folder)) ?? []).map(({ name }) => name);
+    if (present.some((name) => name !== "globalmount")) return false;
+    if ((await volumes.mountsWithin(folder)).length > 0) return false;
+    if (((await files.list(staging)) ?? []).length > 0) return false;
+    await files.remove(staging);
+    await files.remove(folder);
+    return true;
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    log.warn("cannot remove an empty folder of a volume", { path: folder, error });
+    return false;
+  }
 }
 
 const dataOfBlock = ({ blocks }: CsiPaths, name: string): string =>

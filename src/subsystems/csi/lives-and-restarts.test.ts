@@ -134,6 +134,24 @@ test("a volume that no controller has attached waits without an event, and goes 
   await assertClean(world);
 });
 
+test("a volume that comes back while the report without it is on its way is not staged before the next one", async () => {
+  const { world, calls, mounted, unmounted } = await beginLife({ reportMs: 500 });
+  await mounted(podOfClaims("p", ["v"]));
+  await unmounted(podOfClaims("p", ["v"]));
+  const inUse = () => world.node.get()?.status?.volumesInUse ?? [];
+  assert.equal(inUse().length, 1, "the report is on its way");
+  const back = world.mount(podOfClaims("q", ["v"]));
+  await world.clock.advance(300);
+  assert.equal(calls(), "St Pb Up Us");
+  await world.clock.advance(400);
+  assert.deepEqual([calls(), inUse()], ["St Pb Up Us", []]);
+  assert.equal(await world.done(back.over), true);
+  assert.equal(inUse().length, 1);
+  await unmounted(podOfClaims("q", ["v"]));
+  await world.clock.advance(2_000);
+  await assertClean(world);
+});
+
 test("a driver that hangs holds up its own volume only, and is given up after two minutes", async () => {
   const { world, faults, calls, mounted, unmounted } = await beginLife();
   world.addVolume("w");

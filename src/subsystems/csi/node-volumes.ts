@@ -16,7 +16,13 @@ import { untilAborted } from "../../kit/within.ts";
 import { exceedsAttachLimit } from "./attach-limit.ts";
 import { classOf } from "./csi-error.ts";
 import { type CsiOrder, orderOf } from "./csi-order.ts";
-import { type CsiOperation, type CsiVolume, newCsiVolume } from "./csi-volume.ts";
+import {
+  type CsiOperation,
+  type CsiVolume,
+  enterStep,
+  newCsiVolume,
+  settle,
+} from "./csi-volume.ts";
 import { findVolumes } from "./found-volumes.ts";
 import { growIfRequested, mayGrow } from "./steps/expand-volume.ts";
 import { mapBlock } from "./steps/map-block.ts";
@@ -59,13 +65,15 @@ export class NodeVolumes implements CsiVolumes {
 
   /**
    * Volumes for the node's status, which a controller may not detach: those that are to be had, or may be staged still. Of
-   * those that were found on the disk only `listed` ones, which the status names already.
+   * those that were found on the disk only `listed` ones, which the status names already. From here on they count as
+   * reported: what the status names by a report from before is none of theirs.
    */
   inUse(listed: ReadonlySet<string>): readonly string[] {
-    return this.list()
-      .filter(({ key, attachable = listed.has(key) }) => attachable)
-      .map(({ key }) => key)
-      .toSorted();
+    const named = this.list().filter(({ key, attachable = listed.has(key) }) => attachable);
+    const isNews = named.some(({ isReported }) => !isReported);
+    for (const volume of named) volume.isReported = true;
+    if (isNews) this.wake();
+    return named.map(({ key }) => key).toSorted();
   }
 
   /** Takes over what an agent before this one left, and unstages what no pod has. */
@@ -102,6 +110,8 @@ export class NodeVolumes implements CsiVolumes {
     const order = orderOf(request);
     const volume = this.#volumeOf(order);
     volume.wanted.add(order.podUid);
+    if (volume.pods.get(order.podUid)?.state !== "mounted")
+      volume.since ??= this.#deps.clock.monotonic();
     const { namespace, name } = order.pod.metadata;
     volume.podNames.set(order.podUid, `${namespace}/${name}`);
     try {
@@ -180,8 +190,7 @@ export class NodeVolumes implements CsiVolumes {
       if (!volume.wanted.has(order.podUid))
         throw new OutsideError("aborted", "the pod does not need the volume any more");
       if (use?.state !== "mounted") await mountVolume(volume, order, this.#deps);
-      volume.backoff = undefined;
-      volume.problem = undefined;
+      settle(volume);
       return await this.#made(volume, order);
     } catch (error) {
       this.#failed(volume, "mount", error);
@@ -197,12 +206,12 @@ export class NodeVolumes implements CsiVolumes {
       if (!volume.pods.has(podUid)) return;
       if (volume.backoff?.operation === "unmount") await this.#pause(volume, signal);
       signal.throwIfAborted();
-      volume.doing = "UnmountVolume.TearDown";
+      volume.since ??= this.#deps.clock.monotonic();
+      enterStep(volume, "UnmountVolume.TearDown");
       await unpublishVolume(volume, podUid, this.#deps);
       volume.pods.delete(podUid);
       volume.podNames.delete(podUid);
-      volume.backoff = undefined;
-      volume.problem = undefined;
+      settle(volume);
     } catch (error) {
       const use = volume.pods.get(podUid);
       // The driver may have taken it away: it is to be published again before anybody uses it.
@@ -258,7 +267,8 @@ export class NodeVolumes implements CsiVolumes {
   async #unstageInTurn(volume: CsiVolume): Promise<boolean> {
     try {
       if (!volume.isInline && volume.device !== "none") {
-        volume.doing = "UnmountDevice";
+        volume.since ??= this.#deps.clock.monotonic();
+        enterStep(volume, "UnmountDevice");
         await unstageVolume(volume, this.#deps);
       }
       volume.device = "none";

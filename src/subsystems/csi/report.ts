@@ -24,8 +24,14 @@ export interface CsiReport {
     readonly staged: CsiVolume["device"];
     /** The step under way. */
     readonly doing?: string;
-    /** The last failure, or what is waited for. */
+    /** The last failure. */
     readonly problem?: string;
+    /** The step that is not done: under way, or the last that failed. */
+    readonly step?: string;
+    /** How long that has been tried. */
+    readonly forSeconds?: number;
+    /** Who has to do something first, or when it goes on. */
+    readonly waitsFor?: string;
     readonly failures?: number;
     readonly retryInSeconds?: number;
     readonly pods: readonly {
@@ -45,6 +51,7 @@ export function reportCsi(
   volumes: readonly CsiVolume[],
   nowMs: number,
 ): CsiReport {
+  const registered = new Set(drivers.map(({ name }) => name));
   return {
     drivers: drivers.map(({ name, socketPath, version, node }) => ({
       name,
@@ -55,13 +62,20 @@ export function reportCsi(
       topology: node.topology,
     })),
     volumes: volumes
-      .map((volume) => shownVolume(volume, nowMs))
+      .map((volume) => shownVolume(volume, { registered, nowMs }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   };
 }
 
-function shownVolume(volume: CsiVolume, nowMs: number): ShownVolume {
+interface Moment {
+  /** Names of drivers. */
+  readonly registered: ReadonlySet<string>;
+  readonly nowMs: number;
+}
+
+function shownVolume(volume: CsiVolume, now: Moment): ShownVolume {
   const { specName, driver, handle, attachable, device, doing, problem, backoff } = volume;
+  const { nowMs } = now;
   return {
     name: specName,
     driver,
@@ -77,7 +91,30 @@ function shownVolume(volume: CsiVolume, nowMs: number): ShownVolume {
           retryInSeconds: Math.max(0, Math.ceil((backoff.until - nowMs) / 1000)),
         }
       : {}),
+    ...stuckAt(volume, now),
     pods: podsOf(volume),
+  };
+}
+
+/** Of a volume with which something is not done: where it stands and what it waits for. */
+function stuckAt(
+  volume: CsiVolume,
+  { registered, nowMs }: Moment,
+): Pick<ShownVolume, "step" | "forSeconds" | "waitsFor"> {
+  const { since, lastStep, doing, driver, backoff, problem } = volume;
+  if (since === undefined) return {};
+  const waitsFor = () => {
+    if (doing !== undefined) return `an answer of the driver ${driver}`;
+    if (!registered.has(driver)) return `the driver ${driver} to register on this node`;
+    if (lastStep?.endsWith("WaitForAttach")) return "the controller to attach it to this node";
+    if (problem?.includes("already in use by another pod")) return "the other pod to end";
+    return backoff && "the next attempt";
+  };
+  const waits = waitsFor();
+  return {
+    ...(lastStep === undefined ? {} : { step: lastStep }),
+    forSeconds: Math.max(0, Math.floor((nowMs - since) / 1000)),
+    ...(waits === undefined ? {} : { waitsFor: waits }),
   };
 }
 

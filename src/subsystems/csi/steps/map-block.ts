@@ -4,8 +4,6 @@ import { CsiError } from "../csi-error.ts";
 import type { CsiOrder } from "../csi-order.ts";
 import type { CsiStepDeps } from "./step-deps.ts";
 
-const FOLDER_MODE = 0o750;
-
 /** A block device that is a pod's. */
 interface MappedBlock {
   /** For containers. */
@@ -15,16 +13,14 @@ interface MappedBlock {
 }
 
 /**
- * Holds the device that the driver published and makes the link to it that the Go kubelet makes. Done twice changes nothing,
+ * Holds the device that the driver published. Done twice changes nothing,
  * and says so by events the first time only. Throws `CsiError` "uncertain": the driver has published the volume.
  */
 export async function mapBlock(order: CsiOrder, deps: CsiStepDeps): Promise<MappedBlock> {
-  const { files, volumes, paths, events } = deps;
-  const { target, node, link, folder } = paths.forPod(order, order.podUid);
+  const { volumes, paths, events } = deps;
+  const { target, node, folder } = paths.forPod(order, order.podUid);
   try {
     const { number, isNew } = await volumes.mapDevice(target, node);
-    await files.makeDirectory(folder, FOLDER_MODE);
-    await files.link(target, link);
     if (isNew)
       for (const where of [`globalMapPath "${folderOf(node)}"`, `volumeMapPath "${folder}"`])
         events.ofPod(order.pod, {

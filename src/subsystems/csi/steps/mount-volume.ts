@@ -1,7 +1,7 @@
 import { VolumeStepError, VolumeWaits } from "../../../api/volume-step.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { CsiOrder } from "../csi-order.ts";
-import type { CsiVolume } from "../csi-volume.ts";
+import { type CsiVolume, enterStep } from "../csi-volume.ts";
 import { growIfRequested } from "./expand-volume.ts";
 import { mapBlock } from "./map-block.ts";
 import { publishVolume } from "./publish-volume.ts";
@@ -75,7 +75,7 @@ async function publishContext(
         "precondition",
         "attaching volumes from the kubelet is not supported: set enableControllerAttachDetach to true",
       );
-    const found = await cluster.attachment(order, signal);
+    const found = await cluster.attachment(order, volume, signal);
     if (found.kind === "attached") return found.metadata;
     throw new VolumeWaits(stepAt("attach", order), new OutsideError("precondition", found.why));
   });
@@ -88,7 +88,7 @@ async function inStep<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   const at = stepAt(step, order);
-  volume.doing = at.step;
+  enterStep(volume, at.step);
   try {
     return await act();
   } catch (error) {

@@ -59,11 +59,16 @@ async function publish(order: CsiOrder, publishContext: Texts, deps: CsiStepDeps
     throw transient("expected valid fsGroupPolicy, received nil value or empty string");
   const step = beginStep(clock, signal);
   const able = await askAbilities(calls, step);
-  const { target, data } = paths.forPod(order, order.podUid);
+  const { target, data, folder, link } = paths.forPod(order, order.podUid);
   await files.makeDirectory(folderOf(target), FOLDER_MODE);
   const secrets = await cluster.secret(order.publishSecret, "NodePublishSecretRef", signal);
   const ofPod = await cluster.ofPod(order, ruling, signal);
   await writeVolumeData(files, data, podData(order, cluster));
+  if (order.isBlock) {
+    // By the link an agent after this one knows that the pod may have the device.
+    await files.makeDirectory(folder, FOLDER_MODE);
+    await files.link(target, link);
+  }
   const { fsGroup } = order.pod.spec?.securityContext ?? {};
   const capability = volumeCapability(order, {
     multiWriter: able.multiWriter,
@@ -126,16 +131,13 @@ export async function unpublishVolume(
   podUid: string,
   deps: CsiStepDeps,
 ): Promise<void> {
-  const { drivers, files, volumes, clock, paths, signal } = deps;
+  const { drivers, volumes, clock, paths, signal } = deps;
   const { specName } = volume.pods.get(podUid) ?? volume;
   const names = { specName, isBlock: volume.isBlock };
-  const { target, node, link } = paths.forPod(names, podUid);
+  const { target, node } = paths.forPod(names, podUid);
   const what = volume.isBlock ? "blockMapper.TearDownDevice" : "Unmounter.TearDownAt";
   const calls = drivers.callsOf(volume.driver, `${what} failed to get CSI client`);
-  if (volume.isBlock) {
-    await volumes.unmapDevice(node);
-    await files.remove(link);
-  }
+  if (volume.isBlock) await volumes.unmapDevice(node);
   const request = { volumeId: volume.handle, targetPath: target };
   await calls
     .call(CSI_NODE.methods.nodeUnpublishVolume, request, beginStep(clock, signal))
@@ -155,10 +157,11 @@ async function clearPodFolder(
   deps: CsiStepDeps,
 ): Promise<void> {
   const { files, paths } = deps;
-  const { folder, target, data } = paths.forPod(names, podUid);
+  const { folder, target, data, link } = paths.forPod(names, podUid);
   if (await isMountPoint(deps, target)) return;
   await files.remove(target);
   if (names.isBlock) {
+    await files.remove(link);
     if (((await files.list(folder)) ?? []).length === 0) await files.remove(folder);
     return;
   }

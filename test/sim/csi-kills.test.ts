@@ -1,0 +1,11 @@
+// Agent, driver or both are killed at steps of the lives of a volume. All steps come in the long run (`csi-kills.soak.ts`).
+import { test } from "node:test";
+import { playSeeds } from "./play-seeds.ts";
+
+const KILLS = 30;
+
+test(`lives of a volume, interrupted by ${KILLS} kills`, async () => {
+  const module = new URL("./csi-kills.ts", import.meta.url);
+  const tally = { agent: 0, driver: 0, both: 0 };
+  await playSeeds({ module, name: "playCsiKill", first: 1, count: KILLS, tally });
+});
