@@ -84,6 +84,8 @@ const RIGHTS: readonly (readonly [string, User, readonly string[], readonly stri
       "update coordination.k8s.io|leases kube-node-lease/n1",
       "get storage.k8s.io|csinodes /n1",
       "patch storage.k8s.io|csinodes /n1",
+      "watch storage.k8s.io|csidrivers",
+      "get storage.k8s.io|volumeattachments /csi-1",
       "get /version",
     ],
     [
@@ -104,7 +106,8 @@ const RIGHTS: readonly (readonly [string, User, readonly string[], readonly stri
       "update coordination.k8s.io|other kube-node-lease/n1",
       "patch storage.k8s.io|csinodes /n2",
       "list storage.k8s.io|csinodes /n1",
-      "get storage.k8s.io|csidrivers /n1",
+      "update storage.k8s.io|csidrivers /d",
+      "list storage.k8s.io|volumeattachments",
       "get other.example|csinodes /n1",
       "update certificates.k8s.io|certificatesigningrequests /c",
       "create certificates.k8s.io|clustertrustbundles",

@@ -63,6 +63,8 @@ const OF_NODES: readonly Rule[] = [
     verbs: ["create", ...READ],
   },
   { group: "certificates.k8s.io", resources: ["clustertrustbundles"], verbs: READ },
+  { group: "storage.k8s.io", resources: ["csidrivers"], verbs: READ },
+  { group: "storage.k8s.io", resources: ["volumeattachments"], verbs: ["get"] },
 ];
 
 /** Rights of every authenticated user. */

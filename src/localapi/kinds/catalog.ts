@@ -4,6 +4,7 @@ import type { CoreEvent } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
 import * as core from "../print/core-tables.ts";
 import * as other from "../print/other-tables.ts";
+import { CSI_DRIVER_RULES, VOLUME_ATTACHMENT_RULES } from "./driver-rules.ts";
 import { keepEvent, showEvent } from "./event-view.ts";
 import { type Kind, textAt, type Verb } from "./kind.ts";
 import * as rules from "./other-rules.ts";
@@ -277,12 +278,29 @@ export const KINDS: readonly Kind[] = [
   PRIORITY_CLASS_KIND,
   kind({
     group: "storage.k8s.io",
+    kind: "CSIDriver",
+    plural: "csidrivers",
+    namespaced: false,
+    rules: CSI_DRIVER_RULES,
+    table: other.CSI_DRIVER_TABLE,
+  }),
+  kind({
+    group: "storage.k8s.io",
     kind: "CSINode",
     plural: "csinodes",
     namespaced: false,
     table: other.CSI_NODE_TABLE,
   }),
   STORAGE_CLASSES,
+  kind({
+    group: "storage.k8s.io",
+    kind: "VolumeAttachment",
+    plural: "volumeattachments",
+    namespaced: false,
+    hasStatus: true,
+    rules: VOLUME_ATTACHMENT_RULES,
+    table: other.VOLUME_ATTACHMENT_TABLE,
+  }),
 ];
 
 /** The resource of a group by its plural. */

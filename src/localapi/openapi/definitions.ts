@@ -46,7 +46,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/^(EventsEvent|EventsEventSeries)$/, "events"],
   [/^(RuntimeClass|Overhead|Scheduling)$/, "node"],
   [/^PriorityClass$/, "scheduling"],
-  [/^(CSINode|StorageClass)/, "storage"],
+  [/^(CSI(Node|Driver|TokenRequest)|StorageClass|VolumeAttachment|VolumeError)/, "storage"],
   [/^VolumeNodeResources$/, "storage"],
   [/^(CertificateSigningRequest|PodCertificateRequest|ClusterTrustBundle(Spec)?$)/, "certificates"],
   [/^(TokenRe|BoundObjectReference|UserInfo)/, "authentication"],

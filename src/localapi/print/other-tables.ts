@@ -3,12 +3,14 @@
 import type {
   CertificateSigningRequest,
   ClusterTrustBundle,
+  CSIDriver,
   CSINode,
   Lease,
   PodCertificateRequest,
   PriorityClass,
   RuntimeClass,
   StorageClass,
+  VolumeAttachment,
 } from "../../api/generated/types.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ApiObject } from "../api-object.ts";
@@ -141,4 +143,52 @@ export const CSI_NODE_TABLE: ObjectTable = {
     String(as<CSINode>(object).spec.drivers.length),
     ageOf(object, now),
   ],
+};
+
+/** `kubectl get csidrivers`. */
+export const CSI_DRIVER_TABLE: ObjectTable = {
+  columns: [
+    NAME,
+    ...[
+      "AttachRequired",
+      "PodInfoOnMount",
+      "StorageCapacity",
+      "TokenRequests",
+      "RequiresRepublish",
+    ].map((title) => column(title)),
+    column("Modes"),
+    AGE,
+  ],
+  cells: (object, now) => {
+    const { spec } = as<CSIDriver>(object);
+    const { tokenRequests = [], volumeLifecycleModes = [] } = spec;
+    return [
+      object.metadata.name,
+      String(spec.attachRequired !== false),
+      String(spec.podInfoOnMount === true),
+      String(spec.storageCapacity === true),
+      tokenRequests.length === 0
+        ? "<unset>"
+        : tokenRequests.map(({ audience }) => audience).join(","),
+      String(spec.requiresRepublish === true),
+      orNone(volumeLifecycleModes.join(",")),
+      ageOf(object, now),
+    ];
+  },
+};
+
+/** `kubectl get volumeattachments`. */
+export const VOLUME_ATTACHMENT_TABLE: ObjectTable = {
+  columns: [NAME, column("Attacher"), column("PV"), column("Node"), column("Attached"), AGE],
+  cells: (object, now) => {
+    const { spec, status } = as<VolumeAttachment>(object);
+    return [
+      object.metadata.name,
+      spec.attacher,
+      spec.source.persistentVolumeName ?? "",
+      spec.nodeName,
+      String(status?.attached === true),
+      ageOf(object, now),
+    ];
+  },
 };
