@@ -134,6 +134,27 @@ test("a volume that no controller has attached waits without an event, and goes 
   await assertClean(world);
 });
 
+test("a pod that comes just as the volume has been unstaged has it, and gives it back", async () => {
+  let onUnstaged = () => {};
+  const { world, calls, mounted, unmounted } = await beginLife({
+    driver: { onDone: (call) => (call === "Us" ? onUnstaged() : undefined) },
+  });
+  await mounted(podOfClaims("p", ["v"]));
+  const next = podOfClaims("q", ["v"]);
+  let late: ReturnType<typeof world.mount> | undefined;
+  onUnstaged = () => {
+    late ??= world.mount(next);
+  };
+  await unmounted(podOfClaims("p", ["v"]));
+  assert.ok(late);
+  assert.equal(await world.done(late.over), true);
+  assert.equal(calls(), "St Pb Up Us St Pb");
+  assert.deepEqual(world.csi.volumesInUse(), ["kubernetes.io/csi/d.csi^h-v"]);
+  await unmounted(next);
+  assert.equal(calls(), "St Pb Up Us St Pb Up Us");
+  await assertClean(world);
+});
+
 test("a volume that comes back while the report without it is on its way is not staged before the next one", async () => {
   const { world, calls, mounted, unmounted } = await beginLife({ reportMs: 500 });
   await mounted(podOfClaims("p", ["v"]));

@@ -272,7 +272,9 @@ export class NodeVolumes implements CsiVolumes {
         await unstageVolume(volume, this.#deps);
       }
       volume.device = "none";
-      this.#forget(volume);
+      // A pod may have come for it meanwhile, and goes on with what is known of it.
+      if (isUnused(volume)) this.#forget(volume);
+      else settle(volume);
       return true;
     } catch (error) {
       if (classOf(error) !== "transient") volume.device = "uncertain";
