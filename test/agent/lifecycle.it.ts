@@ -3,14 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import {
-  BoxedAgent,
-  conditionOf,
-  manifest,
-  podTraces,
-  STAY,
-  TIMEOUT_FACTOR,
-} from "../support/agent.ts";
+import { BoxedAgent, conditionOf, manifest, podTraces, STAY } from "../support/agent.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const TWO_AND_INIT = {
   initContainers: [

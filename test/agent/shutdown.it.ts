@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { BoxedAgent, conditionOf, manifest, podTraces, TIMEOUT_FACTOR } from "../support/agent.ts";
+import { BoxedAgent, conditionOf, manifest, podTraces } from "../support/agent.ts";
 import { WAIT_FOREVER } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { logindObstacle } from "../systemd/machine-logind.ts";
 
 const LOGIND = join(import.meta.dirname, "../systemd/run-logind.ts");

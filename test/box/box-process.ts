@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 /** How a program ended: by itself with a code, or by a signal. */
 export interface Exit {
@@ -153,7 +154,7 @@ export async function execInBox(
   const stdout = collect(running.stdout);
   const stderr = collect(running.stderr);
   running.stdin?.end(options.stdin ?? "");
-  const timeoutMs = options.timeoutMs ?? 30_000;
+  const timeoutMs = options.timeoutMs ?? 30_000 * TIMEOUT_FACTOR;
   let late = false;
   const timer = setTimeout(() => {
     late = true;

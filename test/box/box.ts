@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CgroupDriver, KUBEPODS, literalPath } from "../../src/subsystems/cgroups/names.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import {
   BoxProcess,
   type BoxTarget,
@@ -69,7 +70,7 @@ export interface BoxOptions extends OuterOptions {
 const SOCKET = "/run/containerd/containerd.sock";
 /** ctr's filter for what the CRI plugin has taken into its store. */
 const MANAGED_IMAGES = 'labels."io.cri-containerd.image"==managed';
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 30_000 * TIMEOUT_FACTOR;
 
 /** Makes a box, hands it to `use`, and removes it whatever happens. */
 export async function withBox<T>(options: BoxOptions, use: (box: Box) => Promise<T>): Promise<T> {

@@ -1,7 +1,8 @@
 /** Pods that have a CPU alone come and go while the agent is killed at random. */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BoxedAgent, TIMEOUT_FACTOR } from "../support/agent.ts";
+import type { BoxedAgent } from "../support/agent.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { withNode } from "../volumes/world.ts";
 import { owning, STATIC, sharing, untilOneOwner } from "./cpu-owners.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { DeviceReport } from "../../src/subsystems/devices/devices.ts";
 import type { Box, BoxProcess } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import type { Manifest } from "../support/agent.ts";
+import type { AgentOptions, Manifest } from "../support/agent.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
 import { PROGRAM } from "../support/program.ts";
 import { type PluginLanguage, pluginProgram } from "./programs.ts";
@@ -61,6 +61,8 @@ export interface PluginManner {
   readonly devices?: number;
   /** How long it takes over an Allocate, in milliseconds; only the one on Node. */
   readonly holdMs?: number;
+  /** The NUMA node of its devices; default 0. Only the one on Node. */
+  readonly numaNode?: number;
 }
 
 /** Agent and plugin. */
@@ -83,19 +85,20 @@ export class DeviceNode {
     box: Box,
     language: PluginLanguage,
     manner: PluginManner = {},
+    options: AgentOptions = {},
   ): Promise<DeviceNode> {
-    const node = new DeviceNode(await BoxedAgent.start(box), language, manner);
+    const node = new DeviceNode(await BoxedAgent.start(box, options), language, manner);
     node.startPlugin();
     await node.offered();
     return node;
   }
 
   startPlugin(): void {
-    const { devices = 8, holdMs = 0 } = this.#manner;
+    const { devices = 8, holdMs = 0, numaNode = 0 } = this.#manner;
     const log = join(this.box.folder, "calls.log");
     this.#plugin = this.box.spawnLogged("plugin", [
       ...pluginProgram(this.#language),
-      ...[FOLDER, RESOURCE, String(devices), log, String(holdMs)],
+      ...[FOLDER, RESOURCE, String(devices), log, String(holdMs), String(numaNode)],
     ]);
   }
 

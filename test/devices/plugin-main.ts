@@ -1,5 +1,5 @@
-// A device plugin as a process of its own: node plugin-main.ts FOLDER RESOURCE DEVICES LOG [HOLD_MS]
-// It takes HOLD_MS over every Allocate.
+// A device plugin as a process of its own: node plugin-main.ts FOLDER RESOURCE DEVICES LOG [HOLD_MS [NUMA_NODE]]
+// It takes HOLD_MS over every Allocate, and its devices are on NUMA_NODE.
 // It registers again with every new agent, and writes what it is asked as lines of JSON to LOG. Each device is
 // a device node /dev/<id>, a folder /devices/<id> and its id in the variable DEVICES.
 import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectGrpc } from "../../src/outside/grpc/grpc.ts";
 import { TestPlugin } from "../support/device-plugin.ts";
 
-const [folder = "", resource = "", amount = "0", log = "", hold = "0"] = process.argv.slice(2);
+const [folder = "", resource = "", amount = "0", log = "", hold = "0", node = "0"] =
+  process.argv.slice(2);
 const POLL_MS = 100;
 const ids = Array.from({ length: Number(amount) }, (_, i) => `dev${i}`);
 
@@ -47,7 +48,7 @@ function begin(): TestPlugin {
         annotations: { "nodelet.test/devices": given.toSorted().join(",") },
       }),
     },
-    ids.map((id) => ({ id, nodes: [0] })),
+    ids.map((id) => ({ id, nodes: [Number(node)] })),
   );
 }
 

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, Volume } from "../../src/api/generated/types.ts";
-import { TIMEOUT_FACTOR } from "../support/agent.ts";
 import { STAY } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { EvictionNode, isEvicted, MI, nameOf, podSpec } from "./node.ts";
 import { isDisrupted } from "./suffer.ts";
 

@@ -9,8 +9,9 @@ import { type Box, startBox } from "../box/box.ts";
 import { standardImages, TEST_IMAGE } from "../box/images.ts";
 import { cgroupRoots } from "../box/prerequisites.ts";
 import { answerOf } from "../server/http.ts";
-import { BoxedAgent, conditionOf, TIMEOUT_FACTOR } from "../support/agent.ts";
+import { BoxedAgent, conditionOf } from "../support/agent.ts";
 import { askOwnApi, OWN_API } from "../support/own-api.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const NAMESPACE = "/api/v1/namespaces/default";
 const PODS = `${NAMESPACE}/pods`;

@@ -8,9 +8,8 @@ import type { Box, BoxProcess } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { PROGRAM } from "./program.ts";
 import { STAY as STAY_SCRIPT } from "./stay.ts";
+import { TIMEOUT_FACTOR } from "./timeout-factor.ts";
 
-/** How many times longer everything may take, for machines that are emulated. */
-export const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
 /** What is waited for mostly takes a second; a limit that a busy machine reaches proves nothing. */
 const LIMIT_MS = 60_000;
 /** An agent is slow to start while several control planes do. */

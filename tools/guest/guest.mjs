@@ -27,7 +27,7 @@ const BUSYBOX = ["/bin/busybox", "/usr/bin/busybox"];
 const COSTLY = ["erms", "pku", "smap", "smep", "umip", "la57"];
 
 /** The emulated CPU. */
-const CPU = ["-cpu", ["max", ...COSTLY.map((name) => `-${name}`)].join(",")];
+export const CPU = ["-cpu", ["max", ...COSTLY.map((name) => `-${name}`)].join(",")];
 
 /** For the kernel: nobody attacks it, and the host's counter is a good clock. */
 export const KERNEL_ARGUMENTS =
@@ -36,7 +36,7 @@ export const KERNEL_ARGUMENTS =
 /** One CPU: a second one would have its turn in the same thread. */
 export const EMULATION = ["-accel", "tcg,thread=single", ...CPU, "-smp", "1"];
 
-/** An initramfs that boots the system on the first disk. */
+/** What an initramfs boots: the system on the first disk, or a command on the files of this machine. */
 const FIRST_DISK = {
   init: join(import.meta.dirname, "disk-init.sh"),
   modules: [
@@ -44,6 +44,16 @@ const FIRST_DISK = {
     ...["virtio_blk", "crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4"],
   ],
 };
+const HOST_FILES = {
+  init: join(import.meta.dirname, "host-init.sh"),
+  modules: [
+    ...["virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev"],
+    ...["netfs", "fscache", "9p", "9pnet", "9pnet_virtio", "overlay", "loop", "dummy"],
+    ...["crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4"],
+    ...["veth", "stp", "llc", "bridge"],
+  ],
+};
+const BOOTS = { disk: FIRST_DISK, host: HOST_FILES };
 
 /** Why no guest can be run here, in words for a skipped test; undefined when one can. */
 export function guestObstacle() {
@@ -57,7 +67,7 @@ export function guestObstacle() {
 /**
  * Paths of kernel, its modules and initramfs, fetched and built where the cache has none.
  */
-export function guestParts({ say = () => {} } = {}) {
+export function guestParts({ say = () => {}, boot = "disk" } = {}) {
   const folder = kernelPackage(say);
   const images = join(folder, "boot");
   const kernel = readdirSync(images).find((name) => name.startsWith("vmlinuz-"));
@@ -65,7 +75,7 @@ export function guestParts({ say = () => {} } = {}) {
   return {
     kernel: join(images, kernel),
     modules: join(folder, "lib/modules"),
-    initramfs: initramfs(folder, say),
+    initramfs: initramfs(folder, BOOTS[boot], say),
   };
 }
 
@@ -92,10 +102,10 @@ function kernelPackage(say) {
 }
 
 /** A small root with busybox, modules and our init, kept under the digest of what it is made from. */
-function initramfs(packageFolder, say) {
-  const init = readFileSync(FIRST_DISK.init);
+function initramfs(packageFolder, boot, say) {
+  const init = readFileSync(boot.init);
   const digest = createHash("sha256")
-    .update(JSON.stringify([basename(packageFolder), FIRST_DISK.modules]))
+    .update(JSON.stringify([basename(packageFolder), boot.modules]))
     .update(init)
     .digest("hex")
     .slice(0, 16);
@@ -113,7 +123,7 @@ function initramfs(packageFolder, say) {
   );
   writeFileSync(join(root, "init"), init, { mode: 0o755 });
   const found = readdirSync(join(packageFolder, "lib/modules"), { recursive: true });
-  for (const name of FIRST_DISK.modules) {
+  for (const name of boot.modules) {
     const path = found.find((one) => basename(one) === `${name}.ko`);
     if (path) cpSync(join(packageFolder, "lib/modules", path), join(root, "modules", `${name}.ko`));
   }

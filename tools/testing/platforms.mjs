@@ -8,6 +8,8 @@ const NOT_IN_GUEST = {
   "opens the page in a browser, which the guest does not have": ["test/page/page.it.ts"],
   "lays packages over /usr/share, and a guest has that folder from outside: no overlay goes over it":
     ["test/setup/debian-node.it.ts"],
+  "needs a machine with containerd 1.7 alone, and nodelet prefers the containerd 2.1 of the guest":
+    ["test/cli/deprecations.it.ts"],
 };
 
 /** Files that run there with the driver cgroupfs, by the reason. */
@@ -23,7 +25,6 @@ const WITH_CGROUPFS = {
   ],
   "calls the runtime by itself, as a node with cgroupfs does": [
     "test/box/box.it.ts",
-    "test/cli/deprecations.it.ts",
     "test/contracts/abilities.it.ts",
   ],
   "starts a journal service of its own": ["test/server/server.it.ts"],

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CACHE_DIR } from "../../debian-suite.mjs";
+import { collectLines } from "../collect-lines.mjs";
 import { umlKernel, umlObstacle } from "./kernel.mjs";
 import { rootImage, rootObstacle } from "./root.mjs";
 
@@ -59,7 +60,7 @@ export async function runInMachine(command, options = {}) {
     }
   };
   const timer = setTimeout(end, timeoutMs);
-  const output = collect(child, onLine);
+  const output = collectLines(child, onLine);
   try {
     await new Promise((resolve, reject) => {
       child.once("close", resolve);
@@ -72,22 +73,6 @@ export async function runInMachine(command, options = {}) {
   }
   const code = /^guest: ended with (\d+)$/m.exec(output.text)?.[1];
   return { code: code === undefined ? undefined : Number(code), output: output.text };
-}
-
-function collect(child, onLine) {
-  const output = { text: "" };
-  let rest = "";
-  const keep = (chunk) => {
-    const lines = (rest + chunk.toString().replaceAll("\r", "")).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      output.text += `${line}\n`;
-      onLine(line);
-    }
-  };
-  child.stdout.on("data", keep);
-  child.stderr.on("data", keep);
-  return output;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
