@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joinWire } from "../../tools/conformance/lab/wire.ts";
+import { cniConfig } from "../box/containerd.ts";
 import { type ClusterMachine, clusterMachine, controlPlaneObstacle } from "./machine.ts";
 import { answered, serveWeb, startClient } from "./web.ts";
 
@@ -113,4 +114,21 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
   assert.equal(left.code, 0, left.stdout + left.stderr);
   assert.deepEqual(await two.node.changesSince(before), []);
   assert.equal((await one.kubectl("get", "nodes", "-oname")).trim(), "node/one");
+
+  // What a network plugin of the cluster would do, as soon as its pod runs on the node.
+  const waiting = two.startJoin(...words, "--network-plugin");
+  await waiting.reported(/NetworkPluginNotReady/);
+  const network = cniConfig({ ipv6: false, subnet: "10.99.0.0/24", masquerade: true });
+  two.node.box.write("/etc/cni/net.d/10-plugin.conflist", network);
+  assert.equal((await waiting.process.exited).code, 0, waiting.text);
+  await startClient(one, "client-plugin", "two");
+  await one.kubectl("wait", "--for=condition=Ready", "pod/client-plugin", "--timeout=120s");
+  const podIp = await one.kubectl("get", "pod", "client-plugin", "-ojsonpath={.status.podIP}");
+  assert.match(podIp, /^10\.99\.0\./);
+  await two.node.box.run(["rm", "/etc/cni/net.d/10-plugin.conflist"]);
+  const down = await two.nodelet(["down"]);
+  assert.equal(down.code, 0, down.stdout + down.stderr);
+  await two.node.box.exec(["ip", "link", "delete", "cni0"]);
+  assert.deepEqual(await two.node.changesSince(before), []);
+  assert.match(await one.kubectl("get", "nodes", "-oname"), /node\/two/);
 });

@@ -14,7 +14,7 @@ import { buildPrograms, pinnedVersion } from "../../tools/go/build-programs.mjs"
 import { goObstacle } from "../../tools/go/go-command.mjs";
 import type { BoxOptions, ExecResult } from "../box/box.ts";
 import { testImage } from "../box/images.ts";
-import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { bareMachine, type NodeBox, type Running } from "../cli/node-box.ts";
 
 const REGISTRY = resolve(import.meta.dirname, "../../tools/conformance/lab/registry.ts");
 const REGISTRY_PORT = 5555;
@@ -100,9 +100,17 @@ export class ClusterMachine implements AsyncDisposable {
 
   /** Runs `nodelet join` with the words of a line that kubeadm has printed. */
   join(...words: readonly string[]): Promise<ExecResult> {
+    return this.nodelet(this.#joinCommand(words));
+  }
+
+  /** Starts the same. */
+  startJoin(...words: readonly string[]): Running {
+    return this.node.start(this.#joinCommand(words));
+  }
+
+  #joinCommand(words: readonly string[]): readonly string[] {
     const more = [`--kubeadm=${this.#programs}`, "--timeout=4m"];
-    const ignored = "--ignore-preflight-errors=SystemVerification";
-    return this.nodelet(["join", ...words, ...more, ignored]);
+    return ["join", ...words, ...more, "--ignore-preflight-errors=SystemVerification"];
   }
 
   /** The words to join with, of the line that kubeadm prints. */

@@ -40,6 +40,8 @@ export interface ClusterNodeRequest {
   readonly ignorePreflightErrors: readonly string[];
   /** Whether to keep routes to the pods of other nodes. */
   readonly podRoutes: boolean;
+  /** Whether a network plugin of the cluster gives pods their network. */
+  readonly networkPlugin: boolean;
 }
 
 /** The request with what a command has to do with it. */
@@ -111,9 +113,9 @@ export async function makeNode(command: NodeCommand, plan: NodePlan): Promise<bo
   expectFolders();
   const ledger = new OpenLedger(paths.ledger);
   const criSocket = survey.report.runtime.socket;
-  const { podRoutes } = request;
+  const { podRoutes, networkPlugin } = request;
   const joined = plan.command === "join" ? { joined: true } : {};
-  ledger.change(() => ({ cluster: { kubeadm, criSocket, podRoutes, ...joined } }));
+  ledger.change(() => ({ cluster: { kubeadm, criSocket, podRoutes, networkPlugin, ...joined } }));
   await startNode(command, survey, ledger);
   if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(ledger, print);
   // The kubelet's package has it where there is one; kubeadm makes it only for a control plane.
@@ -160,7 +162,8 @@ async function startNode(
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   {
     using _claim = claimSupervisor(paths);
-    await prepareNode({ paths, ledger, report, host, print, ociRuntime, forKubeadm: true });
+    const forKubeadm = ledger.now.cluster?.networkPlugin === true ? "plugin" : "cluster";
+    await prepareNode({ paths, ledger, report, host, print, ociRuntime, forKubeadm });
   }
   forwardPackets(host);
   startSupervisor(paths, context);

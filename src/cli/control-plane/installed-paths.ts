@@ -14,6 +14,7 @@ interface Installation {
 export function installedPaths(paths: UpPaths): Installation {
   const { cluster, runtime } = readLedger(paths.ledger) ?? {};
   const isCluster = cluster !== undefined;
-  const podRoutes = isCluster && cluster.podRoutes !== false && runtime?.kind === "own";
+  const isOurs = runtime?.kind === "own" && cluster?.networkPlugin !== true;
+  const podRoutes = isCluster && isOurs && cluster.podRoutes !== false;
   return { paths: isCluster ? clusterPaths(paths) : paths, isCluster, podRoutes };
 }

@@ -52,6 +52,8 @@ test("installedPaths: those of a cluster from the moment on that one is begun", 
     assert.deepEqual(installedPaths(paths), { ...installed, podRoutes: true });
     ledger.change(() => ({ cluster: { ...cluster, podRoutes: false } }));
     assert.deepEqual(installedPaths(paths), installed);
+    ledger.change(() => ({ cluster: { ...cluster, networkPlugin: true } }));
+    assert.deepEqual(installedPaths(paths), installed);
     ledger.change(() => ({ cluster, runtime: { kind: "found", socket: "/run/c.sock" } }));
     assert.deepEqual(installedPaths(paths), installed);
   }));

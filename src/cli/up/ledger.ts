@@ -32,6 +32,8 @@ export interface ClusterNote {
   readonly joined?: boolean;
   /** False when the user has asked for no routes to the pods of other nodes. */
   readonly podRoutes?: boolean;
+  /** Whether a network plugin of the cluster gives pods their network. */
+  readonly networkPlugin?: boolean;
 }
 
 /** Things that `up` has created. */

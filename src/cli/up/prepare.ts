@@ -12,6 +12,7 @@ import { ownChains } from "./network-traces.ts";
 import type { UpPaths } from "./paths.ts";
 import { ensureSandboxImage } from "./runtime/bring-images.ts";
 import { ensureOwnRuntime, offerHandlers } from "./runtime/own-runtime.ts";
+import type { NetworkSource } from "./runtime/pod-network.ts";
 
 interface Preparation {
   readonly paths: UpPaths;
@@ -21,8 +22,8 @@ interface Preparation {
   readonly print: (text: string) => void;
   /** The user's choice for pods that name no RuntimeClass; ours where there is none. */
   readonly ociRuntime: string | undefined;
-  /** kubeadm writes the agent's configuration, and the cluster gives the node its part of the pods' network. */
-  readonly forKubeadm?: boolean;
+  /** The network of a node that kubeadm makes, for which it writes the agent's configuration, too. */
+  readonly forKubeadm?: Exclude<NetworkSource, "own">;
 }
 
 /** The agent's cgroups hang here (cgroupRoot left alone). */
@@ -66,7 +67,7 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
       overlayWorks: report.overlayProblem === undefined,
       chosen: preparation.ociRuntime,
       cgroupParent: AGENT_CGROUP,
-      networkOfCluster: preparation.forKubeadm === true,
+      network: preparation.forKubeadm ?? "own",
       print,
     });
   } else {
@@ -74,7 +75,7 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
     await ensureSandboxImage({ socket: runtime.socket, own: false, ledger, print });
     offerHandlers(paths, []);
   }
-  if (preparation.forKubeadm !== true) await writeKubeletConfig(preparation, runtime.socket);
+  if (preparation.forKubeadm === undefined) await writeKubeletConfig(preparation, runtime.socket);
 }
 
 async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> {

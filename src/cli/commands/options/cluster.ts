@@ -22,6 +22,7 @@ export interface KubeadmFlags {
   readonly ignorePreflightErrors?: string;
   /** False with --no-pod-routes. */
   readonly podRoutes: boolean;
+  readonly networkPlugin?: boolean;
 }
 
 /** The options that say something only together with `--control-plane`. */
@@ -35,6 +36,7 @@ const NAMES = {
   kubeadmConfig: "--kubeadm-config",
   kubeadm: "--kubeadm",
   ignorePreflightErrors: "--ignore-preflight-errors",
+  networkPlugin: "--network-plugin",
 } as const;
 
 /** Adds `--control-plane` and what goes with it. */
@@ -72,12 +74,16 @@ export function withKubeadmOptions(command: Command): Command {
       "--ignore-preflight-errors <names>",
       "kubeadm's checks that may fail, separated by commas",
     )
+    .option(
+      "--network-plugin",
+      "pods get the network of a plugin that the cluster installs, not nodelet's",
+    )
     .option("--no-pod-routes", "do not keep routes to the pods of the cluster's other nodes");
 }
 
 type ClusterOptions = Pick<
   ControlPlaneRequest,
-  "cluster" | "kubeadm" | "ignorePreflightErrors" | "podRoutes"
+  "cluster" | "kubeadm" | "ignorePreflightErrors" | "podRoutes" | "networkPlugin"
 >;
 
 /** What the options say of kubeadm. */
@@ -86,6 +92,7 @@ export function kubeadmOptionsOf(flags: KubeadmFlags) {
     kubeadm: flags.kubeadm,
     ignorePreflightErrors: flags.ignorePreflightErrors?.split(",") ?? [],
     podRoutes: flags.podRoutes,
+    networkPlugin: flags.networkPlugin === true,
   };
 }
 
@@ -104,12 +111,16 @@ export function clusterOptionsOf(flags: ClusterFlags): ClusterOptions | undefine
     return { cluster, ...kubeadmOptionsOf(flags) };
   }
   for (const [name, option] of Object.entries(NAMES))
-    if (flags[name as keyof typeof NAMES] !== undefined)
-      throw new CliError(`${option} has no effect without --control-plane`, {
-        exitCode: EXIT_USAGE,
-        fix: "add --control-plane, or leave it out",
-      });
+    if (flags[name as keyof typeof NAMES] !== undefined) throw withoutControlPlane(option);
+  if (!flags.podRoutes) throw withoutControlPlane("--no-pod-routes");
   return undefined;
+}
+
+function withoutControlPlane(option: string): CliError {
+  return new CliError(`${option} has no effect without --control-plane`, {
+    exitCode: EXIT_USAGE,
+    fix: "add --control-plane, or leave it out",
+  });
 }
 
 /** A version of Kubernetes with its patch, as `v1.37.2`. */

@@ -5,6 +5,8 @@ import type { OciHandlers, OciRuntime } from "./oci-runtimes.ts";
 interface ContainerdConfigOptions {
   readonly sandboxImage: string;
   readonly handlers: OciHandlers;
+  /** Folder of network configurations; default our own. */
+  readonly cniConfigs?: string;
   /** Folder of the CNI plugins. */
   readonly cniPlugins: string;
   /** File from which containerd makes the pods' network once the cluster has given the node its addresses. */
@@ -40,6 +42,7 @@ const UNSAFE_PLUGINS = [
 export function containerdConfig(paths: ContainerdPaths, options: ContainerdConfigOptions): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   const { sandboxImage, handlers, cniPlugins, cniTemplate, snapshotter } = options;
+  const { cniConfigs = paths.cniConfigs } = options;
   const { mayLowerOomScore } = options;
   return `# Written by "nodelet up" at every start; changes are lost.
 version = 2
@@ -73,7 +76,7 @@ default_runtime_name = ${quoted(handlers.chosen)}
 
 ${handlers.runtimes.map((runtime) => handlerSection(cri, runtime, `${paths.state}/oci`)).join("")}[${cri}.cni]
 bin_dir = ${quoted(cniPlugins)}
-conf_dir = ${quoted(paths.cniConfigs)}
+conf_dir = ${quoted(cniConfigs)}
 ${cniTemplate === undefined ? "" : `conf_template = ${quoted(cniTemplate)}\n`}
 [${cri}.registry]
 config_path = "/etc/containerd/certs.d"

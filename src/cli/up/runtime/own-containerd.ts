@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -37,7 +38,9 @@ import {
   CLUSTER_BRIDGE,
   choosePodNetwork,
   NETWORK_FILE,
+  type NetworkSource,
   NODE_SUBNET,
+  PLUGIN_FOLDERS,
   podNetworkConfig,
   subnetOf,
 } from "./pod-network.ts";
@@ -48,8 +51,7 @@ interface OwnContainerdOptions {
   readonly mayLowerOomScore: boolean;
   readonly overlayWorks: boolean;
   readonly handlers: OciHandlers;
-  /** Whether the pods' network is what a cluster gives the node. */
-  readonly networkOfCluster: boolean;
+  readonly network: NetworkSource;
 }
 
 /** How long it may take until containerd serves. */
@@ -67,10 +69,11 @@ export async function ensureOwnContainerd(options: OwnContainerdOptions): Promis
   const { containerd } = paths;
   const plugins = findCniPlugins();
   if (plugins === undefined) throw missing("CNI plugins");
-  for (const folder of [containerd.root, containerd.state, containerd.cniConfigs]) {
+  const folders = [containerd.root, containerd.state];
+  for (const folder of options.network === "plugin" ? folders : [...folders, containerd.cniConfigs])
     mkdirSync(folder, { recursive: true, mode: 0o711 });
-  }
-  writeNetwork(options, plugins);
+  if (options.network === "plugin") linkPlugins(ledger, plugins);
+  else writeNetwork(options, plugins);
   const changed = writeConfig(options, plugins);
   const running = ledger.now.runtime?.kind === "own" ? ledger.now.runtime.process : undefined;
   if (running !== undefined && isRunning(running)) {
@@ -81,13 +84,14 @@ export async function ensureOwnContainerd(options: OwnContainerdOptions): Promis
 }
 
 function writeConfig(options: OwnContainerdOptions, plugins: CniPlugins): boolean {
-  const { paths, ledger, mayLowerOomScore, overlayWorks, handlers } = options;
+  const { paths, ledger, mayLowerOomScore, overlayWorks, handlers, network } = options;
   if (handlers.runtimes.length === 0) throw missing("runc");
   const text = containerdConfig(paths.containerd, {
     sandboxImage: PAUSE_IMAGE,
     handlers,
-    cniPlugins: plugins.folder,
-    cniTemplate: options.networkOfCluster ? templateOf(paths) : undefined,
+    cniConfigs: network === "plugin" ? PLUGIN_FOLDERS.configs : paths.containerd.cniConfigs,
+    cniPlugins: network === "plugin" ? PLUGIN_FOLDERS.programs : plugins.folder,
+    cniTemplate: network === "cluster" ? templateOf(paths) : undefined,
     snapshotter: overlayWorks ? "overlayfs" : "native",
     mayLowerOomScore,
   });
@@ -98,11 +102,8 @@ function writeConfig(options: OwnContainerdOptions, plugins: CniPlugins): boolea
 }
 
 /** The pods' network is chosen once: pods that run keep their addresses. */
-function writeNetwork(
-  { paths, ledger, networkOfCluster }: OwnContainerdOptions,
-  plugins: CniPlugins,
-): void {
-  if (networkOfCluster) {
+function writeNetwork({ paths, ledger, network }: OwnContainerdOptions, plugins: CniPlugins): void {
+  if (network === "cluster") {
     const options = { subnet: NODE_SUBNET, bridge: CLUSTER_BRIDGE, plugins: plugins.names };
     ledger.writeFile(templateOf(paths), podNetworkConfig(paths.containerd, options), 0o644);
     return;
@@ -115,6 +116,19 @@ function writeNetwork(
     podNetworkConfig(paths.containerd, { subnet, bridge: BRIDGE, plugins: plugins.names }),
     0o644,
   );
+}
+
+/** A network plugin brings its own program, and takes the usual ones for granted. */
+function linkPlugins(ledger: OpenLedger, { folder, names }: CniPlugins): void {
+  const { configs, programs } = PLUGIN_FOLDERS;
+  ledger.expectFolders([configs, programs]);
+  for (const each of [configs, programs]) mkdirSync(each, { recursive: true, mode: 0o755 });
+  for (const name of names) {
+    const [link, target] = [join(programs, name), join(folder, name)];
+    if (existsSync(link)) continue;
+    ledger.change(({ links }) => ({ links: { ...links, [link]: target } }));
+    symlinkSync(target, link);
+  }
 }
 
 /** A network for pods that this machine has no route to. Throws `CliError` when all candidates are in use. */

@@ -16,6 +16,7 @@ import type { UpPaths } from "../paths.ts";
 import { ensureSandboxImage } from "./bring-images.ts";
 import { type OciRuntime, ociRuntimes, planHandlers } from "./oci-runtimes.ts";
 import { ensureOwnContainerd } from "./own-containerd.ts";
+import type { NetworkSource } from "./pod-network.ts";
 import { runtimeProblem } from "./try-runtime.ts";
 
 interface OwnRuntimeOptions {
@@ -27,8 +28,7 @@ interface OwnRuntimeOptions {
   readonly chosen: string | undefined;
   /** Cgroup below which containers are tried; it is there or may be made. */
   readonly cgroupParent: string;
-  /** Whether the pods' network is what a cluster gives the node. */
-  readonly networkOfCluster: boolean;
+  readonly network: NetworkSource;
   readonly print: (text: string) => void;
 }
 

@@ -1,6 +1,15 @@
 // pure
 import type { ContainerdPaths } from "../paths.ts";
 
+/**
+ * Where the pods' network comes from: a network of the machine's own, the addresses that a cluster gives the node, or a network
+ * plugin of the cluster.
+ */
+export type NetworkSource = "own" | "cluster" | "plugin";
+
+/** Where network plugins of clusters put their configuration and their programs. */
+export const PLUGIN_FOLDERS = { configs: "/etc/cni/net.d", programs: "/opt/cni/bin" } as const;
+
 /** The bridge that pods of our own containerd hang on. */
 export const BRIDGE = "nodelet0";
 
