@@ -7,6 +7,7 @@ import type { ClusterOptions } from "../node/cluster.ts";
 import {
   type ApiEndpoint,
   type ClientIdentity,
+  DeferredTransport,
   type Kube,
   KubeClient,
   type Kubeconfig,
@@ -43,22 +44,64 @@ const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
 const PRIVATE_MODE = 0o600;
 
 /**
- * The cluster that the flags name; undefined without `--kubeconfig`. A node that has no certificate yet
- * gets one first, however long its approval takes. Throws `UsageError` for what cannot be used.
+ * The cluster that the flags name; undefined without `--kubeconfig`. A node that has no certificate yet gets one, however long
+ * its approval takes, as soon as the agent runs. Throws `UsageError` for what cannot be used.
  */
 export async function openCluster(
   request: AccessRequest,
   world: AccessWorld,
-  signal: AbortSignal,
 ): Promise<ClusterOptions | undefined> {
-  const { flags, config } = request;
+  const { flags } = request;
   if (flags.kubeconfig === "") {
     if (flags.bootstrapKubeconfig === "") return undefined;
     throw new UsageError("--bootstrap-kubeconfig: --kubeconfig must say where to keep the result");
   }
   if (request.state) await storeOf(request, world).repair(request.state);
   if (flags.bootstrapKubeconfig !== "" && !(await isUsable(flags.kubeconfig, world)))
+    return await openLater(request, world);
+  return await openNow(request, world);
+}
+
+/**
+ * Static pods do not wait for the certificate: on a control plane that joins, one of them is the API server that the node asks
+ * for it.
+ */
+async function openLater(request: AccessRequest, world: AccessWorld): Promise<ClusterOptions> {
+  const { bootstrapKubeconfig: path } = request.flags;
+  if ((await read(path, world)) === undefined)
+    throw new UsageError(`--bootstrap-kubeconfig: ${path} does not exist`);
+  await load(path, world);
+  const reason = () => "the node has no certificate yet";
+  const transport = new DeferredTransport(reason);
+  const heartbeatTransport = new DeferredTransport(reason);
+  const current = new Cell<{ readonly certificatePem: string } | undefined>(undefined);
+  const failures = new Cell(0);
+  let opened: ClusterOptions | undefined;
+  const open = async (signal: AbortSignal) => {
     await bootstrap(request, world, signal);
+    const cluster = await openNow(request, world);
+    transport.provide(cluster.transport);
+    heartbeatTransport.provide(cluster.heartbeatTransport ?? cluster.transport);
+    const { clientCertificate: own } = cluster;
+    current.set(own?.current.get());
+    own?.current.subscribe((identity) => current.set(identity));
+    own?.failures.subscribe((count) => failures.set(count));
+    return cluster;
+  };
+  return {
+    transport,
+    heartbeatTransport,
+    keepFresh: async (signal) => {
+      opened ??= await open(signal);
+      await opened.keepFresh?.(signal);
+    },
+    clientCertificate: { current, failures },
+    ...clusterFacts(request),
+  };
+}
+
+async function openNow(request: AccessRequest, world: AccessWorld): Promise<ClusterOptions> {
+  const { flags, config } = request;
   const loaded = await load(flags.kubeconfig, world);
   const failures = new Cell(0);
   const { endpoint, keepFresh } = config.rotateCertificates

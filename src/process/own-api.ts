@@ -136,7 +136,7 @@ class OwnApiAttempts implements OwnApi {
     try {
       const api = await this.#start(own);
       const flags = { ...this.#request.flags, kubeconfig: api.nodeKubeconfigPath };
-      const to = await openCluster({ ...this.#request, flags }, outside, signal);
+      const to = await openCluster({ ...this.#request, flags }, outside);
       if (!to) throw new InvariantError("the local API has no kubeconfig for the agent");
       this.#transport.provide(to.transport);
       this.#heartbeat.provide(to.heartbeatTransport ?? to.transport);

@@ -135,7 +135,7 @@ async function serve(loaded: LoadedConfig, nodeName: string, ahead: Ahead): Prom
     const own = isAlone(flags)
       ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;
-    const cluster = own?.cluster ?? (await openCluster(access, outside, leave.signal));
+    const cluster = own?.cluster ?? (await openCluster(access, outside));
     await using agent = await launchAgent(
       await agentOptions(loaded, nodeName, outside.host.files),
       outside,
