@@ -54,6 +54,14 @@ test("a second control plane joins and leaves; the first goes on", { skip }, asy
   const nodes = ["get", "nodes", "-lnode-role.kubernetes.io/control-plane", "-oname"];
   assert.equal((await two.kubectl(...nodes)).trim(), "node/one\nnode/two");
 
+  // A member that is gone without a word would leave the other one without a majority.
+  const down = await two.nodelet(["down"]);
+  assert.equal(down.code, 0, down.stdout + down.stderr);
+  assert.deepEqual(await members(one), ["one"]);
+  assert.deepEqual(await two.node.changesSince(before), []);
+  const again = await two.join(...words, "--control-plane", `--certificate-key=${key}`);
+  assert.equal(again.code, 0, again.stdout + again.stderr);
+
   const left = await two.nodelet(["leave", "--yes"]);
   assert.equal(left.code, 0, left.stdout + left.stderr);
   assert.deepEqual(await members(one), ["one"]);

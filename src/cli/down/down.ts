@@ -12,7 +12,9 @@ import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import type { CommandContext } from "../context.ts";
 import { installedPaths } from "../control-plane/installed-paths.ts";
+import { KUBEADM_FILES } from "../control-plane/places.ts";
 import { removeEtcdMember, resetCluster } from "../control-plane/reset-cluster.ts";
+import { etcdMembers, localEtcd } from "../etcd/local-etcd.ts";
 import { type Io, writeLines } from "../io.ts";
 import { removeRoutes } from "../pod-routes/apply-routes.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
@@ -25,6 +27,7 @@ import {
   readLedger,
 } from "../up/ledger.ts";
 import { removeBridge, removeChains } from "../up/network-traces.ts";
+import type { UpPaths } from "../up/paths.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE, CLUSTER_BRIDGE } from "../up/runtime/pod-network.ts";
 import { isRunning } from "../up/supervise/processes.ts";
@@ -79,7 +82,8 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
   const removal = newRemoval();
   const parts = { request: { ...request, paths }, context, host, print, removal };
   const joined = ledger?.cluster?.joined === true;
-  if (joined) await removeEtcdMember({ paths, signal: context.onInterrupt() });
+  if (joined || (await hasOtherControlPlanes(paths)))
+    await removeEtcdMember({ paths, signal: context.onInterrupt() });
   await endPods(ledger?.runtime, parts);
   if (isCluster && removal.left.length === 0) {
     print(joined ? "Taking the machine out of the cluster" : "Removing the cluster");
@@ -90,6 +94,13 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
   appendAll(removal.kept, packagesOfSetup());
   report(removal, io);
   return removal.left.length === 0 ? EXIT_OK : EXIT_FAILURE;
+}
+
+/** Whether others go on with the cluster whose first control plane this is. */
+async function hasOtherControlPlanes(paths: UpPaths): Promise<boolean> {
+  const cluster = readLedger(paths.ledger)?.cluster;
+  if (cluster?.made !== true || !existsSync(KUBEADM_FILES.etcdManifest)) return false;
+  return (await etcdMembers(localEtcd(paths))) > 1;
 }
 
 /** Prints what is removed; asks for confirmation on a terminal. */

@@ -5,7 +5,7 @@ import { KUBEADM_FILES } from "../control-plane/places.ts";
 import { withRuntime } from "../runtime/query-runtime.ts";
 import { type ClusterNote, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { type EtcdFacts, etcdctlWords, etcdFacts } from "./etcd-manifest.ts";
+import { type EtcdFacts, etcdctlWords, etcdFacts, memberCount } from "./etcd-manifest.ts";
 
 const EXEC_SECONDS = 300;
 const RUNNING = 1;
@@ -59,6 +59,12 @@ export async function inEtcd(
     },
     { callMs: EXEC_SECONDS * 1000 },
   );
+}
+
+/** How many members etcd has; 0 when it cannot be asked. */
+export async function etcdMembers(etcd: LocalEtcd): Promise<number> {
+  const list = await inEtcd(etcd, "etcdctl", ["member", "list", "-w", "json"]).catch(() => "{}");
+  return memberCount(list);
 }
 
 function text(bytes: Uint8Array): string {

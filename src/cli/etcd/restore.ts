@@ -24,8 +24,8 @@ import { clusterPaths, KUBEADM_FILES } from "../control-plane/places.ts";
 import { writeLines } from "../io.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { stateOf } from "../up/supervise/viewers.ts";
-import { memberCount, restoreFolder, restorePod } from "./etcd-manifest.ts";
-import { inEtcd, type LocalEtcd, localEtcd } from "./local-etcd.ts";
+import { restoreFolder, restorePod } from "./etcd-manifest.ts";
+import { etcdMembers, type LocalEtcd, localEtcd } from "./local-etcd.ts";
 
 /** The user's request. */
 interface RestoreRequest {
@@ -133,8 +133,7 @@ function reasonOf(pod: Pod | undefined): string {
 
 /** One of several would have other data than the rest. */
 async function refuseMembers(etcd: LocalEtcd): Promise<void> {
-  const list = await inEtcd(etcd, "etcdctl", ["member", "list", "-w", "json"]).catch(() => "{}");
-  const count = memberCount(list);
+  const count = await etcdMembers(etcd);
   if (count > 1)
     throw new CliError(`etcd has ${count} members, which all need the same data`, {
       fix: "take the other control planes out with nodelet leave, restore, and let them join again",
