@@ -37,6 +37,9 @@ const REVIEWS: kube.Resource<AccessReview> = {
   namespaced: false,
 };
 
+const DELETE_ATTEMPTS = 15;
+const RETRY_MS = 2_000;
+
 interface AccessReview {
   readonly spec: object;
   readonly status?: { readonly allowed?: boolean };
@@ -71,20 +74,32 @@ export async function runLeave(request: LeaveRequest, context: CommandContext): 
     await drainNode({ api, nodeName, force: request.force, timeoutMs, print: say, signal });
     // An agent that runs would register the node again.
     await endAgent(clusterPaths(paths), print);
-    await api.client.delete(kube.NODES, { name: nodeName }, {}, signal).catch(passMissing);
+    // kubeadm finds the address of this machine's etcd by the Node object.
+    await removeEtcdMember({ paths, signal });
+    await deleteNode(api, nodeName, signal);
     print(`Node ${nodeName} is deleted`);
   } catch (error) {
     throw understood(error);
   } finally {
     api.close();
   }
-  await removeEtcdMember({ paths, signal });
   const down = { paths, timeoutMs, graceSeconds: "own", purge: false, images: false } as const;
   return await runDown({ ...down, yes: true }, context);
 }
 
-function passMissing(error: unknown): void {
-  if (!kube.isApiError(error, 404)) throw error;
+/** The API server of a control plane that leaves has no etcd any more: another one has to take its place at the endpoint. */
+async function deleteNode(api: ApiAccess, name: string, signal: AbortSignal): Promise<void> {
+  const { client, clock } = api;
+  for (let left = DELETE_ATTEMPTS; ; left -= 1) {
+    try {
+      await client.delete(kube.NODES, { name }, {}, signal);
+      return;
+    } catch (error) {
+      if (kube.isApiError(error, 404)) return;
+      if (left === 0 || kube.isApiError(error, 403) || !isOutside(error)) throw error;
+      await clock.sleep(RETRY_MS, signal);
+    }
+  }
 }
 
 function understood(error: unknown): unknown {
