@@ -52,6 +52,7 @@ const RARE_PACKAGES = {
     "@opentelemetry/resources",
     "@opentelemetry/sdk-trace",
   ],
+  cel: ["@marcbachmann/cel-js"],
   websocket: ["ws"],
 };
 

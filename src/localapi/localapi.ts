@@ -32,6 +32,7 @@ import { nodeTaintController } from "./control/node-taints.ts";
 import { offerRuntimeClasses } from "./control/runtime-classes.ts";
 import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
+import { resourceClaimController } from "./devices/claim-lives.ts";
 import { POD_KIND as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
 import type { Descriptions } from "./openapi/definitions.ts";
@@ -234,4 +235,5 @@ function startControllers(
   startController(signingController(core, authority), core, scope);
   startController(eventController(core), core, scope);
   startController(certificateRequestController(core), core, scope);
+  startController(resourceClaimController(core), core, scope);
 }

@@ -48,6 +48,10 @@ const ROOTS = [
   "V1CSIDriver",
   "V1VolumeAttachment",
   "V1StorageClass",
+  "V1DeviceClass",
+  "ResourceV1ResourceClaim",
+  "V1ResourceClaimTemplate",
+  "V1ResourceSlice",
 ];
 
 /** Maps of quantities: the OpenAPI says only "string", the API also takes numbers here. */
@@ -60,11 +64,20 @@ const QUANTITY_MAPS = new Set([
   "allocatedResources",
   "podFixed",
   "resources",
+  "consumedCapacity",
   "hard",
   "used",
 ]);
 /** Single quantities. */
 const QUANTITIES = new Set(["sizeLimit", "divisor"]);
+/** Single quantities whose names are those of other fields elsewhere. */
+const QUANTITIES_OF = {
+  V1CapacityRequestPolicy: ["default", "validValues"],
+  V1CapacityRequestPolicyRange: ["max", "min", "step"],
+  V1Counter: ["value"],
+  V1DeviceCapacity: ["value"],
+  V1NodeAllocatableResourceMapping: ["allocationMultiplier"],
+};
 
 /** Fields of beta types that their stable versions have not. */
 const REMOVED_FIELDS = {
@@ -75,6 +88,7 @@ const shortName = (name) => {
   if (name === "CoreV1Event") return "CoreEvent";
   if (name === "CoreV1EventList") return "CoreEventList";
   if (name === "CoreV1EventSeries") return "CoreEventSeries";
+  if (name === "ResourceV1ResourceClaim") return "DynamicResourceClaim";
   if (name === "StorageV1TokenRequest") return "CSITokenRequest";
   return name.replace(
     /^(Authentication|Core|Events|Discovery|Storage|Flowcontrol|Admissionregistration)?V1(?:beta1)?(?=[A-Z])/,
@@ -109,7 +123,8 @@ async function load(name) {
   for (const { baseName, name: property, type, format } of model.attributeTypeMap) {
     if (removed.includes(baseName)) continue;
     const required = new RegExp(`^    '${property.replace("$", "\\$")}': `, "m").test(declaration);
-    fields.push({ name: baseName, type, format, required });
+    const isQuantity = QUANTITIES_OF[name]?.includes(baseName) === true;
+    fields.push({ name: baseName, type, format, required, isQuantity });
     const referenced = type
       .replace(/^Array<(.*)>$/, "$1")
       .replace(/^\{ \[key: string\]: (.*); \}$/, "$1")
@@ -128,7 +143,7 @@ const byName = (a, b) => (a.name < b.name ? -1 : 1);
 
 /** Our spelling of a field's type: a scalar, `[]T`, `{}T` or the name of another model. */
 function kindOf(field) {
-  const { name, type, format } = field;
+  const { name, type, format, isQuantity } = field;
   const array = /^Array<(.*)>$/.exec(type);
   if (array) return `[]${kindOf({ ...field, type: array[1] })}`;
   const map = /^\{ \[key: string\]: (.*); \}$/.exec(type);
@@ -136,7 +151,7 @@ function kindOf(field) {
     return `{}${QUANTITY_MAPS.has(name) && map[1] === "string" ? "quantity" : kindOf({ ...field, type: map[1] })}`;
   switch (type) {
     case "string":
-      if (QUANTITIES.has(name)) return "quantity";
+      if (isQuantity || QUANTITIES.has(name)) return "quantity";
       return format === "byte" ? "bytes" : "string";
     case "number":
       return format === "int64" ? "int64" : format === "int32" ? "int32" : "double";

@@ -47,12 +47,14 @@ const all = new Map();
 for (const file of FILES)
   for (const [name, fields] of messagesOf(file)) if (!all.has(name)) all.set(name, fields);
 const events = messagesOf(EVENTS);
+const resources = messagesOf(join(api, "api/resource/v1/generated.proto"));
 for (const [model, fields] of Object.entries(ADDED_FIELDS))
   for (const { number, name, type } of fields)
     all.get(model.slice("V1".length)).push([number, name, type]);
 all.set("CoreEvent", all.get("Event"));
 all.set("CoreEventSeries", all.get("EventSeries"));
 all.set("CoreEventList", all.get("EventList"));
+all.set("DynamicResourceClaim", resources.get("ResourceClaim"));
 all.set("EventsEvent", events.get("Event"));
 all.set("EventsEventSeries", events.get("EventSeries"));
 

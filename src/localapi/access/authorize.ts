@@ -65,6 +65,13 @@ const OF_NODES: readonly Rule[] = [
   { group: "certificates.k8s.io", resources: ["clustertrustbundles"], verbs: READ },
   { group: "storage.k8s.io", resources: ["csidrivers"], verbs: READ },
   { group: "storage.k8s.io", resources: ["volumeattachments"], verbs: ["get"] },
+  { group: "resource.k8s.io", resources: ["resourceclaims"], verbs: ["get"] },
+  { group: "resource.k8s.io", resources: ["deviceclasses"], verbs: READ },
+  {
+    group: "resource.k8s.io",
+    resources: ["resourceslices"],
+    verbs: [...READ, ...WRITE, "deletecollection"],
+  },
 ];
 
 /** Rights of every authenticated user. */

@@ -3,9 +3,14 @@
  * Limits nodes to their own pods, to creating mirrors of static pods, and to certificates in their own name
  * (NodeRestriction).
  */
-import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
+import type { Pod, PodCertificateRequest, ResourceSlice } from "../../api/generated/types.ts";
 import type { ObjectDraft } from "../api-object.ts";
-import { NODE_KIND, POD_CERTIFICATE_REQUEST_KIND, POD_KIND } from "../kinds/catalog.ts";
+import {
+  NODE_KIND,
+  POD_CERTIFICATE_REQUEST_KIND,
+  POD_KIND,
+  RESOURCE_SLICE_KIND,
+} from "../kinds/catalog.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
 import { forbiddenRequest, type StatusError } from "../status-error.ts";
 
@@ -39,6 +44,10 @@ export function nodeRestriction(
       ? undefined
       : refuse(`node "${node}" can only ask for certificates with spec.nodeName set to itself`);
   }
+  if (request.kind === RESOURCE_SLICE_KIND)
+    return (object as unknown as ResourceSlice).spec.nodeName === node
+      ? undefined
+      : refuse(`node "${node}" can only write resourceslices with spec.nodeName set to itself`);
   if (request.kind !== POD_KIND) return undefined;
   const { spec, metadata } = object as unknown as Pod;
   if (spec?.nodeName !== node)

@@ -1,9 +1,24 @@
 /** Binds pods to the node, or reports why it cannot. */
 import type { EventText } from "../../api/event-text.ts";
-import type { Node, PersistentVolumeClaim, Pod } from "../../api/generated/types.ts";
+import type {
+  DeviceClass,
+  Node,
+  PersistentVolumeClaim,
+  Pod,
+  ResourceSlice,
+} from "../../api/generated/types.ts";
+import { usesClaims } from "../../api/pod-claims.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import { type Stored, storedAs } from "../api-object.ts";
-import { CLAIMS, NODE_KIND, POD_KIND } from "../kinds/catalog.ts";
+import { type PodClaims, planPodClaims, type StoredClaim } from "../devices/claims-of-pod.ts";
+import {
+  CLAIMS,
+  DEVICE_CLASS_KIND,
+  NODE_KIND,
+  POD_KIND,
+  RESOURCE_CLAIM_KIND,
+  RESOURCE_SLICE_KIND,
+} from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { bindPod } from "../serve/subresources.ts";
 import { choosePlacement, type Placement } from "./choose-node.ts";
@@ -43,8 +58,27 @@ function placementOf(core: ObjectsCore, pod: Stored<Pod>): Placement {
   const claims = core.store.list(CLAIMS.collection).map(storedAs<PersistentVolumeClaim>);
   const candidates = candidatesOf(core);
   const waits = claimObstacle(pod, claims);
-  if (waits === undefined) return choosePlacement(pod, candidates);
-  return { kind: "nowhere", why: `0/${candidates.length} nodes are available: ${waits}.` };
+  if (waits !== undefined) return nowhere(candidates.length, waits);
+  const placement = choosePlacement(pod, candidates);
+  if (placement.kind === "nowhere") return placement;
+  const devices = podClaims(core, pod, placement.name);
+  return devices.kind === "waits" ? nowhere(candidates.length, devices.why) : placement;
+}
+
+const nowhere = (count: number, why: string): Placement => ({
+  kind: "nowhere",
+  why: `0/${count} nodes are available: ${why}.`,
+});
+
+/** What is to be written of its resource claims before the pod is bound to the node. */
+function podClaims({ store }: ObjectsCore, pod: Stored<Pod>, nodeName: string): PodClaims {
+  if (!usesClaims(pod)) return { kind: "ready", writes: [] };
+  return planPodClaims(pod, {
+    claims: store.list(RESOURCE_CLAIM_KIND.collection).map((each) => each as StoredClaim),
+    classes: store.list(DEVICE_CLASS_KIND.collection).map(storedAs<DeviceClass>),
+    slices: store.list(RESOURCE_SLICE_KIND.collection).map(storedAs<ResourceSlice>),
+    nodeName,
+  });
 }
 
 function stepsFor(core: ObjectsCore, pod: Stored<Pod>): readonly (() => void)[] {
@@ -53,6 +87,9 @@ function stepsFor(core: ObjectsCore, pod: Stored<Pod>): readonly (() => void)[] 
     const placement = placementOf(core, pod);
     const request = ownRequest(POD_KIND, namespace, name);
     if (placement.kind === "node") {
+      const devices = podClaims(core, pod, placement.name);
+      if (devices.kind === "waits") return;
+      for (const claim of devices.writes) core.store.put(RESOURCE_CLAIM_KIND.collection, claim);
       bindPod(core, request, { target: { kind: "Node", name: placement.name } });
       note(core, pod, {
         type: "Normal",

@@ -3,7 +3,13 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
 import * as core from "../print/core-tables.ts";
+import {
+  NAME_AND_AGE_TABLE,
+  RESOURCE_CLAIM_TABLE,
+  RESOURCE_SLICE_TABLE,
+} from "../print/device-tables.ts";
 import * as other from "../print/other-tables.ts";
+import * as devices from "./device-rules.ts";
 import { CSI_DRIVER_RULES, VOLUME_ATTACHMENT_RULES } from "./driver-rules.ts";
 import { keepEvent, showEvent } from "./event-view.ts";
 import { type Kind, textAt, type Verb } from "./kind.ts";
@@ -232,6 +238,49 @@ export const STORAGE_CLASSES = kind({
   table: other.STORAGE_CLASS_TABLE,
 });
 
+const RESOURCE_GROUP = "resource.k8s.io";
+
+/** See `KINDS`. */
+export const DEVICE_CLASS_KIND = kind({
+  group: RESOURCE_GROUP,
+  kind: "DeviceClass",
+  plural: "deviceclasses",
+  namespaced: false,
+  rules: devices.DEVICE_CLASS_RULES,
+  table: NAME_AND_AGE_TABLE,
+});
+
+/** See `KINDS`. */
+export const RESOURCE_CLAIM_KIND = kind({
+  group: RESOURCE_GROUP,
+  kind: "ResourceClaim",
+  plural: "resourceclaims",
+  type: "DynamicResourceClaim",
+  hasStatus: true,
+  rules: devices.RESOURCE_CLAIM_RULES,
+  table: RESOURCE_CLAIM_TABLE,
+});
+
+/** See `KINDS`. */
+export const RESOURCE_CLAIM_TEMPLATE_KIND = kind({
+  group: RESOURCE_GROUP,
+  kind: "ResourceClaimTemplate",
+  plural: "resourceclaimtemplates",
+  rules: devices.RESOURCE_CLAIM_TEMPLATE_RULES,
+  table: NAME_AND_AGE_TABLE,
+});
+
+/** See `KINDS`. */
+export const RESOURCE_SLICE_KIND = kind({
+  group: RESOURCE_GROUP,
+  kind: "ResourceSlice",
+  plural: "resourceslices",
+  namespaced: false,
+  rules: devices.RESOURCE_SLICE_RULES,
+  table: RESOURCE_SLICE_TABLE,
+  selectable: byPaths("spec.nodeName", "spec.driver"),
+});
+
 /** Every resource, the core group first. */
 export const KINDS: readonly Kind[] = [
   CONFIG_MAP_KIND,
@@ -276,6 +325,10 @@ export const KINDS: readonly Kind[] = [
   },
   RUNTIME_CLASS_KIND,
   PRIORITY_CLASS_KIND,
+  DEVICE_CLASS_KIND,
+  RESOURCE_CLAIM_KIND,
+  RESOURCE_CLAIM_TEMPLATE_KIND,
+  RESOURCE_SLICE_KIND,
   kind({
     group: "storage.k8s.io",
     kind: "CSIDriver",

@@ -55,6 +55,10 @@ const RULES: Readonly<Record<string, Readonly<Record<string, ListRule>>>> = {
     podIPs: by("ip"),
     resourceClaimStatuses: retaining("name"),
   },
+  ResourceClaimStatus: {
+    devices: { mapKeys: ["driver", "device", "pool"] },
+    reservedFor: by("uid"),
+  },
   ResourceRequirements: { claims: { mapKeys: ["name"] } },
   ServiceAccount: { secrets: by("name") },
   ServiceSpec: { ports: by("port", "protocol") },

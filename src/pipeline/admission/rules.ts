@@ -96,8 +96,10 @@ export function judge(
 }
 
 function refuseUnsupported({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
-  if (nodeInfo.waitsForUnserved && !isStaticPod(candidate)) return undefined;
-  const fields = unsupportedFields(candidate);
+  const isStatic = isStaticPod(candidate);
+  if (nodeInfo.waitsForUnserved && !isStatic) return undefined;
+  const claims = nodeInfo.runtimeClasses && !isStatic;
+  const fields = unsupportedFields(candidate, { claims });
   if (fields.length === 0) return undefined;
   return {
     reason: "UnsupportedPodField",

@@ -9,7 +9,7 @@ import { unsupportedFields } from "./supported-fields.ts";
 test("every field of a pod's spec in the API is classified", () => {
   for (const field of Object.keys(API_SCHEMA["PodSpec"] ?? {})) {
     const spec = { [field]: [{}] };
-    const found = unsupportedFields({ spec } as unknown as Pod);
+    const found = unsupportedFields({ spec } as unknown as Pod, { claims: false });
     assert.deepEqual(
       found.filter(({ why }) => why === "unknown field"),
       [],
@@ -48,4 +48,22 @@ test("what cannot be served is refused, but for pods of a cluster's API, which w
   assert.equal(ruleOf("file", nodeInfo), "supported fields");
   assert.equal(ruleOf("http", nodeInfo), "supported fields");
   assert.equal(ruleOf("api", nodeInfo), undefined);
+});
+
+test("resource claims require an API server, also that of one machine, and no static pod", () => {
+  const claiming = (source: string): Pod => ({
+    ...podFrom(source),
+    spec: {
+      resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }],
+      containers: [{ name: "a", image: "b", resources: { claims: [{ name: "gpu" }] } }],
+    },
+  });
+  const judged = (source: string, runtimeClasses: boolean) =>
+    judge({ candidate: claiming(source), others: [], nodeInfo: { ...NODE_INFO, runtimeClasses } });
+  assert.equal(judged("api", true), undefined);
+  assert.match(
+    judged("api", false)?.message ?? "",
+    /spec\.resourceClaims: resource claims require/,
+  );
+  assert.match(judged("file", true)?.message ?? "", /resources\.claims: resource claims require/);
 });

@@ -15,6 +15,9 @@ interface Table {
 
 type FieldTable = Readonly<Record<string, "yes" | "elsewhere" | string>>;
 
+/** Claims are objects of an API, and static pods cannot name such. */
+const NO_CLAIMS = "resource claims require an API server, and no static pod";
+
 /**
  * Every field of a pod's spec: `yes` is done here, `elsewhere` is no concern of the node, anything else
  * says why a pod that sets it is refused. A field missing here is refused too.
@@ -45,7 +48,7 @@ const POD_FIELDS: FieldTable = {
   priority: "yes",
   priorityClassName: "elsewhere",
   readinessGates: "yes",
-  resourceClaims: "dynamic resource allocation is not supported",
+  resourceClaims: NO_CLAIMS,
   resources: "yes",
   restartPolicy: "yes",
   runtimeClassName: "yes",
@@ -152,7 +155,15 @@ const PROJECTED_SOURCES: Table = {
 };
 
 /** Every field of the pod that cannot be honoured; empty when the pod can run as it is meant. */
-export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
+export function unsupportedFields(
+  pod: Pod,
+  { claims }: { readonly claims: boolean },
+): readonly UnsupportedField[] {
+  const found = fieldsOf(pod);
+  return claims ? found.filter(({ why }) => why !== NO_CLAIMS) : found;
+}
+
+function fieldsOf(pod: Pod): readonly UnsupportedField[] {
   const problems: UnsupportedField[] = [];
   const spec = pod.spec;
   if (!spec) return problems;
@@ -186,7 +197,7 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
   if ((container.resources?.claims ?? []).length > 0) {
     problems.push({
       path: `${path}.resources.claims`,
-      why: "dynamic resource allocation is not supported",
+      why: NO_CLAIMS,
     });
   }
 }
