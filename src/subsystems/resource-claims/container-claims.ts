@@ -19,6 +19,8 @@ interface ContainerClaim {
   readonly podClaim: string | undefined;
 }
 
+const NONE: readonly never[] = [];
+
 type Claiming = Pick<Container, "name" | "resources">;
 
 /** What the container requests, in order; its extended resources come last. Throws `PodClaimError`. */
@@ -54,6 +56,12 @@ export function cdiDevicesOf(
   container: Claiming,
   claims: ClaimTable,
 ): readonly string[] {
+  // Most containers have none, and cost nothing.
+  if (
+    (container.resources?.claims ?? NONE).length === 0 &&
+    !pod.status?.extendedResourceClaimStatus
+  )
+    return NONE;
   const ids = claimsOfContainer(pod, container).flatMap(({ claimName, request }) =>
     claimName === undefined
       ? []

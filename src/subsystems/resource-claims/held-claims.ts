@@ -1,7 +1,7 @@
 // pure
 /** Claims as monitors read them (`PodResourcesLister`): of each container the claims that it uses, with all their devices. */
 import { isRestartableInit } from "../../api/pod/pod.ts";
-import { PodClaimError } from "../../api/pod-claims.ts";
+import { PodClaimError, usesClaims } from "../../api/pod-claims.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { DynamicResource } from "../../outside/plugins/plugins.ts";
 import { type ClaimInfo, type ClaimTable, claimKey, devicesFor } from "./claim-info.ts";
@@ -9,11 +9,15 @@ import { containerClaims } from "./container-claims.ts";
 
 type ShownClaims = { readonly dynamicResources: DynamicResource[] };
 
+const NOTHING: ReadonlyMap<string, ShownClaims> = new Map();
+
 /** The claims of the pod's containers, by container; none for a container of which one is not prepared. */
 export function heldClaims(
   pod: IdentifiedPod,
   claims: ClaimTable,
 ): ReadonlyMap<string, ShownClaims> {
+  // Most pods have none, and cost nothing.
+  if (claims.size === 0 || !usesClaims(pod)) return NOTHING;
   const { spec, metadata } = pod;
   const sidecars = (spec?.initContainers ?? []).filter(isRestartableInit);
   const held = new Map<string, ShownClaims>();

@@ -13,7 +13,7 @@
 import { makeDecision } from "../../api/decisions.ts";
 import type { Container, ResourceStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { claimsOfPod } from "../../api/pod-claims.ts";
+import { claimsOfPod, usesClaims } from "../../api/pod-claims.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { CLAIMS_PROGRESS, type PodNews } from "../../api/pod-news.ts";
@@ -86,6 +86,7 @@ interface ResourceClaimsDeps {
   readonly isInRuntime: (pod: PodUid, signal: AbortSignal) => Promise<boolean>;
 }
 
+const NOTHING: readonly never[] = [];
 /** How long a pod waits for its claims before the step counts as failed; it is begun again after a pause. */
 const TIMEOUT_MS = 123_000;
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };
@@ -221,8 +222,9 @@ export class ResourceClaims {
 
   /** The devices that a container has of claims, with their health, as its status shows it. */
   allocatedResources(uid: PodUid, container: string): readonly ResourceStatus[] {
+    if (this.claims.size === 0) return NOTHING;
     const pod = this.#deps.pods.get(uid)?.pod;
-    if (!pod || this.claims.size === 0) return [];
+    if (!pod || !usesClaims(pod)) return NOTHING;
     return claimStatuses(pod, container, this.claims, (driver, key) =>
       this.#health.of(driver, key),
     );
