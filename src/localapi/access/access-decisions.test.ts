@@ -14,6 +14,7 @@ import {
   NODE_KIND,
   POD_CERTIFICATE_REQUEST_KIND,
   POD_KIND,
+  RESOURCE_SLICE_KIND,
   SERVICE_ACCOUNT_KIND,
 } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
@@ -75,6 +76,11 @@ const RIGHTS: readonly (readonly [string, User, readonly string[], readonly stri
       "watch certificates.k8s.io|podcertificaterequests",
       "list certificates.k8s.io|clustertrustbundles",
       "get certificates.k8s.io|clustertrustbundles /b",
+      "get resource.k8s.io|resourceclaims shop/gpu",
+      "watch resource.k8s.io|deviceclasses",
+      ...["create", "get", "list", "watch", "update", "patch", "delete", "deletecollection"].map(
+        (verb) => `${verb} resource.k8s.io|resourceslices`,
+      ),
       "create |nodes /n1",
       "create |nodes",
       "update |nodes /n1",
@@ -113,6 +119,10 @@ const RIGHTS: readonly (readonly [string, User, readonly string[], readonly stri
       "create certificates.k8s.io|clustertrustbundles",
       "delete certificates.k8s.io|clustertrustbundles /b",
       "update certificates.k8s.io|certificatesigningrequests|approval /c",
+      "list resource.k8s.io|resourceclaims",
+      "update resource.k8s.io|resourceclaims|status shop/gpu",
+      "create resource.k8s.io|deviceclasses",
+      "get other.example|resourceslices",
       "impersonate |users /admin",
       "get rbac.authorization.k8s.io|clusterroles",
       "get /metrics",
@@ -330,6 +340,30 @@ const RESTRICTIONS: readonly (readonly [string, Kind, object, boolean, User, boo
   ],
   ["what somebody does who is named like a node", POD_KIND, pod("n2"), false, NAMESAKE, true],
   ["what one of the group does who is no node", POD_KIND, pod("n2"), false, ODD, true],
+  [
+    "a slice of its own",
+    RESOURCE_SLICE_KIND,
+    { metadata: {}, spec: { nodeName: "n1" } },
+    true,
+    NODE,
+    true,
+  ],
+  [
+    "a slice of another",
+    RESOURCE_SLICE_KIND,
+    { metadata: {}, spec: { nodeName: "n2" } },
+    true,
+    NODE,
+    false,
+  ],
+  [
+    "a slice of all nodes",
+    RESOURCE_SLICE_KIND,
+    { metadata: {}, spec: { allNodes: true } },
+    false,
+    NODE,
+    false,
+  ],
 ];
 
 for (const [what, kind, object, isNew, user, allowed] of RESTRICTIONS)
