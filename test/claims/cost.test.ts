@@ -26,10 +26,11 @@ test(`${CALLS} containers without claims beside a pod with one allocate nothing`
     for (let i = 0; i < CALLS; i += 1) act();
     return process.memoryUsage().heapUsed - before;
   };
-  bytesOf(ask);
-  // A collection in between would hide what was allocated before: of several the most counts.
-  const most = Math.max(...[1, 2, 3].map(() => bytesOf(ask)));
-  assert.ok(most < MAX_BYTES, `${most} bytes`);
+  assert.equal(claims.cdiDevices(poor, container), claims.cdiDevices(poor, container));
+  assert.equal(claims.held.heldBy(poor), claims.held.heldBy(poor));
+  // The first rounds have the compiler's memory in them; those of a busy machine are not compiled at once.
+  const rounds = Array.from({ length: 9 }, () => bytesOf(ask)).toSorted((a, b) => a - b);
+  assert.ok((rounds[4] ?? MAX_BYTES) < MAX_BYTES, `${rounds.join(" ")} bytes`);
   const kept: object[] = [];
   const allocating = bytesOf(() => kept.push([ask()]));
   assert.ok(allocating > MAX_BYTES, "an array for each would be noticed");

@@ -295,6 +295,7 @@ const pod = (nodeName: string | undefined, annotations?: Record<string, string>)
   spec: nodeName === undefined ? {} : { nodeName },
 });
 
+const slice = (spec: object) => ({ metadata: {}, spec });
 const RESTRICTIONS: readonly (readonly [string, Kind, object, boolean, User, boolean])[] = [
   ["its own object", NODE_KIND, { metadata: { name: "n1" } }, false, NODE, true],
   ["another node's object", NODE_KIND, { metadata: { name: "n2" } }, false, NODE, false],
@@ -340,30 +341,9 @@ const RESTRICTIONS: readonly (readonly [string, Kind, object, boolean, User, boo
   ],
   ["what somebody does who is named like a node", POD_KIND, pod("n2"), false, NAMESAKE, true],
   ["what one of the group does who is no node", POD_KIND, pod("n2"), false, ODD, true],
-  [
-    "a slice of its own",
-    RESOURCE_SLICE_KIND,
-    { metadata: {}, spec: { nodeName: "n1" } },
-    true,
-    NODE,
-    true,
-  ],
-  [
-    "a slice of another",
-    RESOURCE_SLICE_KIND,
-    { metadata: {}, spec: { nodeName: "n2" } },
-    true,
-    NODE,
-    false,
-  ],
-  [
-    "a slice of all nodes",
-    RESOURCE_SLICE_KIND,
-    { metadata: {}, spec: { allNodes: true } },
-    false,
-    NODE,
-    false,
-  ],
+  ["a slice of its own", RESOURCE_SLICE_KIND, slice({ nodeName: "n1" }), true, NODE, true],
+  ["a slice of another", RESOURCE_SLICE_KIND, slice({ nodeName: "n2" }), true, NODE, false],
+  ["a slice of all", RESOURCE_SLICE_KIND, slice({ allNodes: true }), false, NODE, false],
 ];
 
 for (const [what, kind, object, isNew, user, allowed] of RESTRICTIONS)
