@@ -6,6 +6,9 @@ export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
 /** Folder of volumes of CSI drivers below a pod's `volumes` and `volumeDevices`. */
 export const CSI_PLUGIN = "kubernetes.io~csi";
 
+/** Folder of volumes of file servers below a pod's `volumes`. */
+export const NFS_PLUGIN = "kubernetes.io~nfs";
+
 /** Paths of local volumes that pods share, below the agent's root (layout of the Go kubelet). */
 interface LocalVolumePaths {
   /** File systems of devices, `<volume>` (local.go generateBlockDeviceBaseGlobalPath). */

@@ -7,6 +7,7 @@ import type {
   MountPoint,
   OverwrittenFile,
   PayloadFile,
+  ServerMount,
   VolumeFiles,
 } from "../../src/outside/host/host.ts";
 import type { FakeFiles, Fault } from "./fake-files.ts";
@@ -91,6 +92,11 @@ export class FakeVolumeFiles implements VolumeFiles {
     this.#check("mount", target);
     this.#files.share(content, target);
     this.#mounts.push({ path: target, fsType, source: number, readOnly, options });
+  }
+
+  async mountServer({ source, target, fsType, options }: ServerMount) {
+    const readOnly = options.includes("ro");
+    this.#mount({ path: target, fsType, source, readOnly, options });
   }
 
   async mapDevice(source: string, target: string): Promise<MappedDevice> {

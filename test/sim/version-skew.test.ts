@@ -56,7 +56,7 @@ test("fields of a later API are ignored with one warning", () =>
 const UNSERVED = {
   "a volume of a kind that is not supported": {
     containers: [MAIN],
-    volumes: [{ name: "share", nfs: { server: "192.0.2.1", path: "/" } }],
+    volumes: [{ name: "share", glusterfs: { endpoints: "e", path: "/" } }],
   },
   "a volume of a kind of a later API": {
     containers: [MAIN],

@@ -197,8 +197,7 @@ export class CsiWorld {
     const isAlive = () => made?.isAlive ?? true;
     const { files, volumes } = this.host;
     const host = { files: bindAll(files, isAlive), volumes: bindAll(volumes, isAlive) };
-    const { disk = fakeDriverDisk } = this.options;
-    made = new TestCsiDriver(disk(host), options, before);
+    made = new TestCsiDriver((this.options.disk ?? fakeDriverDisk)(host), options, before);
     return made;
   }
 
@@ -266,6 +265,10 @@ export class CsiWorld {
     };
     this.objects.set("persistentvolumes", name, pv);
     this.objects.set("persistentvolumeclaims", name, claim);
+  }
+
+  volume(name: string): PersistentVolume {
+    return this.objects.byPath.get(`persistentvolumes/${name}`) as PersistentVolume;
   }
 
   claim(name: string): PersistentVolumeClaim {

@@ -1,7 +1,7 @@
 // pure
 
 import type { Volume } from "../generated/types.ts";
-import { CSI_PLUGIN, LOCAL_PLUGIN } from "../plugin-paths.ts";
+import { CSI_PLUGIN, LOCAL_PLUGIN, NFS_PLUGIN } from "../plugin-paths.ts";
 
 /** The kinds of volumes that the API has, by the field of the volume that asks for each. */
 export type VolumeSourceName = Exclude<keyof Volume, "name">;
@@ -37,7 +37,7 @@ export const VOLUME_SOURCES = {
   hostPath: { folder: "kubernetes.io~host-path", measured: false },
   image: { folder: "kubernetes.io~image", measured: false },
   iscsi: "unsupported",
-  nfs: "unsupported",
+  nfs: { folder: NFS_PLUGIN, measured: false },
   persistentVolumeClaim: LOCAL_CLAIM,
   photonPersistentDisk: "unsupported",
   portworxVolume: "unsupported",

@@ -32,6 +32,7 @@ export type {
   MountPoint,
   OverwrittenFile,
   PayloadFile,
+  ServerMount,
   VolumeFiles,
 } from "./files/volume-files.ts";
 export type { ProcessFacts } from "./process-facts.ts";

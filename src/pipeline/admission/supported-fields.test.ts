@@ -34,7 +34,7 @@ const podFrom = (source: string): Pod => ({
   metadata: { name: "p", uid: "u", annotations: { [CONFIG_SOURCE_ANNOTATION]: source } },
   spec: {
     containers: [{ name: "a", image: "b" }],
-    volumes: [{ name: "share", nfs: { server: "192.0.2.1", path: "/" } }],
+    volumes: [{ name: "share", glusterfs: { endpoints: "e", path: "/" } }],
   },
 });
 

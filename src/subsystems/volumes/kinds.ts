@@ -8,6 +8,7 @@ import { downwardApiKind } from "./kinds/downward-api.ts";
 import { emptyDirKind } from "./kinds/empty-dir.ts";
 import { hostPathKind } from "./kinds/host-path.ts";
 import { imageKind } from "./kinds/image.ts";
+import { nfsKind } from "./kinds/nfs.ts";
 import { configMapKind, secretKind } from "./kinds/object-files.ts";
 import { projectedKind } from "./kinds/projected.ts";
 
@@ -20,6 +21,7 @@ const KINDS: Readonly<Record<ServedSourceName, VolumeKind>> = {
   ephemeral: claimKind,
   hostPath: hostPathKind,
   image: imageKind,
+  nfs: nfsKind,
   persistentVolumeClaim: claimKind,
   projected: projectedKind,
   secret: secretKind,

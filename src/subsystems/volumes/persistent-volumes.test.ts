@@ -311,9 +311,9 @@ const REFUSED: readonly (readonly [
   ],
   [
     "what a driver would have to bring",
-    { nfs: { server: "x.test", path: "/" } },
+    { iscsi: { targetPortal: "x.test", iqn: "iqn.2000-01.test:a", lun: 0 } },
     MOUNTING,
-    'FailedMount: MountVolume.SetUp failed for volume "pv" : persistent volumes of the kind nfs are not supported',
+    'FailedMount: MountVolume.SetUp failed for volume "pv" : persistent volumes of the kind iscsi are not supported',
   ],
   [
     "a file server's block volume",

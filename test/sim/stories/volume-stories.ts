@@ -82,7 +82,7 @@ export const VOLUME_STORIES: readonly Story[] = [
   {
     name: "its PersistentVolume is of a kind that is not supported",
     pod: CLAIM,
-    play: bound("pv-nfs", { nfs: { server: "files.example.com", path: "/" } }),
+    play: bound("pv-fc", { fc: { targetWWNs: ["50060e801049cfd1"], lun: 0 } }),
   },
   {
     name: "its PersistentVolume is on another node",

@@ -14,6 +14,7 @@ import { giveToGroup } from "./volume-group.ts";
 /** Volumes of this machine; `onProgress` is called after each step of a walk. */
 export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
   const mounts = new Mounts(createPrograms().run);
+  const servers = new Mounts(createPrograms().run);
   // Formatting takes its time and keeps no other mount waiting.
   const devices = new BlockDevices(createPrograms());
   return {
@@ -24,6 +25,8 @@ export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
     makeShared: (path) => mounts.makeShared(path),
     bindBeneath: (mount) => mounts.bindBeneath(mount),
     mountDevice: (mount) => devices.mount(mount),
+    // A server that does not answer keeps no other mount waiting.
+    mountServer: (mount) => servers.server(mount),
     mapDevice: (source, target) => devices.map(source, target),
     unmapDevice: (target) => devices.unmap(target),
     unmount: (path) => mounts.unmount(path),

@@ -59,6 +59,17 @@ export interface DeviceMount {
   readonly options: readonly string[];
 }
 
+/** A file system of another machine that is to be mounted. */
+export interface ServerMount {
+  /** `server:/folder`; does not begin with a dash. */
+  readonly source: string;
+  /** An existing folder. */
+  readonly target: string;
+  readonly fsType: "nfs";
+  /** Options for mount(8). */
+  readonly options: readonly string[];
+}
+
 /** A block device that is held for a pod. */
 export interface MappedDevice {
   /** `major:minor`. */
@@ -107,6 +118,8 @@ export interface VolumeFiles {
    * is another one and cannot be mounted as what is expected "invalid".
    */
   mountDevice(mount: DeviceMount): Promise<void>;
+  /** Mounts a file system of another machine, through the program of this machine for its kind ("io" where that is missing). */
+  mountServer(mount: ServerMount): Promise<void>;
   /**
    * Shows the node of the block device `source` at `target`, made as a file, and holds the device so that
    * its number stays its own until `unmapDevice`, whatever ends meanwhile. What is held there stays, also

@@ -13,7 +13,7 @@ import {
 import { basename, dirname } from "node:path";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import { holdBeneath } from "../files/resolve-beneath.ts";
-import type { BindMount, MountPoint } from "../files/volume-files.ts";
+import type { BindMount, MountPoint, ServerMount } from "../files/volume-files.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import {
   type MountEntry,
@@ -127,6 +127,17 @@ export class Mounts {
       await this.#run("mount", [...AS_GIVEN, "-o", all, source, target]);
     } catch (thrown) {
       await this.unmount(target);
+      throw thrown;
+    }
+  }
+
+  async server({ source, target, fsType, options }: ServerMount): Promise<void> {
+    const set = options.length > 0 ? ["-o", options.join(",")] : [];
+    try {
+      await this.#run("mount", [...AS_GIVEN, "-t", fsType, ...set, "--", source, target]);
+    } catch (thrown) {
+      // The program may have failed after the kernel had mounted it.
+      await this.unmount(target).catch(() => {});
       throw thrown;
     }
   }

@@ -64,6 +64,7 @@ export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
     bindBeneath: (options) => run("volumes.bindBeneath", [options], [options.root, options.target]),
     mountDevice: (options) =>
       run("volumes.mountDevice", [options], [options.target, options.source]),
+    mountServer: (options) => run("volumes.mountServer", [options], [options.target]),
     mapDevice: (source, target) => run("volumes.mapDevice", [source, target], [source, target]),
     unmapDevice: (target) => run("volumes.unmapDevice", [target], [target]),
     unmount: (path) => run("volumes.unmount", [path], [path]),

@@ -1,6 +1,10 @@
-import type { PersistentVolume, PersistentVolumeClaim } from "../../../api/generated/types.ts";
+import type {
+  NFSVolumeSource,
+  PersistentVolume,
+  PersistentVolumeClaim,
+} from "../../../api/generated/types.ts";
 import { matchesNodeSelector } from "../../../api/node/node-selector.ts";
-import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
+import { LOCAL_PLUGIN, NFS_PLUGIN } from "../../../api/plugin-paths.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { type VolumeStep, VolumeStepError, wrong } from "../../../api/volume-step.ts";
 import { messageOf } from "../../../kit/errors.ts";
@@ -8,6 +12,7 @@ import type { KindDeps, MadeVolume, VolumeRequest } from "../kind.ts";
 import { setUpCsi } from "./csi.ts";
 import { checkHostPath } from "./host-path.ts";
 import { translatedVolume } from "./in-tree.ts";
+import { mountNfs } from "./nfs.ts";
 
 const DEFAULT_FS_TYPE = "ext4";
 const OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
@@ -37,10 +42,14 @@ export async function setUpPersistentVolume(
   const at = stepOf(given.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
   try {
     const request = { ...given, pv: translatedVolume(given.pv) };
-    const { hostPath, local, csi } = request.pv.spec ?? {};
+    const { hostPath, local, csi, nfs } = request.pv.spec ?? {};
     if (csi) {
       checkAffinity(request.pv, deps);
       return await setUpCsi(request, request, deps, signal);
+    }
+    if (nfs && !isBlock) {
+      checkAffinity(request.pv, deps);
+      return await mountServer(request, nfs, deps);
     }
     if (!hostPath && !local)
       throw wrong(`persistent volumes of the kind ${kindOf(request.pv)} are not supported`);
@@ -88,6 +97,17 @@ function checkAffinity(pv: PersistentVolume, { nodeLabels }: KindDeps): void {
     ? "no matching NodeSelectorTerms"
     : "the Node object has not been received yet";
   throw new VolumeStepError(stepOf(pv, `${verb}.NodeAffinity check`), wrong(why));
+}
+
+/** Of a claim the pod's reference says whether it is read only (nfs.go). */
+async function mountServer(
+  { pv, folder, readOnly }: PersistentVolumeRequest,
+  nfs: NFSVolumeSource,
+  deps: KindDeps,
+): Promise<Made> {
+  const target = `${folder}/${NFS_PLUGIN}/${nameOf(pv)}`;
+  await mountNfs(nfs, { target, options: mountOptions(pv, readOnly) }, deps);
+  return { hostPath: target };
 }
 
 async function mountLocal(request: PersistentVolumeRequest, deps: KindDeps): Promise<Made> {
