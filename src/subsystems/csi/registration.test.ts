@@ -46,6 +46,38 @@ test("names and paths are those of the Go kubelet", () => {
   assert.throws(() => paths.forPod({ ...volume, specName: ".." }, "uid"), /cannot be the name/);
 });
 
+test("no name of a driver, a volume or a handle leads out of the folders of volumes", () => {
+  const paths = new CsiPaths("/r");
+  const volume = { driver: "d", handle: "../../../etc", specName: "pv", isBlock: false };
+  assert.match(
+    paths.shared(volume).staging,
+    /^\/r\/plugins\/kubernetes.io\/csi\/d\/[0-9a-f]{64}\/globalmount$/,
+  );
+  for (const name of ["..", ".", "", "a\0b"]) {
+    assert.throws(
+      () => paths.shared({ ...volume, driver: name }),
+      /cannot be the name of a folder/,
+    );
+    for (const isBlock of [false, true])
+      assert.throws(() => paths.forPod({ specName: name, isBlock }, "uid"), /cannot be the name/);
+  }
+  const { staging } = paths.shared({ ...volume, driver: "../../x" });
+  assert.match(staging, /^\/r\/plugins\/kubernetes.io\/csi\/..~..~x\//);
+});
+
+for (const name of ["..", "", "../../etc"])
+  test(`a driver that calls itself ${JSON.stringify(name)} is refused`, async () => {
+    const world = await CsiWorld.start();
+    await assert.rejects(
+      world.csi.plugins.register({ name, socketPath: SOCKET, versions: ["1.0.0"] }),
+      /cannot be the name of a folder: rename the driver$/,
+    );
+    assert.deepEqual(
+      world.csi.report().drivers.map((each) => each.name),
+      [DRIVER],
+    );
+  });
+
 test("access modes by the first of the volume's", () => {
   const modes = ["ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany", "ReadWriteMany", "Other"];
   assert.deepEqual(

@@ -1,4 +1,5 @@
 import type { PluginHandler, RegisteredPlugin } from "../../../api/ports/plugin-handler.ts";
+import { isFileName } from "../../../api/text/path-names.ts";
 import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
@@ -64,6 +65,12 @@ export class RegisteredDrivers implements PluginHandler {
   /** Asks a driver what it is on this node, and makes it known. Throws what the registrar is to read. */
   async register({ name, socketPath, versions }: RegisteredPlugin): Promise<void> {
     const { records, scope } = this.#deps;
+    // Its volumes are staged in a folder of its name.
+    if (!isFileName(name))
+      throw invalid(
+        name,
+        `${JSON.stringify(name)} cannot be the name of a folder: rename the driver`,
+      );
     const found = highestSupported(versions);
     if ("problem" in found) throw invalid(name, found.problem);
     const { version } = found;
