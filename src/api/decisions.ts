@@ -77,10 +77,15 @@ export interface DecisionInputs {
   };
   /** A resource claim of the pod is prepared; devices as `driver/pool/device`. */
   readonly grantClaim: { readonly claim: string; readonly devices: readonly string[] };
-  /** CPUs of a container for itself, as a list; `nodes` are the NUMA nodes that the merged hints named. */
+  /**
+   * CPUs of a container for itself, as a list; `nodes` are the NUMA nodes that the merged hints named. Where the pod has CPUs as
+   * a whole, `ofPod` are all of these, and other containers of the pod may share the container's.
+   */
   readonly grantCpus: {
     readonly container: string;
     readonly cpus: string;
+    readonly ofPod?: string;
+    readonly shares?: boolean;
     readonly nodes?: string;
   };
   readonly releaseCpus: { readonly cpus: string };

@@ -4,6 +4,7 @@
 import type { NumaNode } from "../api/node/machine-topology.ts";
 import { UsageError } from "../kit/errors.ts";
 import { parseBool, parseDecimal } from "./flags/go-numbers.ts";
+import { gatesInForce } from "./gates/feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
 import { onlineNodes, readMachineTopology } from "./machine/read-machine.ts";
 
@@ -80,4 +81,14 @@ function distancesOf(
   throw new UsageError(
     `topologyManagerPolicyOptions[prefer-closest-numa-nodes]: cannot discover NUMA topology: /sys/devices/system/node/node${id}/distance does not hold ${length} distances; remove the option`,
   );
+}
+
+/**
+ * What pods with resources as a whole get of the managers: single containers theirs, or the pod its own, by the scope; nothing
+ * without the gate PodLevelResourceManagers. Without a topology policy there is no scope but the container.
+ */
+export function podLevelOf(config: KubeletConfig): "container" | "pod" | undefined {
+  if (!gatesInForce(config).isEnabled("PodLevelResourceManagers")) return undefined;
+  const { topologyManagerPolicy, topologyManagerScope } = config;
+  return topologyManagerPolicy !== "none" && topologyManagerScope === "pod" ? "pod" : "container";
 }

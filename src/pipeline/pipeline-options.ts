@@ -95,6 +95,7 @@ function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOp
     podLevelScaling: isOn("LevelResourcesVerticalScaling"),
     exclusiveCpuScaling: isOn("VerticalScalingExclusiveCPUs"),
     exclusiveMemoryScaling: isOn("VerticalScalingExclusiveMemory"),
+    podLevelManagers: gates.isEnabled("PodLevelResourceManagers"),
     preempts: !isOn("VerticalScalingSchedulerPreemption"),
     cpuManagerPolicy: config.cpuManagerPolicy,
     memoryManagerPolicy: config.memoryManagerPolicy,

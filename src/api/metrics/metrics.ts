@@ -14,7 +14,7 @@ export const METRICS = {
   ...CLAIM_METRICS,
 } as const;
 
-const NO_POD_LEVEL_MANAGERS = "the gate PodLevelResourceManagers has no effect";
+const NO_POD_LEVEL_MANAGERS = "allocations of pods as a whole are not counted";
 const NO_ELECTION = "nothing of a node is elected";
 const WINDOWS = "containers of Windows only";
 

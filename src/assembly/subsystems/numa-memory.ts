@@ -1,6 +1,7 @@
 import { deriveRootLayout } from "../../config/derive.ts";
 import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import { readMachineTopology } from "../../config/machine/read-machine.ts";
+import { podLevelOf } from "../../config/topology.ts";
 import {
   configuredNodes,
   NumaMemory,
@@ -16,7 +17,10 @@ export async function assembleNumaMemory(base: Foundation): Promise<NumaMemory> 
   const file = deriveRootLayout(rootFolder, config.podLogsDir).state.memoryManager;
   const log = outside.log.child("memory");
   const resizes = gatesInForce(config).isEnabled("InPlacePodVerticalScalingExclusiveMemory");
-  const memory = new NumaMemory({ nodes, file, resizes }, { state, metrics, log });
+  const memory = new NumaMemory(
+    { nodes, file, resizes, podLevel: podLevelOf(config) },
+    { state, metrics, log },
+  );
   await memory.start();
   return memory;
 }

@@ -7,7 +7,7 @@ import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
 import type { HintProvider } from "../../api/ports/hint-provider.ts";
 import type { ResourceKind } from "../../api/ports/resource-kinds.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
-import type { TopologySettings } from "../../config/topology.ts";
+import { podLevelOf, type TopologySettings } from "../../config/topology.ts";
 import { formatCpuList } from "../../config/validation/cpu-list.ts";
 import { createSystemClock } from "../../kit/clock.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
@@ -169,7 +169,7 @@ class Managers {
     this.cpus = policy && new PlannedCpus(policy);
     this.memory =
       config.memoryManagerPolicy === "Static"
-        ? new PlannedMemory(configuredNodes(config, machine.nodes, memoryBytes))
+        ? new PlannedMemory(configuredNodes(config, machine.nodes, memoryBytes), podLevelOf(config))
         : undefined;
     this.devices = new PlannedDevices(devices, settings.nodes);
   }

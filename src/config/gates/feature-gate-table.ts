@@ -180,6 +180,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "MemoryQoS",
   "NodeDeclaredFeatures",
   "NodeLogQuery",
+  "PodLevelResourceManagers",
   "PodLevelResourcesFixDefaulting",
   "PodLevelResourcesFixKubeletQOSClass",
   "PodLogsQuerySplitStreams",

@@ -19,6 +19,8 @@ type Held = Partial<Omit<ContainerResources, "name">>;
 interface PodResourcesProvider {
   /** What the containers of the pod hold, by container. */
   heldBy(pod: IdentifiedPod): ReadonlyMap<string, Held>;
+  /** What the pod holds as a whole, with what its containers hold of that; absent where no pod does. */
+  heldAsWhole?(pod: IdentifiedPod): Partial<Pick<PodResources, "cpuIds" | "memory">>;
   /** Everything that is free, or will be after its holder has ended. */
   allocatable(): Partial<AllocatableResourcesResponse>;
 }
@@ -42,8 +44,8 @@ export function listedPod(
     dynamicResources: [],
     ...mergedParts(held.map((parts) => parts.get(container.name))),
   }));
-  // Nothing is held by a pod as a whole without managers of CPUs and memory.
-  return { name, namespace, containers, cpuIds: [], memory: [] };
+  const whole = Object.values(providers).map((provider) => provider.heldAsWhole?.(pod));
+  return { name, namespace, containers, cpuIds: [], memory: [], ...mergedParts(whole) };
 }
 
 /** The same in the words of the first version of the interface. */

@@ -17,6 +17,7 @@ const SETTINGS: ResizeSettings = {
   initContainerScaling: true,
   exclusiveCpuScaling: false,
   exclusiveMemoryScaling: false,
+  podLevelManagers: false,
   preempts: false,
   cpuManagerPolicy: "none",
   memoryManagerPolicy: "None",
@@ -190,6 +191,21 @@ const ROWS: readonly Row[] = [
     from: pod(ONE, ONE),
     to: pod({ cpu: "1000m", memory: "2Gi" }, { cpu: "1", memory: "2Gi" }),
     settings: { cpuManagerPolicy: "static" },
+    reported: "fits",
+  },
+  {
+    what: "a pod that has its CPUs as a whole, whatever single containers may",
+    from: pod(ONE, ONE, { spec: { containers: [], resources: { requests: ONE, limits: ONE } } }),
+    to: pod(ONE, ONE, { spec: { containers: [], resources: { requests: TWO, limits: TWO } } }),
+    settings: { cpuManagerPolicy: "static", exclusiveCpuScaling: true, podLevelManagers: true },
+    reported:
+      'infeasible static CPU manager: Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+  },
+  {
+    what: "a pod with amounts as a whole that shares",
+    from: pod(ONE, ONE, { spec: { containers: [], resources: { requests: ONE, limits: ONE } } }),
+    to: pod(ONE, ONE, { spec: { containers: [], resources: { requests: TWO, limits: TWO } } }),
+    settings: { cpuManagerPolicy: "static", exclusiveCpuScaling: true },
     reported: "fits",
   },
   {

@@ -14,6 +14,7 @@ import {
 import { isCriticalPod, isRestartableInit, isStaticPod } from "../../api/pod/pod.ts";
 import { podResources } from "../../api/pod/pod-resources.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
+import { hasPodAmounts } from "../../api/pod-level.ts";
 import { judge, type RuleInputs } from "./rules.ts";
 
 /** Settings of the node that restrict resizing in place. */
@@ -25,6 +26,8 @@ export interface ResizeSettings {
   readonly initContainerScaling: boolean;
   readonly exclusiveCpuScaling: boolean;
   readonly exclusiveMemoryScaling: boolean;
+  /** Pods get CPUs and memory as a whole, which stay as they are. */
+  readonly podLevelManagers: boolean;
   /** Pods are ended for the resize of a critical one. */
   readonly preempts: boolean;
   readonly cpuManagerPolicy: string;
@@ -129,16 +132,17 @@ function restartsFor({ resizePolicy = [] }: Container, resource: string): boolea
 
 function refuseStaticCpus(inputs: ResizeInputs): string | undefined {
   const { cpuManagerPolicy, exclusiveCpuScaling } = inputs.settings;
-  if (exclusiveCpuScaling || cpuManagerPolicy !== "static") return undefined;
-  return changesGuaranteed(inputs, "cpu")
+  if (cpuManagerPolicy !== "static") return undefined;
+  return (!exclusiveCpuScaling && changesGuaranteed(inputs, "cpu")) || changesWhole(inputs, "cpu")
     ? 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
     : undefined;
 }
 
 function refuseStaticMemory(inputs: ResizeInputs): string | undefined {
   const { memoryManagerPolicy, exclusiveMemoryScaling } = inputs.settings;
-  if (exclusiveMemoryScaling || memoryManagerPolicy !== "Static") return undefined;
-  return changesGuaranteed(inputs, "memory")
+  if (memoryManagerPolicy !== "Static") return undefined;
+  const follows = exclusiveMemoryScaling;
+  return (!follows && changesGuaranteed(inputs, "memory")) || changesWhole(inputs, "memory")
     ? 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
     : undefined;
 }
@@ -150,6 +154,17 @@ function changesGuaranteed({ desired, allocated }: ResizeInputs, resource: strin
     const before = given.get(name)?.resources?.requests?.[resource];
     return !isSameAmount(resources?.requests?.[resource], before);
   });
+}
+
+/** Whether a pod that has its part as a whole, or a container of it, is to have another. */
+function changesWhole(inputs: ResizeInputs, resource: string): boolean {
+  const { desired, allocated, settings } = inputs;
+  if (!settings.podLevelManagers || !hasPodAmounts(desired)) return false;
+  const [now, before] = [desired, allocated].map(
+    ({ spec }) => spec?.resources?.requests?.[resource],
+  );
+  const isOther = qosClassOf(desired) === "Guaranteed" && !isSameAmount(now, before);
+  return isOther || changesGuaranteed(inputs, resource);
 }
 
 function refuseTooLargeForNode({ desired, nodeInfo }: ResizeInputs): string | undefined {

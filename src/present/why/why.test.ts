@@ -225,6 +225,11 @@ const VECTORS: {
       "Gave db the CPUs 2-3 for itself (close together: the hints of all resources agreed on NUMA node 0).",
     ],
     ["free", { container: "db", cpus: "2" }, "Gave db the CPUs 2 for itself (free)."],
+    [
+      "free",
+      { container: "log", cpus: "4-5", ofPod: "2-5", shares: true },
+      "Gave log the CPUs 4-5 of the pod's CPUs 2-5 to share with the pod's other containers (free).",
+    ],
   ],
   releaseCpus: [
     ["the pod has ended", { cpus: "2-3" }, "The CPUs 2-3 are shared again: the pod has ended."],

@@ -70,8 +70,10 @@ const SENTENCES: { readonly [K in FactKind]: Describe<K> } = {
     `Allocated ${resource} to ${container}: ${listed(devices)} (${rule}).`,
   grantClaim: ({ claim, devices }, rule) =>
     `Resource claim ${claim} gives ${devices.length === 0 ? "no devices" : listed(devices)} (${rule}).`,
-  grantCpus: ({ container, cpus, nodes }, rule) =>
-    `Gave ${container} the CPUs ${cpus} for itself (${rule}${
+  grantCpus: ({ container, cpus, ofPod, shares, nodes }, rule) =>
+    `Gave ${container} the CPUs ${cpus}${ofPod === undefined ? "" : ` of the pod's CPUs ${ofPod}`} ${
+      shares ? "to share with the pod's other containers" : "for itself"
+    } (${rule}${
       nodes === undefined ? "" : `: the hints of all resources agreed on NUMA node ${nodes}`
     }).`,
   releaseCpus: ({ cpus }, rule) => `The CPUs ${cpus} are shared again: ${rule}.`,

@@ -51,16 +51,25 @@ test("of a file since 1.37 the inner text counts, and it must be whole", () => {
     });
 });
 
-test("a file of the later version is read unless it has CPUs of whole pods", () => {
+test("a file of the later version is read, with CPUs of whole pods", () => {
   const entries = { pod: { container1: "4-6", container2: "1-3" } };
   const later = { policyName: "none", defaultCpuSet: "1-3", entries, checksum: 3285286565 };
   assert.equal(decodeCpuState(JSON.stringify(later)).kind, "read");
   const podEntries = { pod: { cpuSet: "4-6" } };
   const whole = { ...later, podEntries, checksum: 2649431787 };
-  assert.deepEqual(decodeCpuState(JSON.stringify(whole)), {
-    kind: "refused",
-    why: "it holds CPUs of whole pods (PodLevelResourceManagers)",
-  });
+  const decoded = decodeCpuState(JSON.stringify(whole));
+  assert.ok(decoded.kind === "read");
+  assert.deepEqual(decoded.kept.state.wholePods, new Map([["pod", [4, 5, 6]]]));
+  assert.deepEqual(decodeCpuState(encodeCpuState("none", decoded.kept.state)), decoded);
+  for (const [more, why] of [
+    [{ checksum: 3285286565 }, /^checkpoint is corrupted$/],
+    [{ podEntries: { pod: {} } }, /^pod entry "pod" has no cpuSet$/],
+    [{ podEntries: { pod: { cpuSet: "x" } } }, /^could not parse cpuset "x" for pod "pod": /],
+  ] as const) {
+    const damaged = decodeCpuState(JSON.stringify({ ...whole, ...more }));
+    assert.ok(damaged.kind === "broken");
+    assert.match(damaged.why, why);
+  }
 });
 
 test("damaged files say what is wrong", () => {

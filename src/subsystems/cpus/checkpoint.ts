@@ -26,7 +26,7 @@ type DecodedCpus =
 type Entries = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** The file's text. */
-export function encodeCpuState(policyName: string, { shared, pods }: CpuState): string {
+export function encodeCpuState(policyName: string, { shared, pods, wholePods }: CpuState): string {
   const defaultCpuSet = formatCpuList(shared);
   const entries: Entries = Object.fromEntries(
     [...pods].map(([uid, containers]) => [
@@ -36,12 +36,20 @@ export function encodeCpuState(policyName: string, { shared, pods }: CpuState): 
   );
   const checksum = checksumOf({ policyName, defaultCpuSet, entries });
   const held = pods.size === 0 ? {} : { entries };
-  const data = JSON.stringify({ policyName, defaultCpuSet, ...held });
+  // As the layout of older releases has no place for it, only what newer ones read says which CPUs whole pods have.
+  const whole = wholePods
+    ? {
+        podEntries: Object.fromEntries(
+          [...wholePods].map(([uid, cpus]) => [uid, { cpuSet: formatCpuList(cpus) }]),
+        ),
+      }
+    : {};
+  const data = JSON.stringify({ policyName, defaultCpuSet, ...held, ...whole });
   const dataChecksum = checkpointTextChecksum(data);
   return JSON.stringify({ policyName, defaultCpuSet, ...held, checksum, data, dataChecksum });
 }
 
-/** Reads the file's text, of any version since 1.18; CPUs of whole pods are refused. */
+/** Reads the file's text, of any version since 1.18. */
 export function decodeCpuState(text: string): DecodedCpus {
   try {
     const tree: unknown = JSON.parse(text);
@@ -60,23 +68,46 @@ export function decodeCpuState(text: string): DecodedCpus {
 }
 
 function decodeTree(tree: Readonly<Record<string, unknown>>): DecodedCpus {
-  const { policyName = "", defaultCpuSet = "", entries = {}, podEntries, checksum } = tree;
+  const { policyName = "", defaultCpuSet = "", entries = {}, podEntries = {}, checksum } = tree;
   if (typeof policyName !== "string" || typeof defaultCpuSet !== "string" || !isTree(entries))
     return broken("checkpoint is corrupted");
-  if (isTree(podEntries) && Object.keys(podEntries).length > 0)
-    return refused("it holds CPUs of whole pods (PodLevelResourceManagers)");
+  if (!isTree(podEntries)) return broken("checkpoint is corrupted");
   if (Object.values(entries).some((pod) => typeof pod === "string"))
     return refused("it names containers by id, as kubelets before 1.18 wrote it");
+  const whole = readWholePods(podEntries);
+  if (typeof whole === "string") return broken(whole);
   const content = { policyName, defaultCpuSet, entries: entries as Entries };
   const known = [
     0,
-    checksumOf(content),
-    checksumOf(content, " PodEntries:(state.PodCPUAssignments)map[]"),
+    ...(whole.size === 0 ? [checksumOf(content)] : []),
+    checksumOf(content, ` PodEntries:(state.PodCPUAssignments)${dumpWholePods(whole)}`),
   ];
   if (typeof checksum !== "number" || !known.includes(checksum))
     return broken("checkpoint is corrupted");
-  return readLists(content);
+  return readLists(content, whole);
 }
+
+type WholePods = ReadonlyMap<PodUid, readonly number[]>;
+
+/** CPUs of whole pods, or why they cannot be read. */
+function readWholePods(podEntries: Readonly<Record<string, unknown>>): WholePods | string {
+  const whole = new Map<PodUid, readonly number[]>();
+  for (const [uid, entry] of Object.entries(podEntries)) {
+    const text = isTree(entry) ? entry["cpuSet"] : undefined;
+    if (typeof text !== "string") return `pod entry "${uid}" has no cpuSet`;
+    const cpus = parseCpuList(text);
+    if (!cpus.ok) return `could not parse cpuset "${text}" for pod "${uid}": ${cpus.error}`;
+    whole.set(uid as PodUid, cpus.cpus);
+  }
+  return whole;
+}
+
+/** As spew shows a map of sets. */
+const dumpWholePods = (whole: WholePods): string =>
+  goMap(Object.fromEntries(whole), (cpus) => {
+    const elements = cpus.map((cpu) => `${cpu}:{}`).join(" ");
+    return `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[${elements}]}}`;
+  });
 
 interface Content {
   readonly policyName: string;
@@ -84,7 +115,7 @@ interface Content {
   readonly entries: Entries;
 }
 
-function readLists({ policyName, defaultCpuSet, entries }: Content): DecodedCpus {
+function readLists({ policyName, defaultCpuSet, entries }: Content, whole: WholePods): DecodedCpus {
   const shared = parseCpuList(defaultCpuSet);
   if (!shared.ok)
     return broken(`could not parse default cpu set "${defaultCpuSet}": ${shared.error}`);
@@ -101,7 +132,8 @@ function readLists({ policyName, defaultCpuSet, entries }: Content): DecodedCpus
     }
     pods.set(uid as PodUid, pod);
   }
-  return { kind: "read", kept: { policyName, state: { shared: shared.cpus, pods } } };
+  const state = { shared: shared.cpus, pods, ...(whole.size === 0 ? {} : { wholePods: whole }) };
+  return { kind: "read", kept: { policyName, state } };
 }
 
 function refused(why: string): DecodedCpus {

@@ -16,7 +16,15 @@ import {
 } from "./static-policy.ts";
 
 /** The CPUs of a pod while they are worked out: a state that nobody else sees. */
-export class CpuDraft implements HintDraft {
+export interface PodCpuDraft extends HintDraft {
+  /** What was worked out so far. */
+  readonly state: CpuState;
+  /** Takes what the container requests, or says why it cannot have it. */
+  take(container: string, mask: NodeMask | undefined): CpuRefusal | undefined;
+}
+
+/** CPUs of single containers, each by itself. */
+export class CpuDraft implements PodCpuDraft {
   readonly containers: ReadonlySet<string>;
   readonly #policy: StaticPolicy;
   readonly #pod: IdentifiedPod;
@@ -25,12 +33,11 @@ export class CpuDraft implements HintDraft {
   constructor(policy: StaticPolicy, state: CpuState, pod: IdentifiedPod, only?: string) {
     this.#policy = policy;
     this.#pod = pod;
-    this.#state = policy.resizes ? withoutUnrequested(state, pod) : state;
-    const names = cpuRequests(pod).map(({ container }) => container);
+    this.#state = policy.resizes ? withoutUnrequested(policy, state, pod) : state;
+    const names = cpuRequests(pod, policy).map(({ container }) => container);
     this.containers = new Set(names.filter((name) => only === undefined || name === only));
   }
 
-  /** What was worked out so far. */
   get state(): CpuState {
     return this.#state;
   }
@@ -42,13 +49,13 @@ export class CpuDraft implements HintDraft {
     const held = this.#held(container);
     if (held && held.length !== count) return [this.#resizedHints(held, count)];
     if (held) return [cpuHints(this.#policy, { count, available: held, reusable: [] })];
-    const reusable = reusableCpus(this.#state, this.#pod, cpuRequests(this.#pod));
+    const reusable = reusableCpus(this.#state, this.#pod, this.#requests);
     const available = givableCpus(this.#policy, this.#state);
     return [cpuHints(this.#policy, { count, available, reusable })];
   }
 
   podHints(): readonly Hints[] {
-    const requests = cpuRequests(this.#pod);
+    const requests = this.#requests;
     if (requests.length === 0) return [];
     const held = requests.map(({ container }) => this.#held(container));
     const isOther = held.some((cpus, at) => cpus && cpus.length !== requests[at]?.count);
@@ -64,7 +71,6 @@ export class CpuDraft implements HintDraft {
     return this.take(container, mask) ? "refused" : undefined;
   }
 
-  /** Takes what the container requests, or says why it cannot have it. */
   take(container: string, mask: NodeMask | undefined): CpuRefusal | undefined {
     const request = this.#requestOf(container);
     if (!request) return undefined;
@@ -84,8 +90,12 @@ export class CpuDraft implements HintDraft {
     return cpuHints(this.#policy, { count, available, reusable: held });
   }
 
+  get #requests() {
+    return cpuRequests(this.#pod, this.#policy);
+  }
+
   #requestOf(container: string) {
-    return cpuRequests(this.#pod).find((request) => request.container === container);
+    return this.#requests.find((request) => request.container === container);
   }
 
   #held(container: string): readonly number[] | undefined {
@@ -93,9 +103,9 @@ export class CpuDraft implements HintDraft {
   }
 }
 
-function withoutUnrequested(state: CpuState, pod: IdentifiedPod): CpuState {
+function withoutUnrequested(policy: StaticPolicy, state: CpuState, pod: IdentifiedPod): CpuState {
   const { uid } = pod.metadata;
-  const requested = new Set(cpuRequests(pod).map(({ container }) => container));
+  const requested = new Set(cpuRequests(pod, policy).map(({ container }) => container));
   const held = [...(state.pods.get(uid)?.keys() ?? [])];
   return withoutContainers(
     state,

@@ -111,6 +111,9 @@ function ownersOf({ state, nameOf }: ReportSources): ReadonlyMap<number, CpuOwne
         const others = owners.get(cpu)?.containers ?? [];
         owners.set(cpu, { podUid, namespace, name, containers: [...others, container] });
       }
+    // What no container of the pod has is the pod's all the same.
+    for (const cpu of state.wholePods?.get(podUid) ?? [])
+      if (!owners.has(cpu)) owners.set(cpu, { podUid, namespace, name, containers: [] });
   }
   return owners;
 }

@@ -9,6 +9,8 @@ export type PodCpus = ReadonlyMap<string, readonly number[]>;
 export interface CpuState {
   readonly shared: readonly number[];
   readonly pods: ReadonlyMap<PodUid, PodCpus>;
+  /** All CPUs of pods that have some as a whole; their containers have parts of these, those that share have the same part. */
+  readonly wholePods?: ReadonlyMap<PodUid, readonly number[]>;
 }
 
 /** Gives CPUs of the shared pool, or of the pod's own, to a container. */
@@ -21,21 +23,43 @@ export function withContainer(
   const gone = new Set(cpus);
   const pods = new Map(state.pods);
   pods.set(uid, new Map(state.pods.get(uid)).set(container, cpus));
-  return { shared: state.shared.filter((cpu) => !gone.has(cpu)), pods };
+  return { ...state, shared: state.shared.filter((cpu) => !gone.has(cpu)), pods };
+}
+
+/** Gives CPUs of the shared pool to a pod as a whole, and parts of them to its containers. */
+export function withWholePod(
+  state: CpuState,
+  uid: PodUid,
+  cpus: readonly number[],
+  containers: PodCpus,
+): CpuState {
+  const gone = new Set(cpus);
+  return {
+    shared: state.shared.filter((cpu) => !gone.has(cpu)),
+    pods: new Map(state.pods).set(uid, containers),
+    wholePods: new Map(state.wholePods).set(uid, cpus),
+  };
 }
 
 /** Everything that the pod has goes back to the shared pool. */
 export function withoutPod(state: CpuState, uid: PodUid): CpuState {
   const pod = state.pods.get(uid);
-  if (!pod) return state;
+  const whole = state.wholePods?.get(uid) ?? [];
+  if (!pod && whole.length === 0) return state;
   const pods = new Map(state.pods);
   pods.delete(uid);
-  return { shared: sortedCpus([...state.shared, ...[...pod.values()].flat()]), pods };
+  const freed = [...(pod?.values() ?? [])].flat();
+  const shared = sortedCpus([...state.shared, ...freed, ...whole]);
+  if (!state.wholePods) return { shared, pods };
+  const wholePods = new Map(state.wholePods);
+  wholePods.delete(uid);
+  return wholePods.size === 0 ? { shared, pods } : { shared, pods, wholePods };
 }
 
-/** CPUs of all containers of all pods. */
-export function exclusiveCpus({ pods }: CpuState): ReadonlySet<number> {
-  return new Set([...pods.values()].flatMap((pod) => [...pod.values()].flat()));
+/** CPUs of all containers of all pods, and of pods as a whole. */
+export function exclusiveCpus({ pods, wholePods }: CpuState): ReadonlySet<number> {
+  const ofContainers = [...pods.values()].flatMap((pod) => [...pod.values()].flat());
+  return new Set([...ofContainers, ...[...(wholePods?.values() ?? [])].flat()]);
 }
 
 /** Distinct, ascending. */

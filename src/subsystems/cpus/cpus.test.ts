@@ -33,6 +33,7 @@ class World {
   readonly pods = new Map<PodUid, IdentifiedPod>();
   updates = 0;
   failing = false;
+  podLevel: "pod" | undefined;
   scope = this.#newScope();
   facts = new CellMap<PodUid, PodFact>(isSameFact);
   cpus = this.#make(MACHINES.A);
@@ -50,6 +51,7 @@ class World {
       nodes: [0],
       reserved: [0],
       options: cpuOptionsOf({}),
+      podLevel: this.podLevel,
     };
     this.metrics = new MetricsRegistry();
     return new ExclusiveCpus(
@@ -269,6 +271,49 @@ test("pods that run and whose entries were lost get CPUs again as they are seen,
   world.end(five);
   see(three, true);
   await world.check("the other has ended");
+});
+
+test("a pod with CPUs as a whole: each container has its part, over a restart of the agent and until its end", async () => {
+  const world = new World();
+  world.podLevel = "pod";
+  await world.restart();
+  const own = { cpu: "2", memory: "64Mi" };
+  const all = { cpu: "4", memory: "1Gi" };
+  const pod: IdentifiedPod = {
+    ...podOf("whole", 0),
+    spec: {
+      containers: [
+        aContainer("main"),
+        aContainer("db", { resources: { requests: own, limits: own } }),
+        aContainer("log"),
+      ],
+      resources: { requests: all, limits: all },
+    },
+  };
+  const { uid } = pod.metadata;
+  const shown = () => ({
+    cpusets: ["main", "db", "log", "debug"].map((name) => world.cpus.cpusetFor(pod, name)),
+    exclusive: [undefined, "main", "db"].map((name) => world.cpus.isExclusive(uid, name)),
+    held: [...world.cpus.held.heldBy(pod).keys()],
+    whole: world.cpus.held.heldAsWhole(pod).cpuIds.map(Number),
+    owners: world.cpus.report().cpus.filter(({ owner }) => owner?.podUid === uid).length,
+  });
+  assert.deepEqual(await world.settled(world.cpus.grant(pod, new Map())), { kind: "granted" });
+  world.run(pod);
+  const given = shown();
+  assert.deepEqual(given, {
+    cpusets: ["2,6", "1,5", "2,6", "0,3-4,7"],
+    exclusive: [false, false, true],
+    held: ["db"],
+    whole: [1, 2, 5, 6],
+    owners: 4,
+  });
+  await world.restart();
+  assert.deepEqual(shown(), given);
+  assert.deepEqual(await world.settled(world.cpus.grant(pod, new Map())), { kind: "granted" });
+  assert.deepEqual(shown(), given);
+  world.end(pod);
+  assert.equal(world.cpus.cpusetFor(pod, "main"), "0-7");
 });
 
 function podOf(name: string, cpus: number): IdentifiedPod {

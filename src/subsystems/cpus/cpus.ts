@@ -12,9 +12,10 @@
 import { makeDecision } from "../../api/decisions.ts";
 import { nodesOf } from "../../api/node/numa.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod/pod.ts";
+import { allContainers, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { hasPodAmounts } from "../../api/pod-level.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
 import type { ResourceGrant } from "../../api/resource-grant.ts";
@@ -25,15 +26,15 @@ import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
-import { CpuDraft } from "./cpu-draft.ts";
 import { type CpuMeasures, cpuMeasures } from "./cpu-measures.ts";
 import { type CpuMachine, type CpuReport, reportCpus } from "./cpu-report.ts";
 import { type CpuState, sortedCpus, withoutPod } from "./cpu-state.ts";
 import { CpuStore } from "./cpu-store.ts";
 import { Cpusets } from "./cpusets.ts";
 import { freshState, misfitOf } from "./initial-state.ts";
+import { cpuDraftOf } from "./pod-cpu-draft.ts";
 import { withPodAsBefore } from "./resize-cpus.ts";
-import { cpuRequests, type StaticPolicy } from "./static-policy.ts";
+import { exclusiveRequests, type StaticPolicy } from "./static-policy.ts";
 
 export type { CpuReport, ReportedCpu } from "./cpu-report.ts";
 export { PlannedCpus } from "./planned-cpus.ts";
@@ -106,9 +107,9 @@ export class ExclusiveCpus implements HintProvider {
   }
 
   draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
-    if (!this.#policy || cpuRequests(pod).length === 0) return undefined;
-    const draft = new CpuDraft(this.#policy, this.#state, pod, only);
-    return draft.containers.size === 0 ? undefined : draft;
+    if (!this.#policy) return undefined;
+    const draft = cpuDraftOf(this.#policy, this.#state, pod, only);
+    return draft?.containers.size === 0 ? undefined : draft;
   }
 
   get resizes(): boolean {
@@ -118,12 +119,11 @@ export class ExclusiveCpus implements HintProvider {
   /** CPUs for all containers of the pod, or none. */
   async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
     if (!this.#policy) return GRANTED;
-    const requests = cpuRequests(pod);
     const before = this.#state;
     const { uid } = pod.metadata;
-    if (requests.length === 0 && !(this.resizes && before.pods.has(uid))) return GRANTED;
-    const draft = new CpuDraft(this.#policy, before, pod);
-    for (const { container } of requests) {
+    const draft = cpuDraftOf(this.#policy, before, pod);
+    if (!draft) return GRANTED;
+    for (const container of draft.containers) {
       this.#measures.requested();
       const refusal = draft.take(container, placement.get(container));
       if (refusal) {
@@ -158,10 +158,20 @@ export class ExclusiveCpus implements HintProvider {
       if (!isKnown(uid)) this.#release(uid, undefined, "the pod is gone");
   }
 
-  /** Whether the container, or any of the pod, has CPUs for itself. */
+  /**
+   * Whether the container, or any of the pod, has CPUs for itself. Of a pod with amounts as a whole all containers must have some,
+   * and those that share a part of the pod's have none.
+   */
   isExclusive(uid: PodUid, container?: string): boolean {
-    const pod = this.#state.pods.get(uid);
-    return container === undefined ? pod !== undefined : (pod?.has(container) ?? false);
+    const held = this.#state.pods.get(uid);
+    if (!held) return false;
+    const pod = this.#deps.pods.get(uid)?.pod;
+    if (!pod || !hasPodAmounts(pod)) return container === undefined ? true : held.has(container);
+    const own = new Set(exclusiveRequests(pod).map((request) => request.container));
+    if (container !== undefined) return own.has(container) && held.has(container);
+    return allContainers(pod).every(({ container: { name }, kind }) =>
+      kind === "ephemeral" ? true : own.has(name) && held.has(name),
+    );
   }
 
   /** List of the CPUs that a container that is made now may use; empty for all. */
@@ -176,11 +186,13 @@ export class ExclusiveCpus implements HintProvider {
   readonly held = {
     heldBy: ({ metadata: { uid } }: IdentifiedPod) =>
       new Map(
-        [...(this.#state.pods.get(uid) ?? [])].map(([container, cpus]) => [
-          container,
-          { cpuIds: cpus.map(BigInt) },
-        ]),
+        [...(this.#state.pods.get(uid) ?? [])]
+          .filter(([container]) => this.isExclusive(uid, container))
+          .map(([container, cpus]) => [container, { cpuIds: cpus.map(BigInt) }]),
       ),
+    heldAsWhole: ({ metadata: { uid } }: IdentifiedPod) => ({
+      cpuIds: (this.#state.wholePods?.get(uid) ?? []).map(BigInt),
+    }),
     allocatable: () => {
       const kept = new Set(this.#policy?.reserved);
       const all = [...(this.#policy?.units.cpus.keys() ?? [])];
@@ -217,9 +229,9 @@ export class ExclusiveCpus implements HintProvider {
   /** A pod that was admitted before there was a policy, or whose entry was lost with the file. */
   #grantRunning(pod: IdentifiedPod): void {
     const before = this.#state;
-    if (!this.#policy || cpuRequests(pod).length === 0 || this.#refusing.get(pod) === before)
-      return;
-    const draft = new CpuDraft(this.#policy, before, pod);
+    if (!this.#policy || this.#refusing.get(pod) === before) return;
+    const draft = cpuDraftOf(this.#policy, before, pod);
+    if (!draft) return;
     const { log } = this.#deps;
     for (const container of draft.containers) {
       const refusal = draft.take(container, undefined);
@@ -238,15 +250,19 @@ export class ExclusiveCpus implements HintProvider {
 
   #note(pod: IdentifiedPod, before: CpuState, placement: NumaPlacement): void {
     const { uid } = pod.metadata;
+    const whole = this.#state.wholePods?.get(uid);
+    const own = new Set(exclusiveRequests(pod).map((request) => request.container));
     for (const [container, cpus] of this.#state.pods.get(uid) ?? []) {
       if (before.pods.get(uid)?.get(container)?.join() === cpus.join()) continue;
-      this.#measures.granted(cpus);
+      if (own.has(container)) this.#measures.granted(cpus);
       const mask = placement.get(container);
       const nodes =
         mask === undefined ? undefined : formatCpuList(nodesOf(mask, this.#policy?.nodes ?? []));
       const granted = makeDecision("grantCpus", nodes === undefined ? "free" : "close together", {
         container,
         cpus: formatCpuList(cpus),
+        ...(whole ? { ofPod: formatCpuList(whole) } : {}),
+        ...(own.has(container) ? {} : { shares: true }),
         ...(nodes === undefined ? {} : { nodes }),
       });
       this.#deps.decisions.record(podSubject(pod), granted);

@@ -48,7 +48,7 @@ export function freshState({ units, reserved, options }: StaticPolicy): CpuState
 /** Why a kept state does not fit; `undefined` when it does. */
 export function misfitOf(policy: StaticPolicy, state: CpuState): string | undefined {
   const { reserved, options } = policy;
-  const { shared, pods } = state;
+  const { shared, pods, wholePods = new Map<string, readonly number[]>() } = state;
   if (shared.length === 0 && pods.size === 0) return undefined;
   if (shared.length === 0) return "default cpuset cannot be empty";
   const isShared = new Set(shared);
@@ -64,6 +64,9 @@ export function misfitOf(policy: StaticPolicy, state: CpuState): string | undefi
     for (const [container, cpus] of containers)
       if (cpus.some((cpu) => isShared.has(cpu)))
         return `pod: ${uid}, container: ${container} cpuset: "${formatCpuList(cpus)}" overlaps with default cpuset "${pool}"`;
+  for (const [uid, cpus] of wholePods)
+    if (cpus.some((cpu) => isShared.has(cpu)))
+      return `pod: ${uid} cpuset: "${formatCpuList(cpus)}" overlaps with default cpuset "${pool}"`;
   const expected = formatCpuList(freshState(policy).shared);
   const found = formatCpuList(sortedCpus([...shared, ...exclusiveCpus(state)]));
   return expected === found

@@ -3,10 +3,10 @@ import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
 import type { ResourceGrant } from "../../api/resource-grant.ts";
-import { CpuDraft } from "./cpu-draft.ts";
 import { type CpuState, type PodCpus, withoutPod } from "./cpu-state.ts";
 import { freshState } from "./initial-state.ts";
-import { cpuRequests, givableCpus, type StaticPolicy } from "./static-policy.ts";
+import { cpuDraftOf } from "./pod-cpu-draft.ts";
+import { givableCpus, type StaticPolicy } from "./static-policy.ts";
 
 const NOTHING: PodCpus = new Map();
 
@@ -21,14 +21,13 @@ export class PlannedCpus implements HintProvider {
   }
 
   draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
-    return cpuRequests(pod).length === 0
-      ? undefined
-      : new CpuDraft(this.#policy, this.#state, pod, only);
+    return cpuDraftOf(this.#policy, this.#state, pod, only);
   }
 
   async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
-    const draft = new CpuDraft(this.#policy, this.#state, pod);
-    for (const { container } of cpuRequests(pod)) {
+    const draft = cpuDraftOf(this.#policy, this.#state, pod);
+    if (!draft) return { kind: "granted" };
+    for (const container of draft.containers) {
       const refusal = draft.take(container, placement.get(container));
       if (refusal) return refusal;
     }

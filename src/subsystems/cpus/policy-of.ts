@@ -4,6 +4,7 @@ import type { MachineTopology } from "../../api/node/machine-topology.ts";
 import { deriveReservations } from "../../config/derive.ts";
 import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
+import { podLevelOf } from "../../config/topology.ts";
 import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { reservedCpus } from "./initial-state.ts";
@@ -29,11 +30,13 @@ export function staticPolicyOf(config: KubeletConfig, machine: MachineTopology):
     throw new UsageError(
       `cpuManagerPolicy: static: ${reserved.error}; lower kubeReserved[cpu] and systemReserved[cpu], or name CPUs that are online in reservedSystemCPUs`,
     );
+  const gates = gatesInForce(config);
   return {
     units,
     nodes: machine.nodes.map(({ id }) => id),
     reserved: reserved.cpus,
     options,
-    resizes: gatesInForce(config).isEnabled("InPlacePodVerticalScalingExclusiveCPUs"),
+    resizes: gates.isEnabled("InPlacePodVerticalScalingExclusiveCPUs"),
+    podLevel: podLevelOf(config),
   };
 }

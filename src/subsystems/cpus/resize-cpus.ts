@@ -61,7 +61,7 @@ export function withoutContainers(
   const pods = new Map(state.pods);
   if (left.size === 0) pods.delete(uid);
   else pods.set(uid, left);
-  return { shared: sortedCpus([...state.shared, ...freed]), pods };
+  return { ...state, shared: sortedCpus([...state.shared, ...freed]), pods };
 }
 
 /** As the pod had it before, where that is still free. */

@@ -5,8 +5,9 @@
  */
 import type { Container } from "../../api/generated/types.ts";
 import { allContainers, initContainerKind } from "../../api/pod/pod.ts";
-import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { hasPodAmounts, isGuaranteedItself } from "../../api/pod-level.ts";
 import { milliOf } from "../../api/text/quantity.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 import { type CpuState, sortedCpus } from "./cpu-state.ts";
@@ -25,6 +26,11 @@ export interface StaticPolicy {
   readonly options: CpuOptions;
   /** Whether CPUs follow a change in place (gate InPlacePodVerticalScalingExclusiveCPUs). */
   readonly resizes?: boolean;
+  /**
+   * What pods with resources as a whole get (gate PodLevelResourceManagers): CPUs of single containers, or of the pod, by
+   * the scope of the topology manager. Absent: nothing.
+   */
+  readonly podLevel?: "container" | "pod" | undefined;
 }
 
 /** A container that gets CPUs for itself. */
@@ -41,13 +47,24 @@ export interface CpuRefusal {
   readonly message: string;
 }
 
-/** Containers of the pod that get CPUs for themselves, in the order in which they start. */
-export const cpuRequests = derivedOnce((pod: IdentifiedPod): readonly CpuRequest[] => {
+/**
+ * Containers of the pod that get CPUs for themselves, in the order in which they start. Of a pod with amounts as a whole none
+ * without the gate: who has which part of them is not said.
+ */
+export function cpuRequests(
+  pod: IdentifiedPod,
+  policy: Pick<StaticPolicy, "podLevel"> = {},
+): readonly CpuRequest[] {
+  return policy.podLevel === undefined && hasPodAmounts(pod) ? NONE : exclusiveRequests(pod);
+}
+
+/** Containers of a guaranteed pod with whole CPUs; where the pod has amounts, those that are guaranteed theirs by themselves. */
+export const exclusiveRequests = derivedOnce((pod: IdentifiedPod): readonly CpuRequest[] => {
   if (qosClassOf(pod) !== "Guaranteed") return NONE;
-  // Amounts of the pod as a whole: who has which part of them is not said.
-  if (pod.spec?.resources && hasOwnResources(pod.spec.resources)) return NONE;
+  const ofPod = hasPodAmounts(pod);
   const requests = allContainers(pod).flatMap(({ container, kind }): CpuRequest[] => {
-    const count = kind === "ephemeral" ? 0 : wholeCpus(container);
+    const isLeftOut = kind === "ephemeral" || (ofPod && !isGuaranteedItself(container));
+    const count = isLeftOut ? 0 : wholeCpus(container);
     if (count === 0) return [];
     const own = kind === "init" ? initContainerKind(container) : "regular";
     return [{ container: container.name, kind: own, count }];
@@ -109,7 +126,7 @@ export function assignCpus(
   const held = state.pods.get(uid)?.get(container);
   if (held && (!policy.resizes || held.length === count)) return { kind: "assigned", state };
   const own = new Set(held);
-  const reusable = reusableCpus(state, pod, cpuRequests(pod)).filter((cpu) => !own.has(cpu));
+  const reusable = reusableCpus(state, pod, exclusiveRequests(pod)).filter((cpu) => !own.has(cpu));
   const available = sortedCpus([...reusable, ...givableCpus(policy, state)]);
   const refused = policy.options.fullCores
     ? refuseSplitCores(policy, [...own, ...available], count)
@@ -120,12 +137,17 @@ export function assignCpus(
     : takeNear(policy.units, available, { count, nodes }, policy.options);
   if (taken.ok)
     return { kind: "assigned", state: withOtherCpus(state, uid, container, taken.cpus) };
-  const message = `Allocate failed due to ${taken.error}, which is unexpected`;
+  return unexpected(taken.error);
+}
+
+/** The refusal of what should have worked. */
+export function unexpected(error: string): CpuRefusal {
+  const message = `Allocate failed due to ${error}, which is unexpected`;
   return { kind: "refused", reason: "UnexpectedAdmissionError", message };
 }
 
 /** With `full-pcpus-only`: whole cores, of which none has a reserved thread. */
-function refuseSplitCores(
+export function refuseSplitCores(
   { units, reserved }: StaticPolicy,
   available: readonly number[],
   count: number,

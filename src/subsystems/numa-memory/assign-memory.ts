@@ -73,7 +73,11 @@ export function assignContainer(
   });
   return {
     kind: "assigned",
-    pod: { ...pod, state: { nodes, pods }, reusable: reusableAfter(pod, request, blocks) },
+    pod: {
+      ...pod,
+      state: { ...state, nodes, pods },
+      reusable: reusableAfter(pod, request, blocks),
+    },
   };
 }
 
@@ -97,7 +101,7 @@ function resizeBlocks(
   const blocks = [...amounts].map(([type, size]): MemoryBlock => ({ nodes: ids, type, size }));
   for (const block of blocks) nodes = assign(nodes, block, block.size);
   const pods = withBlocks(state.pods, pod.uid, { container, blocks });
-  return { kind: "assigned", pod: { ...pod, state: { nodes, pods } } };
+  return { kind: "assigned", pod: { ...pod, state: { ...state, nodes, pods } } };
 }
 
 /** Whether it is an init container whose memory was released, as a later container was started: it needs none again. */
@@ -114,8 +118,8 @@ export function isPast(
 }
 
 /** The nodes to assign from, or why there are none. */
-function chooseNodes(
-  { state, reusable }: AssignedPod,
+export function chooseNodes(
+  { state, reusable }: Pick<AssignedPod, "state" | "reusable">,
   amounts: MemoryAmounts,
   { mask, preferred }: NodePreference,
 ): readonly number[] | string {

@@ -35,12 +35,7 @@ export function encodeMemory(kept: KeptMemory): string {
   const entries = Object.fromEntries(
     [...kept.pods].map(([uid, containers]) => [
       uid,
-      Object.fromEntries(
-        [...containers].map(([name, blocks]) => [
-          name,
-          blocks.map(({ nodes, type, size }) => ({ numaAffinity: nodes, type, size })),
-        ]),
-      ),
+      Object.fromEntries([...containers].map(([name, blocks]) => [name, blocks.map(shownBlock)])),
     ]),
   );
   const content = {
@@ -48,14 +43,22 @@ export function encodeMemory(kept: KeptMemory): string {
     machineState,
     ...(kept.pods.size === 0 ? {} : { entries }),
   };
-  const data = JSON.stringify(content);
+  // As the layout of older releases has no place for it, only what newer ones read says what whole pods were assigned.
+  const podEntries = kept.wholePods && {
+    podEntries: Object.fromEntries(
+      [...kept.wholePods].map(([uid, blocks]) => [uid, { memoryBlocks: blocks.map(shownBlock) }]),
+    ),
+  };
+  const data = JSON.stringify({ ...content, ...podEntries });
   const dataChecksum = checkpointTextChecksum(data);
   return JSON.stringify({ ...content, checksum: memoryChecksum(kept), data, dataChecksum });
 }
 
-/** Checksum of the content; with `podEntries` where the file has such a part, which is empty. */
+const shownBlock = ({ nodes, type, size }: MemoryBlock) => ({ numaAffinity: nodes, type, size });
+
+/** Checksum of the content; with `podEntries` where the file has such a part. */
 function memoryChecksum(
-  { policy, nodes, pods }: KeptMemory,
+  { policy, nodes, pods, wholePods = new Map() }: KeptMemory,
   { podEntries = false }: { readonly podEntries?: boolean } = {},
 ): number {
   const machine = dumpMap(nodes, (id) => String(id), dumpNode);
@@ -69,7 +72,12 @@ function memoryChecksum(
         (list) => `[${list.map(dumpBlock).join(" ")}]`,
       ),
   );
-  const more = podEntries ? " PodEntries:(state.PodMemoryAssignments)map[]" : "";
+  const whole = dumpMap(
+    sorted(wholePods),
+    (uid) => uid,
+    (list) => `{MemoryBlocks:([]state.Block)[${list.map(dumpBlock).join(" ")}]}`,
+  );
+  const more = podEntries ? ` PodEntries:(state.PodMemoryAssignments)${whole}` : "";
   return fnv1a32(
     `(*state.MemoryManagerCheckpoint){PolicyName:(string)${policy} MachineState:(state.NUMANodeMap)${machine} Entries:(state.ContainerMemoryAssignments)${entries}${more} Checksum:(checksum.Checksum)0}`,
   );
@@ -121,17 +129,19 @@ export function parseMemory(text: string): ReadMemory {
 function parseContent(file: Readonly<Record<string, unknown>>): ReadMemory {
   const { policyName, machineState, entries, podEntries, checksum } = file;
   if (typeof policyName !== "string") return broken("it names no policy");
-  if (isTree(podEntries) && Object.keys(podEntries).length > 0)
-    return broken("it holds memory of whole pods, which is not supported");
+  const wholePods = new Map(
+    entriesOf(podEntries).map(([uid, entry]) => [uid, readBlocks(member(entry, "memoryBlocks"))]),
+  );
   const value: KeptMemory = {
     policy: policyName,
     nodes: readNodes(machineState),
     pods: readPods(entries),
+    ...(wholePods.size === 0 ? {} : { wholePods }),
   };
   // As the Go kubelet: none is as good as a right one.
   const isRight =
     checksum === 0 ||
-    checksum === memoryChecksum(value) ||
+    (wholePods.size === 0 && checksum === memoryChecksum(value)) ||
     checksum === memoryChecksum(value, { podEntries: true });
   return isRight ? { kind: "read", value } : broken("checkpoint is corrupted");
 }

@@ -2,7 +2,7 @@
 import type { NodeMask } from "../../api/node/numa.ts";
 import type { HintDraft, Hints, Unmet } from "../../api/ports/hint-provider.ts";
 import { type AssignedPod, assignContainer, isPast } from "./assign-memory.ts";
-import { heldHints, memoryHints } from "./memory-hints.ts";
+import { heldHints, listForEach, memoryHints } from "./memory-hints.ts";
 import { type MemoryAmounts, type MemoryRequest, totalRequest } from "./memory-requests.ts";
 import { blocksOf } from "./memory-state.ts";
 
@@ -63,7 +63,3 @@ export class MemoryDraft implements HintDraft {
     return hints.length === 0 ? [] : listForEach(amounts, hints);
   }
 }
-
-/** All types of memory come from the same nodes; each has a list. */
-const listForEach = (amounts: MemoryAmounts, hints: Hints): readonly Hints[] =>
-  [...amounts].map(() => hints);

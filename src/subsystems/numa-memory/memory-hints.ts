@@ -1,7 +1,7 @@
 // pure
 /** From which sets of nodes a request for memory can be met. Source: memory manager, policy Static. */
 import { countNodes, type NodeMask, nodesOf } from "../../api/node/numa.ts";
-import type { Hint } from "../../api/ports/hint-provider.ts";
+import type { Hint, Hints } from "../../api/ports/hint-provider.ts";
 import type { MemoryAmounts } from "./memory-requests.ts";
 import type { MemoryBlock, MemoryState } from "./memory-state.ts";
 
@@ -113,3 +113,7 @@ export function heldHints(
   const mask = first.nodes.reduce((set, id) => set | (1 << all.indexOf(id)), 0);
   return [{ mask, preferred: true }];
 }
+
+/** All types of memory come from the same nodes; each has a list. */
+export const listForEach = (amounts: MemoryAmounts, hints: Hints): readonly Hints[] =>
+  [...amounts].map(() => hints);

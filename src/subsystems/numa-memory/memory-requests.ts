@@ -2,7 +2,8 @@
 import type { Container, Pod } from "../../api/generated/types.ts";
 import { type ContainerKind, initContainerKind } from "../../api/pod/pod.ts";
 import { amountOf } from "../../api/pod/pod-resources.ts";
-import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
+import { hasPodAmounts, isGuaranteedItself } from "../../api/pod-level.ts";
 import { largest } from "../../kit/limits/lists.ts";
 import { MEMORY } from "./memory-state.ts";
 
@@ -17,16 +18,26 @@ export interface MemoryRequest {
 }
 
 /**
- * What the containers of a pod are assigned, in the order in which they start: only those of guaranteed pods are, and of these none
- * whose pod has resources as a whole.
+ * What pods with amounts as a whole are assigned (gate PodLevelResourceManagers): memory of single containers, or of the pod, by
+ * the scope of the topology manager. `undefined`: nothing.
  */
-export function memoryRequests(pod: Pod): readonly MemoryRequest[] {
+export type PodLevelMemory = "container" | "pod" | undefined;
+
+/**
+ * What the containers of a pod are assigned, in the order in which they start: only those of guaranteed pods are; of those with
+ * amounts as a whole only with the gate, and containers that are guaranteed theirs by themselves.
+ */
+export function memoryRequests(
+  pod: Pod,
+  podLevel: PodLevelMemory = undefined,
+): readonly MemoryRequest[] {
   if (qosClassOf(pod) !== "Guaranteed") return [];
-  if (pod.spec?.resources && hasOwnResources(pod.spec.resources)) return [];
+  const ofPod = hasPodAmounts(pod);
+  if (ofPod && podLevel === undefined) return [];
   const request = (container: Container, kind: MemoryRequest["kind"]): MemoryRequest => ({
     container: container.name,
     kind,
-    amounts: amountsOf(container),
+    amounts: ofPod && !isGuaranteedItself(container) ? new Map() : amountsOf(container),
   });
   return [
     ...(pod.spec?.initContainers ?? []).map((each) => request(each, initContainerKind(each))),
@@ -34,7 +45,8 @@ export function memoryRequests(pod: Pod): readonly MemoryRequest[] {
   ].filter(({ amounts }) => amounts.size > 0);
 }
 
-function amountsOf({ resources }: Container): MemoryAmounts {
+/** Amounts of memory that are requested there, by type. */
+export function amountsOf({ resources }: Pick<Container, "resources">): MemoryAmounts {
   return new Map(
     Object.entries(resources?.requests ?? {})
       .filter(([type]) => type === MEMORY || type.startsWith("hugepages-"))

@@ -39,6 +39,8 @@ export interface MemoryState {
   readonly nodes: ReadonlyMap<number, NodeMemory>;
   /** By UID of the pod. */
   readonly pods: ReadonlyMap<string, PodBlocks>;
+  /** Of pods that are assigned memory as a whole, by UID; the blocks of their containers are parts of these. */
+  readonly wholePods?: ReadonlyMap<string, readonly MemoryBlock[]>;
 }
 
 /** The type of memory that is not in huge pages. */
@@ -156,10 +158,19 @@ export function releaseBlocks(
   const left = [...held].filter(([name]) => !leaving.has(name));
   if (left.length === 0) pods.delete(uid);
   else pods.set(uid, new Map(left));
-  return { nodes, pods };
+  return { ...state, nodes, pods };
 }
 
 /** Without the pod. */
 export function releasePod(state: MemoryState, uid: string): MemoryState {
+  const whole = state.wholePods?.get(uid);
+  if (whole) {
+    let { nodes } = state;
+    for (const block of whole) nodes = unassign(nodes, block);
+    const [pods, wholePods] = [new Map(state.pods), new Map(state.wholePods)];
+    pods.delete(uid);
+    wholePods.delete(uid);
+    return wholePods.size === 0 ? { nodes, pods } : { nodes, pods, wholePods };
+  }
   return releaseBlocks(state, uid, state.pods.get(uid)?.keys() ?? []);
 }

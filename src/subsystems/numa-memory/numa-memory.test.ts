@@ -44,6 +44,7 @@ function podOf(uid: string, text: string): IdentifiedPod {
 
 /** The machine over several runs of the agent. */
 class World {
+  podLevel: "pod" | undefined;
   readonly clock = new SimClock();
   readonly host = new FakeHost({ clock: this.clock });
   metrics = new MetricsRegistry();
@@ -54,7 +55,7 @@ class World {
     this.metrics = new MetricsRegistry();
     const state = new StateFiles({ files: host.files, clock, log: silentLog });
     return new NumaMemory(
-      { nodes: given, file: FILE },
+      { nodes: given, file: FILE, podLevel: this.podLevel },
       { state, metrics: this.metrics, log: silentLog },
     );
   }
@@ -273,4 +274,30 @@ test("hints of the pod are for what it needs at once", async () => {
   assert.deepEqual(hints("side 3, init 5, 4"), hints("3, 5"));
   assert.deepEqual(hints("side 3, init 6, 4"), [[{ mask: 3, preferred: true }]]);
   assert.deepEqual(hints("16"), [], "no set of nodes is no preference");
+});
+
+test("a pod with memory as a whole: all its containers are on its nodes, over a restart and until its end", async () => {
+  const world = await started();
+  world.podLevel = "pod";
+  await world.restart();
+  const pod = podOf("p", "init 4, 1, 2");
+  const amounts = { cpu: "3", memory: "5Mi" };
+  const whole = {
+    ...pod,
+    spec: { ...pod.spec, resources: { requests: amounts, limits: amounts } },
+  };
+  const granted = await world.grant(whole as IdentifiedPod, 2);
+  assert.deepEqual(granted, { kind: "granted" });
+  const nodesOf = () =>
+    ["c0", "c1", "c2", "debug"].map((name) => world.memory.nodesFor(whole as IdentifiedPod, name));
+  assert.deepEqual(nodesOf(), ["1", "1", "1", undefined]);
+  const kept = await world.file();
+  await world.restart();
+  assert.deepEqual(nodesOf(), ["1", "1", "1", undefined]);
+  assert.deepEqual(await world.grant(whole as IdentifiedPod, 2), { kind: "granted" });
+  assert.equal(await world.file(), kept);
+  const held = [...world.memory.held.heldBy(whole as IdentifiedPod).keys()];
+  assert.deepEqual(held, ["c0", "c1", "c2"]);
+  world.observe(whole as IdentifiedPod, { ended: true });
+  assert.deepEqual(nodesOf(), [undefined, undefined, undefined, undefined]);
 });

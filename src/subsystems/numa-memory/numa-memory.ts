@@ -10,6 +10,7 @@ import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { hasPodAmounts } from "../../api/pod-level.ts";
 import type {
   HintDraft,
   HintProvider,
@@ -26,19 +27,31 @@ import type {
   AllocatableResourcesResponse,
   ContainerMemory,
 } from "../../outside/plugins/plugins.ts";
-import { type AssignedPod, assignContainer, initsBefore } from "./assign-memory.ts";
+import {
+  type AssignedPod,
+  assignContainer,
+  initsBefore,
+  type NodePreference,
+} from "./assign-memory.ts";
 import { encodeMemory, type KeptMemory, parseMemory } from "./memory-checkpoint.ts";
 import { MemoryDraft } from "./memory-draft.ts";
-import { type MemoryRequest, memoryRequests } from "./memory-requests.ts";
+import { type MemoryRequest, memoryRequests, type PodLevelMemory } from "./memory-requests.ts";
 import {
   blocksOf,
   emptyState,
+  type MemoryBlock,
   type MemoryState,
   type NumaCapacity,
   releaseBlocks,
   releasePod,
 } from "./memory-state.ts";
 import { continueMemory } from "./validate-memory.ts";
+import {
+  assignWholeMemory,
+  type MemoryRefusal,
+  WholeMemoryDraft,
+  wholeMemoryOf,
+} from "./whole-pod-memory.ts";
 
 export { configuredNodes } from "./configured-nodes.ts";
 export { PlannedMemory } from "./planned-memory.ts";
@@ -51,6 +64,8 @@ export interface NumaMemoryOptions {
   readonly file: string;
   /** Whether memory follows a change in place. */
   readonly resizes?: boolean;
+  /** What pods with amounts as a whole are assigned; absent: nothing. */
+  readonly podLevel?: PodLevelMemory;
 }
 
 interface NumaMemoryDeps {
@@ -80,6 +95,7 @@ const NOTHING: MemoryState = { nodes: new Map(), pods: new Map() };
 /** The memory manager; see above. */
 export class NumaMemory implements HintProvider {
   readonly resizes: boolean;
+  readonly #podLevel: PodLevelMemory;
   readonly #deps: NumaMemoryDeps;
   readonly #empty: MemoryState | undefined;
   readonly #file: StateFile;
@@ -90,8 +106,9 @@ export class NumaMemory implements HintProvider {
   readonly #seen = new Set<PodUid>();
   #state: MemoryState;
 
-  constructor({ nodes, file, resizes = false }: NumaMemoryOptions, deps: NumaMemoryDeps) {
+  constructor({ nodes, file, resizes = false, podLevel }: NumaMemoryOptions, deps: NumaMemoryDeps) {
     this.#deps = deps;
+    this.#podLevel = podLevel;
     this.resizes = resizes && nodes !== undefined;
     this.#empty = nodes && emptyState(nodes);
     this.#state = this.#empty ?? NOTHING;
@@ -110,7 +127,9 @@ export class NumaMemory implements HintProvider {
 
   draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
     if (!this.#empty) return undefined;
-    const requests = memoryRequests(pod);
+    const whole = this.#wholeOf(pod);
+    if (whole) return new WholeMemoryDraft(this.#state, pod, whole);
+    const requests = this.#requestsOf(pod);
     const isAsked = requests.some(({ container }) => only === undefined || container === only);
     const { uid } = pod.metadata;
     return isAsked
@@ -125,9 +144,18 @@ export class NumaMemory implements HintProvider {
     preferred: PreferredContainers,
   ): Promise<ResourceGrant> {
     if (!this.#empty) return GRANTED;
-    const requests = memoryRequests(pod);
-    if (requests.length === 0) return GRANTED;
     const before = this.#state;
+    const whole = this.#wholeOf(pod);
+    if (whole) {
+      const first = whole.members[0]?.name ?? "";
+      const wanted = { mask: placement.get(first), preferred: preferred.has(first) };
+      const refusal = this.#assignWhole(pod, wanted);
+      if (refusal) return refusal;
+      if (this.#state !== before) await this.#save();
+      return GRANTED;
+    }
+    const requests = this.#requestsOf(pod);
+    if (requests.length === 0) return GRANTED;
     const short = this.#assign(pod.metadata.uid, requests, (container) => ({
       mask: placement.get(container),
       preferred: preferred.has(container),
@@ -171,24 +199,32 @@ export class NumaMemory implements HintProvider {
     const { uid } = pod.metadata;
     const held = this.#state.pods.get(uid);
     if (!held) return undefined;
-    const requests = memoryRequests(pod);
+    const whole = this.#state.wholePods?.get(uid);
+    if (whole && held.has(container)) return listOf(whole);
+    const requests = this.#requestsOf(pod);
     if (!requests.some((each) => each.container === container)) return undefined;
     const own = blocksOf(this.#state, uid, container);
     if (own.length > 0)
       this.#replace(releaseBlocks(this.#state, uid, initsBefore(requests, container)));
-    const nodes = (own.length > 0 ? own : [...held.values()].flat()).flatMap((each) => each.nodes);
-    return [...new Set(nodes)].sort((a, b) => a - b).join(",");
+    return listOf(own.length > 0 ? own : [...held.values()].flat());
   }
 
   /** Who has which memory, and how much there is, for the pod resources API. */
   readonly held = {
     heldBy: (pod: IdentifiedPod): ReadonlyMap<string, { readonly memory: ContainerMemory[] }> =>
       new Map(
-        [...(this.#state.pods.get(pod.metadata.uid) ?? [])].map(([container, blocks]) => [
+        this.#ownBlocks(pod).map(([container, blocks]) => [
           container,
           { memory: blocks.map(({ type, size, nodes }) => shownMemory(type, size, nodes)) },
         ]),
       ),
+    heldAsWhole: ({
+      metadata: { uid },
+    }: IdentifiedPod): { readonly memory: ContainerMemory[] } => ({
+      memory: (this.#state.wholePods?.get(uid) ?? []).map(({ type, size, nodes }) =>
+        shownMemory(type, size, nodes),
+      ),
+    }),
     allocatable: (): Partial<AllocatableResourcesResponse> =>
       this.#empty
         ? {
@@ -240,14 +276,48 @@ export class NumaMemory implements HintProvider {
 
   /** A pod that was admitted before there was a policy, or whose file was lost: its containers use the nodes when they start again. */
   #assignRunning(pod: IdentifiedPod): void {
-    const requests = memoryRequests(pod);
-    if (requests.length === 0) return;
+    const whole = this.#wholeOf(pod);
+    const requests = this.#requestsOf(pod);
+    if (!whole && requests.length === 0) return;
     const lasting = requests.filter(({ kind }) => kind !== "init");
     const anywhere = { mask: undefined, preferred: false };
-    const short = this.#assign(pod.metadata.uid, lasting, () => anywhere);
+    const short = whole
+      ? this.#assignWhole(pod, anywhere)?.message
+      : this.#assign(pod.metadata.uid, lasting, () => anywhere);
     const report = { pod: podDisplayName(pod), ...(short === undefined ? {} : { short }) };
     this.#deps.log.warn("a pod runs that was assigned no memory of NUMA nodes", report);
     if (short === undefined) void this.#save();
+  }
+
+  #wholeOf(pod: IdentifiedPod): ReturnType<typeof wholeMemoryOf> {
+    return this.#podLevel === "pod" ? wholeMemoryOf(pod) : undefined;
+  }
+
+  #requestsOf(pod: IdentifiedPod): ReturnType<typeof memoryRequests> {
+    // By pod: what is no whole pod's is nobody's.
+    if (this.#podLevel === "pod" && hasPodAmounts(pod)) return [];
+    return memoryRequests(pod, this.#podLevel);
+  }
+
+  /** Assigns a pod its memory as a whole; why not, where it cannot. */
+  #assignWhole(pod: IdentifiedPod, wanted: NodePreference): MemoryRefusal | undefined {
+    this.#requested.add();
+    const outcome = assignWholeMemory(this.#state, pod, wanted);
+    if (outcome.kind === "refused") {
+      this.#failed.add();
+      return outcome;
+    }
+    this.#state = outcome.state;
+    return undefined;
+  }
+
+  /** Blocks of containers that do not share them. */
+  #ownBlocks(pod: IdentifiedPod): readonly (readonly [string, readonly MemoryBlock[]])[] {
+    const { uid } = pod.metadata;
+    const held = [...(this.#state.pods.get(uid) ?? [])];
+    if (!this.#state.wholePods?.has(uid)) return held;
+    const own = new Set(memoryRequests(pod, "pod").map(({ container }) => container));
+    return held.filter(([container]) => own.has(container));
   }
 
   #replace(state: MemoryState): void {
@@ -264,6 +334,12 @@ export class NumaMemory implements HintProvider {
     };
     await this.#writes.run(write).catch(() => {});
   }
+}
+
+/** The nodes of the blocks, as `0,1`. */
+function listOf(blocks: readonly MemoryBlock[]): string {
+  const nodes = new Set(blocks.flatMap((block) => block.nodes));
+  return [...nodes].sort((a, b) => a - b).join(",");
 }
 
 function shownMemory(memoryType: string, size: number, nodes: readonly number[]): ContainerMemory {

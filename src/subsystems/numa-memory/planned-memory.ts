@@ -1,6 +1,7 @@
 /** Memory that pods would be assigned one after the other, by the same rules as in the agent, without an agent. */
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { hasPodAmounts } from "../../api/pod-level.ts";
 import type {
   HintDraft,
   HintProvider,
@@ -10,7 +11,7 @@ import type {
 import type { ResourceGrant } from "../../api/resource-grant.ts";
 import { type AssignedPod, assignContainer } from "./assign-memory.ts";
 import { MemoryDraft } from "./memory-draft.ts";
-import { memoryRequests } from "./memory-requests.ts";
+import { memoryRequests, type PodLevelMemory } from "./memory-requests.ts";
 import {
   emptyState,
   MEMORY,
@@ -19,19 +20,24 @@ import {
   type PodBlocks,
   releasePod,
 } from "./memory-state.ts";
+import { assignWholeMemory, WholeMemoryDraft, wholeMemoryOf } from "./whole-pod-memory.ts";
 
 const NOTHING: PodBlocks = new Map();
 
 /** The plan of memory. */
 export class PlannedMemory implements HintProvider {
+  readonly #podLevel: PodLevelMemory;
   #state: MemoryState;
 
-  constructor(nodes: readonly NumaCapacity[]) {
+  constructor(nodes: readonly NumaCapacity[], podLevel?: PodLevelMemory) {
     this.#state = emptyState(nodes);
+    this.#podLevel = podLevel;
   }
 
   draft(pod: IdentifiedPod): HintDraft | undefined {
-    const requests = memoryRequests(pod);
+    const whole = this.#wholeOf(pod);
+    if (whole) return new WholeMemoryDraft(this.#state, pod, whole);
+    const requests = this.#requestsOf(pod);
     return requests.length === 0
       ? undefined
       : new MemoryDraft({ state: this.#state, uid: pod.metadata.uid }, requests);
@@ -42,7 +48,16 @@ export class PlannedMemory implements HintProvider {
     placement: NumaPlacement,
     preferred: PreferredContainers,
   ): Promise<ResourceGrant> {
-    const requests = memoryRequests(pod);
+    const whole = this.#wholeOf(pod);
+    if (whole) {
+      const first = whole.members[0]?.name ?? "";
+      const wanted = { mask: placement.get(first), preferred: preferred.has(first) };
+      const outcome = assignWholeMemory(this.#state, pod, wanted);
+      if (outcome.kind === "refused") return outcome;
+      this.#state = outcome.state;
+      return { kind: "granted" };
+    }
+    const requests = this.#requestsOf(pod);
     let assigned: AssignedPod = {
       state: this.#state,
       uid: pod.metadata.uid,
@@ -60,6 +75,16 @@ export class PlannedMemory implements HintProvider {
     }
     this.#state = assigned.state;
     return { kind: "granted" };
+  }
+
+  #wholeOf(pod: IdentifiedPod): ReturnType<typeof wholeMemoryOf> {
+    return this.#podLevel === "pod" ? wholeMemoryOf(pod) : undefined;
+  }
+
+  #requestsOf(pod: IdentifiedPod): ReturnType<typeof memoryRequests> {
+    return this.#podLevel === "pod" && hasPodAmounts(pod)
+      ? []
+      : memoryRequests(pod, this.#podLevel);
   }
 
   /** The pod was refused in the end. */

@@ -19,22 +19,34 @@ export function continueMemory(kept: KeptMemory, empty: MemoryState): Continued 
       ? { kind: "continued", state: empty }
       : refused("machine state can not be empty when it has memory assignments");
   let { nodes } = empty;
-  for (const [uid, containers] of kept.pods)
-    for (const [container, blocks] of containers)
-      for (const block of blocks) {
-        const at = `(pod: ${uid}, container: ${container}) the memory assignment uses`;
-        const on = block.nodes.map((id) => nodes.get(id));
-        if (on.length === 0 || on.includes(undefined))
-          return refused(`${at} the NUMA that does not exist`);
-        if (on.some((node) => !node?.memory.has(block.type)))
-          return refused(`${at} memory resource that does not exist`);
-        nodes = assign(nodes, block, block.size);
-      }
+  const assigned = [
+    ...[...kept.pods]
+      .filter(([uid]) => !kept.wholePods?.has(uid))
+      .flatMap(([uid, containers]) =>
+        [...containers].map(
+          ([name, blocks]) => [`pod: ${uid}, container: ${name}`, blocks] as const,
+        ),
+      ),
+    ...[...(kept.wholePods ?? [])].map(([uid, blocks]) => [`pod: ${uid}`, blocks] as const),
+  ];
+  for (const [whose, blocks] of assigned)
+    for (const block of blocks) {
+      const at = `(${whose}) the memory assignment uses`;
+      const on = block.nodes.map((id) => nodes.get(id));
+      if (on.length === 0 || on.includes(undefined))
+        return refused(`${at} the NUMA that does not exist`);
+      if (on.some((node) => !node?.memory.has(block.type)))
+        return refused(`${at} memory resource that does not exist`);
+      nodes = assign(nodes, block, block.size);
+    }
   const difference = differenceOf(kept.nodes, nodes);
   if (difference !== undefined)
     return refused(`the expected machine state is different from the real one: ${difference}`);
-  return { kind: "continued", state: { nodes: kept.nodes, pods: kept.pods } };
+  return { kind: "continued", state: withoutPolicy(kept) };
 }
+
+const withoutPolicy = ({ nodes, pods, wholePods }: KeptMemory): MemoryState =>
+  wholePods ? { nodes, pods, wholePods } : { nodes, pods };
 
 const refused = (why: string): Continued => ({ kind: "refused", why: `[memorymanager] ${why}` });
 
