@@ -63,6 +63,8 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
     /the certificate authority of the cluster is sha256:[0-9a-f]{64}, not sha256:0{64}/,
   );
   const server = two.node.box.spawn(["busybox", "nc", "-l", "-p", "10250"]);
+  const listens = "until grep -q ':280A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.1; done";
+  await two.node.box.run(["sh", "-c", listens]);
   await refused(two, words, /10250/);
   await server.kill("SIGKILL");
 
@@ -125,9 +127,10 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
   await one.kubectl("wait", "--for=condition=Ready", "pod/client-plugin", "--timeout=120s");
   const podIp = await one.kubectl("get", "pod", "client-plugin", "-ojsonpath={.status.podIP}");
   assert.match(podIp, /^10\.99\.0\./);
-  await two.node.box.run(["rm", "/etc/cni/net.d/10-plugin.conflist"]);
   const down = await two.nodelet(["down"]);
   assert.equal(down.code, 0, down.stdout + down.stderr);
+  // Pods end while their network is still there; what the plugin has installed is its own.
+  await two.node.box.run(["rm", "/etc/cni/net.d/10-plugin.conflist"]);
   await two.node.box.exec(["ip", "link", "delete", "cni0"]);
   assert.deepEqual(await two.node.changesSince(before), []);
   assert.match(await one.kubectl("get", "nodes", "-oname"), /node\/two/);
