@@ -1,4 +1,4 @@
-// Guards of volumes of CSI drivers.
+// Guards of volumes of CSI drivers. What a driver gave no answer to is the call table 7 of its lives.
 import { type Guard, testGuards } from "./bite.ts";
 
 const MODULE = "src/subsystems/csi";
@@ -14,12 +14,6 @@ const GUARDS: readonly Guard[] = [
     file: `${MODULE}/node-volumes.ts`,
     line: 'if (volume.device === "none") {',
     without: "if (volume.pods.size === 0) {",
-  },
-  {
-    name: "what a driver gave no answer to may be done",
-    file: `${MODULE}/csi-volume.ts`,
-    line: 'if (failure === "uncertain" && device === "none") return "uncertain";',
-    without: "",
   },
   {
     name: "what was staged before a restart may be staged still",
