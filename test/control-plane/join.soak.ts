@@ -34,6 +34,25 @@ async function refused(
   assert.deepEqual(await machine.node.changesSince(before), []);
 }
 
+/** One replica on each node. */
+const SPREAD = {
+  spec: {
+    replicas: 2,
+    template: {
+      spec: {
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey: "kubernetes.io/hostname",
+            whenUnsatisfiable: "DoNotSchedule",
+            labelSelector: { matchLabels: { app: "web" } },
+          },
+        ],
+      },
+    },
+  },
+};
+
 test("a second machine joins, serves beside the first, and leaves", { skip }, async (t) => {
   await using one = await clusterMachine({ hostname: "one" });
   await using two = await clusterMachine({ hostname: "two", address: SECOND });
@@ -76,24 +95,7 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
   assert.doesNotMatch(joined.stdout + joined.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/);
 
   await serveWeb(one, 0);
-  const spread = {
-    spec: {
-      replicas: 2,
-      template: {
-        spec: {
-          topologySpreadConstraints: [
-            {
-              maxSkew: 1,
-              topologyKey: "kubernetes.io/hostname",
-              whenUnsatisfiable: "DoNotSchedule",
-              labelSelector: { matchLabels: { app: "web" } },
-            },
-          ],
-        },
-      },
-    },
-  };
-  await one.kubectl("patch", "deployment", "web", `-p=${JSON.stringify(spread)}`);
+  await one.kubectl("patch", "deployment", "web", `-p=${JSON.stringify(SPREAD)}`);
   await startClient(one, "client-one", "one");
   await startClient(one, "client-two", "two");
   await one.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=180s");
