@@ -66,12 +66,20 @@ async function stuckVolumesOf(
   { metadata }: Pod,
 ): Promise<CsiReport["volumes"]> {
   const { namespace, name, uid } = metadata ?? {};
-  const { volumes } = await client.json<CsiReport>("/nodelet/v1/volumes");
+  const { volumes } = await client
+    .json<Pick<CsiReport, "volumes">>("/nodelet/v1/volumes")
+    .catch(noneOfEarlier);
   const isOwn = ({ pods }: (typeof volumes)[number]) =>
     pods.some(
       ({ pod, state }) => state !== "mounted" && (pod === `${namespace}/${name}` || pod === uid),
     );
   return volumes.filter((volume) => volume.forSeconds !== undefined && isOwn(volume));
+}
+
+/** An agent of an earlier version, which runs on while the command is new, has no such route. */
+function noneOfEarlier(thrown: unknown): Pick<CsiReport, "volumes"> {
+  if (thrown instanceof CliError && thrown.exitCode === EXIT_NOT_FOUND) return { volumes: [] };
+  throw thrown;
 }
 
 /** Decisions about a pod that is gone, also found by a static pod's name without the node's. */
