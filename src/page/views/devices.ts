@@ -3,6 +3,7 @@ import { type ComponentChild, h } from "preact";
 import type { DevicesReply } from "../../present/shapes.ts";
 import { useData } from "../requests.ts";
 import { AnswerBox } from "./answer.ts";
+import { ClaimsSection } from "./claims.ts";
 import { podHref } from "./links.ts";
 import { Table, type TableColumn } from "./table.ts";
 
@@ -37,14 +38,16 @@ export function DevicesTab(): ComponentChild {
   const answer = useData<DevicesReply>("devices", EVERY_MS);
   return h(AnswerBox<DevicesReply>, {
     answer,
-    show: ({ resources, notes }) => [
+    show: ({ resources, notes, dynamicResources }) => [
       resources.length === 0 &&
+        (dynamicResources?.drivers.length ?? 0) === 0 &&
         h(
           "p",
           { class: "empty" },
-          "No device plugin has registered. Plugins that do are listed here with their devices, and with the pods that own them.",
+          "No device plugin and no DRA driver has registered. Those that do are listed here with their devices, and with the pods that own them.",
         ),
       ...resources.map((each) => h(ResourceSection, { key: each.resource, resource: each })),
+      dynamicResources && h(ClaimsSection, { key: "claims", report: dynamicResources }),
       notes.length > 0 &&
         h(
           "ul",
