@@ -92,3 +92,27 @@ test("slices are tried again until they are deleted, and no more once the driver
   assert.equal(world.deletions.length, tries);
   await world.close();
 });
+
+test("a driver registers once the slices of the time before are deleted, or after 10 s without an API server", async () => {
+  for (const [answersAfterMs, registersBy] of [
+    [3_000, 6_000],
+    [60_000, 10_000],
+  ] as const) {
+    const world = new ClaimWorld();
+    world.deletionError = new OutsideError("unavailable", "no answer");
+    await world.open();
+    let isRegistered = false;
+    const registering = world.claims.drivers
+      .register({ name: "gpu.example.com", socketPath: "/a.sock", versions: ["v1.DRAPlugin"] })
+      .then(() => {
+        isRegistered = true;
+      });
+    await world.clock.advance(answersAfterMs < registersBy ? answersAfterMs : registersBy - 100);
+    assert.equal(isRegistered, false, "what it published would be deleted");
+    if (answersAfterMs < registersBy) world.deletionError = undefined;
+    await world.clock.advance(registersBy);
+    assert.equal(isRegistered, true);
+    await registering;
+    await world.close();
+  }
+});

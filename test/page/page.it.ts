@@ -113,7 +113,7 @@ test("every view shows the node, without a problem, within 150 KB", async () => 
     ["Events", /Started/],
     ["Probes", /readiness httpGet/],
     ["Images", /localhost\/nodelet\/hello:1/],
-    ["Devices", /No device plugin has registered/],
+    ["Devices", /No device plugin and no DRA driver has registered/],
     ["Cgroups", /No drift|Drift/],
     ["Node", /memory\.available/],
     ["Pods", /Running/],

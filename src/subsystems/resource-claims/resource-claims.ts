@@ -114,6 +114,7 @@ export class ResourceClaims {
         onUsable: (driver, usable) => this.#slices.usable(driver, usable),
         onRegistered: (connection) => this.#health.follow(connection),
       },
+      mayRegister: () => this.#slices.begun,
     });
     this.#store = new ClaimStore(options.file, deps.state, () => [...this.claims.values()]);
     this.#keeper = new ClaimKeeper({

@@ -20,6 +20,8 @@ interface DriversDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
   readonly events: DriverEvents;
+  /** No driver registers before; never rejects. */
+  readonly mayRegister: () => Promise<void>;
 }
 
 /** Notified of drivers; nothing here waits or throws. */
@@ -69,6 +71,7 @@ export class Drivers implements PluginHandler {
     const { grpc, clock, log } = this.#deps;
     const { name: driver, socketPath } = plugin;
     if (!grpc) throw new Error("DRA drivers cannot register here");
+    await this.#deps.mayRegister();
     const services = servicesOf(plugin);
     const others = this.#instances.get(driver) ?? [];
     if (others.some(({ target }) => target.socketPath === socketPath))

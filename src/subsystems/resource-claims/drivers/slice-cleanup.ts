@@ -20,6 +20,8 @@ interface SliceCleanupDeps {
   readonly scope: TaskScope;
 }
 
+/** How long drivers wait at most until the slices of the time before are deleted: without an API server they come all the same. */
+const HOLD_MS = 10_000;
 /** How long a driver may be away, as it is while it is updated. */
 const AWAY_MS = 30_000;
 const RETRY = { initialMs: 1_000, maxMs: 300_000 };
@@ -30,17 +32,33 @@ export class SliceCleanup {
   readonly #deps: SliceCleanupDeps;
   /** Drivers that are away, with what ends the wait for them or their cleanup. */
   readonly #away = new Map<string, () => void>();
+  readonly #begun = Promise.withResolvers<void>();
 
   constructor(deps: SliceCleanupDeps) {
     this.#deps = deps;
+    if (!deps.client) this.#begun.resolve();
     deps.scope.defer("resource slices", () => {
+      this.#begun.resolve();
       for (const stop of this.#away.values()) stop();
     });
   }
 
   /** Deletes all slices of the node, in the background. */
   start(): void {
-    this.#clean(undefined, this.#deps.scope.signal);
+    const { client, clock, scope } = this.#deps;
+    if (client) {
+      const cancel = clock.alarm(HOLD_MS, () => this.#begun.resolve());
+      void this.begun.then(cancel);
+    }
+    this.#clean(undefined, scope.signal);
+  }
+
+  /**
+   * Resolves when the slices of the time before are deleted, or that has failed for a while: what a driver publishes earlier would
+   * be deleted with them.
+   */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
   }
 
   /** The driver can be reached or not. A second loss keeps the deadline of the first. */
@@ -69,6 +87,7 @@ export class SliceCleanup {
       for (let failures = 1; !ended.aborted && !leave.aborted; failures += 1) {
         try {
           await this.#delete(client, driver, leave);
+          this.#begun.resolve();
           break;
         } catch (error) {
           if (leave.aborted) break;
