@@ -60,22 +60,19 @@ export class SupervisedDriver {
     this.#lives += 1;
     const process = grpc.process();
     this.#process = process;
+    // One call after the other, as the library of drivers does it: what is given up may still be under way.
+    let last = Promise.resolve();
+    const inTurn = (serve: () => Promise<void>): Promise<void> => {
+      const served = last.then(serve);
+      last = served.catch(() => {});
+      return served;
+    };
     const driver = new ClaimDriver(process.grpc, {
       name: this.name,
       registry: REGISTRY,
       folder: this.#folder,
       instance: `i${this.#lives}`,
-      before: async (call, claims) => {
-        await this.#suffer();
-        for (const { uid } of claims) {
-          if (call === "prepare") this.prepared.add(uid);
-          else if (this.prepared.delete(uid)) {
-            this.unprepared += 1;
-            this.#machine.onUnprepare(uid);
-          }
-        }
-        if (this.behaviour === "losing") throw new Error("the answer is lost");
-      },
+      before: (call, claims) => inTurn(() => this.#serve(call, claims)),
       devices: ({ uid }) => [
         {
           requestNames: [],
@@ -86,6 +83,21 @@ export class SupervisedDriver {
       ],
     });
     driver.start().catch((error: unknown) => note(`${this.name} cannot start: ${String(error)}`));
+  }
+
+  async #serve(
+    call: "prepare" | "unprepare",
+    claims: readonly { readonly uid: string }[],
+  ): Promise<void> {
+    await this.#suffer();
+    for (const { uid } of claims) {
+      if (call === "prepare") this.prepared.add(uid);
+      else if (this.prepared.delete(uid)) {
+        this.unprepared += 1;
+        this.#machine.onUnprepare(uid);
+      }
+    }
+    if (this.behaviour === "losing") throw new Error("the answer is lost");
   }
 
   /** `kill -9`. */

@@ -1,12 +1,14 @@
 /**
  * Prepares claims for pods and takes them back, once each: the one writer of what is prepared for whom. A pod's reference is on
- * disk before any driver is called for it; a claim is unprepared when its last pod has ended; no two calls for one claim overlap.
+ * disk before any driver is called for it; a claim is unprepared when its last pod has ended; no two calls for one claim overlap:
+ * who does not wait any more leaves a call to its end, since the driver may go on with it.
  */
 import type { PodUid } from "../../api/pod-identity.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import { waitForChange } from "../../kit/loops/wakeup.ts";
+import { untilAborted } from "../../kit/within.ts";
 import { type AllocatedClaim, ClaimBusy, ClaimRefused } from "./allocated-claim.ts";
 import {
   byKey,
@@ -27,6 +29,8 @@ interface ClaimKeeperDeps {
   readonly onStale: () => void;
   /** Unix milliseconds. */
   readonly now: () => number;
+  /** Ends calls to drivers: the agent is leaving. */
+  readonly leaving: AbortSignal;
 }
 
 type Use = "prepare" | "unprepare";
@@ -72,12 +76,17 @@ export class ClaimKeeper {
   ): Promise<void> {
     const missing = wanted.flatMap(({ drivers }) => drivers).find((name) => !this.#find(name));
     if (missing !== undefined) throw notRegistered(missing);
-    using _ = await this.#take(wanted.map(claimKey), "prepare", signal);
+    const taken = await this.#take(wanted.map(claimKey), "prepare", signal);
+    await untilAborted(this.#begin(taken, pod, wanted), signal);
+  }
+
+  async #begin(taken: Disposable, pod: PodUid, wanted: readonly AllocatedClaim[]): Promise<void> {
+    using _ = taken;
     for (const claim of wanted) this.#refuseOther(claim);
     for (const claim of wanted) this.#refer(pod, claim);
     await this.#save("cache");
     const open = wanted.filter((claim) => this.#claims.get(claimKey(claim))?.isPrepared !== true);
-    const faults = await this.#callDrivers(open, "prepare", signal);
+    const faults = await this.#callDrivers(open, "prepare");
     await this.#save("state");
     if (faults[0] !== undefined) throw new ClaimRefused(faults[0]);
   }
@@ -86,16 +95,18 @@ export class ClaimKeeper {
   async unprepare(pod: PodUid, signal: AbortSignal): Promise<void> {
     const keys = claimsHeldFor(this.#claims, pod).map(claimKey);
     if (keys.length === 0) return;
-    using _ = await this.#take(keys, "unprepare", signal);
+    const taken = await this.#take(keys, "unprepare", signal);
+    await untilAborted(this.#leave(taken, pod), signal);
+  }
+
+  async #leave(taken: Disposable, pod: PodUid): Promise<void> {
+    using _ = taken;
     const held = claimsHeldFor(this.#claims, pod);
     for (const claim of held.filter(({ pods }) => pods.size > 1)) {
       const pods = new Set([...claim.pods].filter((uid) => uid !== pod));
       this.#set({ ...claim, pods });
     }
-    await this.#end(
-      held.filter(({ pods }) => pods.size === 1),
-      signal,
-    );
+    await this.#end(held.filter(({ pods }) => pods.size === 1));
   }
 
   /** Takes back claims that are held for no pod at all. Throws `ClaimRefused`. */
@@ -103,16 +114,15 @@ export class ClaimKeeper {
     const unused = [...this.#claims.values()].filter(({ pods }) => pods.size === 0).sort(byKey);
     if (unused.length === 0) return;
     using _ = await this.#take(unused.map(claimKey), "unprepare", signal);
-    await this.#end(unused, signal);
+    await this.#end(unused);
   }
 
-  async #end(claims: readonly ClaimInfo[], signal: AbortSignal): Promise<void> {
+  async #end(claims: readonly ClaimInfo[]): Promise<void> {
     // From the first call on they may be prepared in part only.
     for (const claim of claims) this.#set({ ...claim, isPrepared: false });
     const faults = await this.#callDrivers(
       claims.map((claim) => ({ ...claim, drivers: [...claim.drivers.keys()] })),
       "unprepare",
-      signal,
     );
     await this.#save("state");
     if (faults[0] !== undefined) throw new ClaimRefused(faults[0]);
@@ -160,11 +170,7 @@ export class ClaimKeeper {
   }
 
   /** One call for each driver with all its claims; what came out of it is noted at once. Resolves with what failed. */
-  async #callDrivers(
-    claims: readonly AllocatedClaim[],
-    use: Use,
-    signal: AbortSignal,
-  ): Promise<readonly string[]> {
+  async #callDrivers(claims: readonly AllocatedClaim[], use: Use): Promise<readonly string[]> {
     const left = new Map(claims.map((claim) => [claimKey(claim), new Set(claim.drivers)]));
     const calls = [...new Set(claims.flatMap(({ drivers }) => drivers))];
     const finish = (claim: AllocatedClaim, driver: string | undefined) => {
@@ -175,7 +181,7 @@ export class ClaimKeeper {
     for (const claim of claims) finish(claim, undefined);
     const outcomes = await inParallel(calls, CALLED_AT_ONCE, async (driver) => {
       const asked = claims.filter(({ drivers }) => drivers.includes(driver));
-      const { good, fault } = await this.#call(driver, asked, use, signal);
+      const { good, fault } = await this.#call(driver, asked, use);
       for (const claim of asked) {
         const devices = good.get(claim.uid);
         if (devices === undefined) continue;
@@ -191,17 +197,17 @@ export class ClaimKeeper {
     driver: string,
     asked: readonly AllocatedClaim[],
     use: Use,
-    signal: AbortSignal,
   ): Promise<DriverAnswer<readonly PreparedDevice[]>> {
+    const { leaving } = this.#deps;
     const connection = this.#find(driver);
     if (!connection) return { good: new Map(), fault: messageOf(notRegistered(driver)) };
     const claims = asked.map(({ namespace, uid, name }): CalledClaim => ({ namespace, uid, name }));
     try {
       return use === "prepare"
-        ? readPrepared(asked, await connection.prepare(claims, signal))
-        : readUnprepared(asked, await connection.unprepare(claims, signal));
+        ? readPrepared(asked, await connection.prepare(claims, leaving))
+        : readUnprepared(asked, await connection.unprepare(claims, leaving));
     } catch (error) {
-      signal.throwIfAborted();
+      leaving.throwIfAborted();
       const call = use === "prepare" ? "NodePrepareResources" : "NodeUnprepareResources";
       return { good: new Map(), fault: `${call}: ${messageOf(error)}` };
     }

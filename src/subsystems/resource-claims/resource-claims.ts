@@ -122,6 +122,7 @@ export class ResourceClaims {
       saved: () => this.#store.saved(),
       onStale: () => this.#stale.check(),
       now: () => deps.clock.wall(),
+      leaving: deps.scope.signal,
     });
     this.#stale = new StaleClaims({
       ...deps,
