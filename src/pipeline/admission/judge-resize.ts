@@ -141,8 +141,8 @@ function refuseStaticCpus(inputs: ResizeInputs): string | undefined {
 function refuseStaticMemory(inputs: ResizeInputs): string | undefined {
   const { memoryManagerPolicy, exclusiveMemoryScaling } = inputs.settings;
   if (memoryManagerPolicy !== "Static") return undefined;
-  const follows = exclusiveMemoryScaling;
-  return (!follows && changesGuaranteed(inputs, "memory")) || changesWhole(inputs, "memory")
+  return (!exclusiveMemoryScaling && changesGuaranteed(inputs, "memory")) ||
+    changesWhole(inputs, "memory")
     ? 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
     : undefined;
 }

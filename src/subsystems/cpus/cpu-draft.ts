@@ -19,6 +19,8 @@ import {
 export interface PodCpuDraft extends HintDraft {
   /** What was worked out so far. */
   readonly state: CpuState;
+  /** Containers for which CPUs are taken, one after the other; of a pod as a whole the first takes them for all. */
+  readonly taking: Iterable<string>;
   /** Takes what the container requests, or says why it cannot have it. */
   take(container: string, mask: NodeMask | undefined): CpuRefusal | undefined;
 }
@@ -40,6 +42,10 @@ export class CpuDraft implements PodCpuDraft {
 
   get state(): CpuState {
     return this.#state;
+  }
+
+  get taking(): Iterable<string> {
+    return this.containers;
   }
 
   hints(container: string): readonly Hints[] {

@@ -123,7 +123,7 @@ export class ExclusiveCpus implements HintProvider {
     const { uid } = pod.metadata;
     const draft = cpuDraftOf(this.#policy, before, pod);
     if (!draft) return GRANTED;
-    for (const container of draft.containers) {
+    for (const container of draft.taking) {
       this.#measures.requested();
       const refusal = draft.take(container, placement.get(container));
       if (refusal) {
@@ -233,7 +233,7 @@ export class ExclusiveCpus implements HintProvider {
     const draft = cpuDraftOf(this.#policy, before, pod);
     if (!draft) return;
     const { log } = this.#deps;
-    for (const container of draft.containers) {
+    for (const container of draft.taking) {
       const refusal = draft.take(container, undefined);
       if (!refusal) continue;
       this.#refusing.set(pod, before);

@@ -27,7 +27,7 @@ export class PlannedCpus implements HintProvider {
   async grant(pod: IdentifiedPod, placement: NumaPlacement): Promise<ResourceGrant> {
     const draft = cpuDraftOf(this.#policy, this.#state, pod);
     if (!draft) return { kind: "granted" };
-    for (const container of draft.containers) {
+    for (const container of draft.taking) {
       const refusal = draft.take(container, placement.get(container));
       if (refusal) return refusal;
     }

@@ -42,6 +42,10 @@ class WholePodDraft implements PodCpuDraft {
     return this.#state;
   }
 
+  get taking(): Iterable<string> {
+    return [...this.containers].slice(0, 1);
+  }
+
   /** Hints are asked for the pod only, by the scope. */
   hints(): readonly Hints[] {
     return this.podHints();

@@ -10,7 +10,6 @@ import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { hasPodAmounts } from "../../api/pod-level.ts";
 import type {
   HintDraft,
   HintProvider,
@@ -50,7 +49,7 @@ import {
   assignWholeMemory,
   type MemoryRefusal,
   WholeMemoryDraft,
-  wholeMemoryOf,
+  wantedMemory,
 } from "./whole-pod-memory.ts";
 
 export { configuredNodes } from "./configured-nodes.ts";
@@ -127,9 +126,8 @@ export class NumaMemory implements HintProvider {
 
   draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
     if (!this.#empty) return undefined;
-    const whole = this.#wholeOf(pod);
+    const { whole, requests } = wantedMemory(pod, this.#podLevel);
     if (whole) return new WholeMemoryDraft(this.#state, pod, whole);
-    const requests = this.#requestsOf(pod);
     const isAsked = requests.some(({ container }) => only === undefined || container === only);
     const { uid } = pod.metadata;
     return isAsked
@@ -145,7 +143,7 @@ export class NumaMemory implements HintProvider {
   ): Promise<ResourceGrant> {
     if (!this.#empty) return GRANTED;
     const before = this.#state;
-    const whole = this.#wholeOf(pod);
+    const { whole, requests } = wantedMemory(pod, this.#podLevel);
     if (whole) {
       const first = whole.members[0]?.name ?? "";
       const wanted = { mask: placement.get(first), preferred: preferred.has(first) };
@@ -154,7 +152,6 @@ export class NumaMemory implements HintProvider {
       if (this.#state !== before) await this.#save();
       return GRANTED;
     }
-    const requests = this.#requestsOf(pod);
     if (requests.length === 0) return GRANTED;
     const short = this.#assign(pod.metadata.uid, requests, (container) => ({
       mask: placement.get(container),
@@ -201,7 +198,7 @@ export class NumaMemory implements HintProvider {
     if (!held) return undefined;
     const whole = this.#state.wholePods?.get(uid);
     if (whole && held.has(container)) return listOf(whole);
-    const requests = this.#requestsOf(pod);
+    const { requests } = wantedMemory(pod, this.#podLevel);
     if (!requests.some((each) => each.container === container)) return undefined;
     const own = blocksOf(this.#state, uid, container);
     if (own.length > 0)
@@ -276,8 +273,7 @@ export class NumaMemory implements HintProvider {
 
   /** A pod that was admitted before there was a policy, or whose file was lost: its containers use the nodes when they start again. */
   #assignRunning(pod: IdentifiedPod): void {
-    const whole = this.#wholeOf(pod);
-    const requests = this.#requestsOf(pod);
+    const { whole, requests } = wantedMemory(pod, this.#podLevel);
     if (!whole && requests.length === 0) return;
     const lasting = requests.filter(({ kind }) => kind !== "init");
     const anywhere = { mask: undefined, preferred: false };
@@ -287,16 +283,6 @@ export class NumaMemory implements HintProvider {
     const report = { pod: podDisplayName(pod), ...(short === undefined ? {} : { short }) };
     this.#deps.log.warn("a pod runs that was assigned no memory of NUMA nodes", report);
     if (short === undefined) void this.#save();
-  }
-
-  #wholeOf(pod: IdentifiedPod): ReturnType<typeof wholeMemoryOf> {
-    return this.#podLevel === "pod" ? wholeMemoryOf(pod) : undefined;
-  }
-
-  #requestsOf(pod: IdentifiedPod): ReturnType<typeof memoryRequests> {
-    // By pod: what is no whole pod's is nobody's.
-    if (this.#podLevel === "pod" && hasPodAmounts(pod)) return [];
-    return memoryRequests(pod, this.#podLevel);
   }
 
   /** Assigns a pod its memory as a whole; why not, where it cannot. */

@@ -1,7 +1,6 @@
 /** Memory that pods would be assigned one after the other, by the same rules as in the agent, without an agent. */
 import type { PodUid } from "../../api/observation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { hasPodAmounts } from "../../api/pod-level.ts";
 import type {
   HintDraft,
   HintProvider,
@@ -11,7 +10,7 @@ import type {
 import type { ResourceGrant } from "../../api/resource-grant.ts";
 import { type AssignedPod, assignContainer } from "./assign-memory.ts";
 import { MemoryDraft } from "./memory-draft.ts";
-import { memoryRequests, type PodLevelMemory } from "./memory-requests.ts";
+import type { PodLevelMemory } from "./memory-requests.ts";
 import {
   emptyState,
   MEMORY,
@@ -20,7 +19,7 @@ import {
   type PodBlocks,
   releasePod,
 } from "./memory-state.ts";
-import { assignWholeMemory, WholeMemoryDraft, wholeMemoryOf } from "./whole-pod-memory.ts";
+import { assignWholeMemory, WholeMemoryDraft, wantedMemory } from "./whole-pod-memory.ts";
 
 const NOTHING: PodBlocks = new Map();
 
@@ -35,9 +34,8 @@ export class PlannedMemory implements HintProvider {
   }
 
   draft(pod: IdentifiedPod): HintDraft | undefined {
-    const whole = this.#wholeOf(pod);
+    const { whole, requests } = wantedMemory(pod, this.#podLevel);
     if (whole) return new WholeMemoryDraft(this.#state, pod, whole);
-    const requests = this.#requestsOf(pod);
     return requests.length === 0
       ? undefined
       : new MemoryDraft({ state: this.#state, uid: pod.metadata.uid }, requests);
@@ -48,7 +46,7 @@ export class PlannedMemory implements HintProvider {
     placement: NumaPlacement,
     preferred: PreferredContainers,
   ): Promise<ResourceGrant> {
-    const whole = this.#wholeOf(pod);
+    const { whole, requests } = wantedMemory(pod, this.#podLevel);
     if (whole) {
       const first = whole.members[0]?.name ?? "";
       const wanted = { mask: placement.get(first), preferred: preferred.has(first) };
@@ -57,7 +55,6 @@ export class PlannedMemory implements HintProvider {
       this.#state = outcome.state;
       return { kind: "granted" };
     }
-    const requests = this.#requestsOf(pod);
     let assigned: AssignedPod = {
       state: this.#state,
       uid: pod.metadata.uid,
@@ -75,16 +72,6 @@ export class PlannedMemory implements HintProvider {
     }
     this.#state = assigned.state;
     return { kind: "granted" };
-  }
-
-  #wholeOf(pod: IdentifiedPod): ReturnType<typeof wholeMemoryOf> {
-    return this.#podLevel === "pod" ? wholeMemoryOf(pod) : undefined;
-  }
-
-  #requestsOf(pod: IdentifiedPod): ReturnType<typeof memoryRequests> {
-    return this.#podLevel === "pod" && hasPodAmounts(pod)
-      ? []
-      : memoryRequests(pod, this.#podLevel);
   }
 
   /** The pod was refused in the end. */

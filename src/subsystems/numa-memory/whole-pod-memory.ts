@@ -13,7 +13,13 @@ import type { HintDraft, Hints, Unmet } from "../../api/ports/hint-provider.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 import { chooseNodes, type NodePreference } from "./assign-memory.ts";
 import { heldHints, listForEach, memoryHints } from "./memory-hints.ts";
-import { amountsOf, type MemoryAmounts, memoryRequests } from "./memory-requests.ts";
+import {
+  amountsOf,
+  type MemoryAmounts,
+  type MemoryRequest,
+  memoryRequests,
+  type PodLevelMemory,
+} from "./memory-requests.ts";
 import { assign, type MemoryBlock, type MemoryState, withBlocks } from "./memory-state.ts";
 
 /** A container of such a pod; without amounts where it shares. */
@@ -50,6 +56,21 @@ export const wholeMemoryOf = derivedOnce((pod: IdentifiedPod): WholeMemory | und
   });
   return { amounts, members };
 });
+
+/** What the pod is assigned: memory as a whole, or that of its containers. */
+interface WantedMemory {
+  readonly whole?: WholeMemory;
+  readonly requests: readonly MemoryRequest[];
+}
+
+const NOTHING: WantedMemory = { requests: [] };
+
+/** What the pod is assigned under the node's settings. */
+export function wantedMemory(pod: IdentifiedPod, podLevel: PodLevelMemory): WantedMemory {
+  if (podLevel !== "pod" || !hasPodAmounts(pod)) return { requests: memoryRequests(pod, podLevel) };
+  const whole = wholeMemoryOf(pod);
+  return whole ? { whole, requests: [] } : NOTHING;
+}
 
 /** Why containers that share would have none of some type; `undefined` when they have. */
 function emptyMemoryPool({ amounts, members }: WholeMemory): MemoryRefusal | undefined {
