@@ -36,6 +36,9 @@ export const KERNEL_ARGUMENTS =
 /** One CPU: a second one would have its turn in the same thread. */
 export const EMULATION = ["-accel", "tcg,thread=single", ...CPU, "-smp", "1"];
 
+/** What both read first. */
+const PREPARE = join(import.meta.dirname, "prepare.sh");
+
 /** What an initramfs boots: the system on the first disk, or a command on the files of this machine. */
 const FIRST_DISK = {
   init: join(import.meta.dirname, "disk-init.sh"),
@@ -103,10 +106,13 @@ function kernelPackage(say) {
 
 /** A small root with busybox, modules and our init, kept under the digest of what it is made from. */
 function initramfs(packageFolder, boot, say) {
-  const init = readFileSync(boot.init);
+  const scripts = [
+    { path: "init", text: readFileSync(boot.init) },
+    { path: "prepare.sh", text: readFileSync(PREPARE) },
+  ];
   const digest = createHash("sha256")
     .update(JSON.stringify([basename(packageFolder), boot.modules]))
-    .update(init)
+    .update(scripts.map(({ text }) => text).join(""))
     .digest("hex")
     .slice(0, 16);
   const folder = join(CACHE_DIR, "guest");
@@ -121,7 +127,7 @@ function initramfs(packageFolder, boot, say) {
     BUSYBOX.find((path) => existsSync(path)),
     join(root, "bin/busybox"),
   );
-  writeFileSync(join(root, "init"), init, { mode: 0o755 });
+  for (const { path, text } of scripts) writeFileSync(join(root, path), text, { mode: 0o755 });
   const found = readdirSync(join(packageFolder, "lib/modules"), { recursive: true });
   for (const name of boot.modules) {
     const path = found.find((one) => basename(one) === `${name}.ko`);

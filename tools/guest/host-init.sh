@@ -1,23 +1,10 @@
 #!/bin/busybox sh
 # First process of a guest on the files of this machine: loads modules, covers folders that are written to with
 # overlays in memory, and runs the command that the kernel's command line names. Ends the guest whatever happens.
-export PATH=/bin
-/bin/busybox mkdir -p /proc /sys /dev /new /ram
-/bin/busybox --install -s /bin
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs devtmpfs /dev
-left="$(ls /modules)"
-# Modules need one another: what fails now is tried again after the others.
-for pass in 1 2 3 4 5 6 7 8; do
-  again=""
-  for module in $left; do insmod "/modules/$module" 2>/dev/null || again="$again $module"; done
-  [ -n "$again" ] || break
-  left=$again
-done
-[ -z "$again" ] || echo "guest: not loaded:$again"
+. /prepare.sh
 
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro host /new || echo "guest: no files of the machine"
+mkdir -p /ram
 mount -t tmpfs -o mode=755 tmpfs /ram
 argument() { sed -n "s/.*guest\.$1=\([^ ]*\).*/\1/p" /proc/cmdline | base64 -d; }
 # Folders that are seen may lie below others that are about to be covered.

@@ -5,8 +5,8 @@ import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CACHE_DIR } from "../debian-suite.mjs";
-import { collectLines } from "./collect-lines.mjs";
 import { CPU, guestObstacle, guestParts, KERNEL_ARGUMENTS, QEMU } from "./guest.mjs";
+import { guestEnd } from "./guest-end.mjs";
 
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 const NODES = [
@@ -59,19 +59,7 @@ export async function runOnNuma(command, { timeoutMs = 900_000, onLine = () => {
     ],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
-  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
-  const output = collectLines(child, onLine);
-  try {
-    await new Promise((resolve, reject) => {
-      child.once("close", resolve);
-      child.once("error", reject);
-    });
-  } finally {
-    clearTimeout(timer);
-    child.kill("SIGKILL");
-  }
-  const code = /^guest: ended with (\d+)$/m.exec(output.text)?.[1];
-  return { code: code === undefined ? undefined : Number(code), output: output.text };
+  return await guestEnd(child, { onLine, timeoutMs, end: () => child.kill("SIGKILL") });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

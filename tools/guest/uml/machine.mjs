@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CACHE_DIR } from "../../debian-suite.mjs";
-import { collectLines } from "../collect-lines.mjs";
+import { guestEnd } from "../guest-end.mjs";
 import { umlKernel, umlObstacle } from "./kernel.mjs";
 import { rootImage, rootObstacle } from "./root.mjs";
 
@@ -59,20 +59,11 @@ export async function runInMachine(command, options = {}) {
       if (error.code !== "ESRCH") throw error;
     }
   };
-  const timer = setTimeout(end, timeoutMs);
-  const output = collectLines(child, onLine);
   try {
-    await new Promise((resolve, reject) => {
-      child.once("close", resolve);
-      child.once("error", reject);
-    });
+    return await guestEnd(child, { onLine, timeoutMs, end });
   } finally {
-    clearTimeout(timer);
-    end();
     for (const folder of [work, memory]) rmSync(folder, { recursive: true, force: true });
   }
-  const code = /^guest: ended with (\d+)$/m.exec(output.text)?.[1];
-  return { code: code === undefined ? undefined : Number(code), output: output.text };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
