@@ -2,27 +2,17 @@
 import { type ComponentChild, h } from "preact";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ClaimReport } from "../../present/shapes.ts";
+import { type ClaimRow, claimRows, HEALTH_STYLES } from "../../present/tables/claim-table.ts";
 import { Table, type TableColumn } from "./table.ts";
 
-type Claim = ClaimReport["claims"][number];
-
-/** A device of a claim, or a driver of it that has named none. */
-interface Row {
-  readonly claim: Claim;
-  readonly driver: string;
-  readonly device?: Claim["devices"][number];
-}
-
-const HEALTH = { Healthy: "green", Unhealthy: "red", Unknown: "yellow" } as const;
-
-const COLUMNS: readonly TableColumn<Row>[] = [
+const COLUMNS: readonly TableColumn<ClaimRow>[] = [
   { title: "Claim", value: ({ claim }) => `${claim.namespace}/${claim.name}` },
   { title: "Driver", value: ({ driver }) => driver },
   { title: "Device", value: ({ device }) => device && `${device.pool}/${device.device}` },
   {
     title: "Health",
     value: ({ device }) => device?.health.toLowerCase(),
-    style: ({ device }) => device && HEALTH[device.health],
+    style: ({ device }) => device && HEALTH_STYLES[device.health],
   },
   {
     title: "State",
@@ -42,10 +32,10 @@ export function ClaimsSection({ report }: { readonly report: ClaimReport }): Com
     null,
     h("h2", null, "Resource claims"),
     h("p", null, drivers.map(({ name, state }) => `Driver ${name} ${state}`).join("; ")),
-    h(Table<Row>, {
+    h(Table<ClaimRow>, {
       caption: "Devices of resource claims",
       columns: COLUMNS,
-      rows: claims.flatMap(rowsOf),
+      rows: claimRows(claims),
       keyOf: ({ claim, driver, device }) =>
         [claim.uid, driver, device?.pool, device?.device, device?.share].join(" "),
       empty: "No claim is prepared.",
@@ -61,11 +51,4 @@ export function ClaimsSection({ report }: { readonly report: ClaimReport }): Com
         }),
       ),
   );
-}
-
-function rowsOf(claim: Claim): readonly Row[] {
-  return [
-    ...claim.devices.map((device) => ({ claim, driver: device.driver, device })),
-    ...claim.withoutDevices.map((driver) => ({ claim, driver })),
-  ];
 }

@@ -7,11 +7,16 @@ import { type Column, renderTable } from "./table.ts";
 type Claim = ClaimReport["claims"][number];
 type Device = Claim["devices"][number];
 
-interface Row {
+/** A device of a claim. */
+export interface ClaimRow {
   readonly claim: Claim;
+  /** Empty for a claim that no driver is called for. */
   readonly driver: string;
   /** Absent for a driver that has named none. */
   readonly device?: Device;
+}
+
+interface Row extends ClaimRow {
   /** Unix milliseconds. */
   readonly now: number;
 }
@@ -24,7 +29,8 @@ interface ClaimsShown {
   readonly paint: Paint;
 }
 
-const HEALTH = { Healthy: "green", Unhealthy: "red", Unknown: "yellow" } as const;
+/** Styles of the health of a device. */
+export const HEALTH_STYLES = { Healthy: "green", Unhealthy: "red", Unknown: "yellow" } as const;
 
 const COLUMNS: readonly Column<Row>[] = [
   { title: "CLAIM", value: ({ claim }) => `${claim.namespace}/${claim.name}` },
@@ -33,7 +39,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     title: "HEALTH",
     value: ({ device }) => (device ? device.health.toLowerCase() : ""),
-    style: ({ device }) => device && HEALTH[device.health],
+    style: ({ device }) => device && HEALTH_STYLES[device.health],
   },
   {
     title: "STATE",
@@ -62,7 +68,7 @@ export function renderClaims(
     const many = sockets.length > 1 ? `, ${sockets.length} instances` : "";
     return `${name}: DRA driver ${state}${many}`;
   });
-  const rows = claims.flatMap((claim) => rowsOf(claim, now));
+  const rows = claimRows(claims).map((row): Row => ({ ...row, now }));
   const waits = waiting.map(({ pod, for: what, claims: names, reason, sinceMs }) => {
     const whose = `${names.length === 1 ? "claim" : "claims"} ${names.join(", ")}`;
     const until = what === "preparation" ? `for its ${whose}` : `for the end of its ${whose}`;
@@ -76,11 +82,14 @@ export function renderClaims(
   return parts.flatMap((part, i) => (i === 0 ? part : ["", ...part]));
 }
 
-function rowsOf(claim: Claim, now: number): readonly Row[] {
-  const { devices, withoutDevices } = claim;
-  const none = devices.length + withoutDevices.length === 0 ? [""] : withoutDevices;
-  return [
-    ...devices.map((device) => ({ claim, driver: device.driver, device, now })),
-    ...none.map((driver) => ({ claim, driver, now })),
-  ];
+/** The devices of claims, and drivers that have named none. */
+export function claimRows(claims: ClaimReport["claims"]): readonly ClaimRow[] {
+  return claims.flatMap((claim) => {
+    const { devices, withoutDevices } = claim;
+    const none = devices.length + withoutDevices.length === 0 ? [""] : withoutDevices;
+    return [
+      ...devices.map((device) => ({ claim, driver: device.driver, device })),
+      ...none.map((driver) => ({ claim, driver })),
+    ];
+  });
 }
