@@ -59,9 +59,10 @@ export function allocateClaim(spec: ResourceClaimSpec, offer: Offer): Allocation
   let why = "";
   try {
     let tried = 0;
+    const budget = { left: MAX_TRIES };
     for (const choice of choices(requests)) {
       tried += 1;
-      if (tried > MAX_CHOICES) break;
+      if (tried > MAX_CHOICES) throw tooMany();
       const slots = choice.map(({ name, wanted }) => slotsOf(name, wanted, offer));
       const short = slots.find((each) => typeof each === "string");
       if (typeof short === "string") {
@@ -71,6 +72,7 @@ export function allocateClaim(spec: ResourceClaimSpec, offer: Offer): Allocation
       const found = fill(
         slots.flatMap((each) => (typeof each === "string" ? [] : each)),
         constraints,
+        budget,
       );
       if (found) return allocated(found, spec, choice, offer);
       why ||= "no combination of free devices fits all requests and constraints";
@@ -146,18 +148,23 @@ function isTolerated({ taints = [] }: Device, tolerations: readonly DeviceTolera
 
 type Chosen = readonly { readonly slot: Slot; readonly offered: OfferedDevice }[];
 
-/** Fills slot after slot, going back where none of the rest fits. */
+const tooMany = () =>
+  new Error(
+    "spec.devices has too many combinations to try: use fewer alternatives, or selectors that fit fewer devices",
+  );
+
+/** Fills slot after slot, going back where none of the rest fits; takes the tries off the budget. */
 function fill(
   slots: readonly Slot[],
   constraints: readonly DeviceConstraint[],
+  budget: { left: number },
 ): Chosen | undefined {
-  let tries = 0;
   const from = (chosen: Chosen): Chosen | undefined => {
     const slot = slots[chosen.length];
     if (!slot) return chosen;
     for (const offered of slot.candidates) {
-      tries += 1;
-      if (tries > MAX_TRIES) throw new Error("its requests leave too many combinations to try");
+      budget.left -= 1;
+      if (budget.left < 0) throw tooMany();
       if (chosen.some((other) => other.offered === offered)) continue;
       const next = [...chosen, { slot, offered }];
       if (!constraints.every((constraint) => holds(constraint, next))) continue;

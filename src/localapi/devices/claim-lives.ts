@@ -5,6 +5,7 @@
 
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, ResourceClaimTemplate } from "../../api/generated/types.ts";
+import { messageOf } from "../../kit/errors.ts";
 import { keyOf, type StoredObject, storedAs } from "../api-object.ts";
 import { type Controller, ownRequest } from "../control/controllers.ts";
 import { noteEvent } from "../control/note-event.ts";
@@ -105,7 +106,7 @@ function make(
   try {
     createObject(core, ownRequest(RESOURCE_CLAIM_KIND, namespace, ""), claim as never);
   } catch (error) {
-    const message = `PodResourceClaim ${name}: failed to create ResourceClaim: ${String(error)}`;
+    const message = `PodResourceClaim ${name}: failed to create ResourceClaim: ${messageOf(error)}`;
     const text = { type: "Warning", reason: "FailedResourceClaimCreation", message } as const;
     noteEvent(core, pod, { ...text, component: COMPONENT });
     throw error;
