@@ -319,7 +319,7 @@ const REFUSED: readonly (readonly [
     "a file server's block volume",
     { nfs: { server: "s", path: "/" }, volumeMode: "Block" },
     MAPPING,
-    'FailedMapVolume: MapVolume.MapBlockVolume failed for volume "pv" : persistent volumes of the kind nfs are not supported',
+    'FailedMapVolume: MapVolume.MapBlockVolume failed for volume "pv" : spec.volumeMode Block is not possible with spec.nfs: set it to Filesystem',
   ],
 ];
 

@@ -47,7 +47,9 @@ export async function setUpPersistentVolume(
       checkAffinity(request.pv, deps);
       return await setUpCsi(request, request, deps, signal);
     }
-    if (nfs && !isBlock) {
+    if (nfs && isBlock)
+      throw wrong("spec.volumeMode Block is not possible with spec.nfs: set it to Filesystem");
+    if (nfs) {
       checkAffinity(request.pv, deps);
       return await mountServer(request, nfs, deps);
     }
