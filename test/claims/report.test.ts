@@ -76,7 +76,7 @@ test("the history of a pod names the devices of its claims, also of one that ano
     ),
     [
       "Resource claim a gives gpu.example.com/pool/of-a-uid (its drivers have prepared it).",
-      "Resource claim a gives gpu.example.com/pool/of-a-uid (it was prepared for another pod).",
+      "Resource claim a gives gpu.example.com/pool/of-a-uid (it was prepared before).",
     ],
   );
   await world.close();

@@ -1,4 +1,5 @@
 // The whole agent with DRA drivers in seeded histories; a thousand of them are in claims.soak.ts.
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import { playSeeds } from "./play-seeds.ts";
 
@@ -7,5 +8,7 @@ const SEEDS = Number(process.env["SIM_SEEDS"] ?? 6);
 test(`simulation of resource claims: ${SEEDS} seeds`, async () => {
   const module = new URL("./claim-scenario.ts", import.meta.url);
   const tally = { running: 0, done: 0, used: 0, unprepared: 0 };
-  await playSeeds({ module, name: "playClaims", first: 1, count: SEEDS, tally });
+  const ends = await playSeeds({ module, name: "playClaims", first: 1, count: SEEDS, tally });
+  const { used = 0, unprepared = 0 } = ends;
+  assert.ok(used > 0 && unprepared > 0, "claims were used and unprepared");
 });

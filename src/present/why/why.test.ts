@@ -213,9 +213,9 @@ const VECTORS: {
       "Resource claim gpu gives gpu.example.com/node-1/gpu-0 (its drivers have prepared it).",
     ],
     [
-      "it was prepared for another pod",
+      "it was prepared before",
       { claim: "licence", devices: [] },
-      "Resource claim licence gives no devices (it was prepared for another pod).",
+      "Resource claim licence gives no devices (it was prepared before).",
     ],
   ],
   grantCpus: [

@@ -111,10 +111,15 @@ export class ClaimKeeper {
 
   /** Takes back claims that are held for no pod at all. Throws `ClaimRefused`. */
   async unprepareUnused(signal: AbortSignal): Promise<void> {
-    const unused = [...this.#claims.values()].filter(({ pods }) => pods.size === 0).sort(byKey);
-    if (unused.length === 0) return;
-    using _ = await this.#take(unused.map(claimKey), "unprepare", signal);
-    await this.#end(unused);
+    const keys = this.#unused().map(claimKey);
+    if (keys.length === 0) return;
+    using _ = await this.#take(keys, "unprepare", signal);
+    // Pods may have come for some of them while it waited.
+    await this.#end(this.#unused().filter((claim) => keys.includes(claimKey(claim))));
+  }
+
+  #unused(): readonly ClaimInfo[] {
+    return [...this.#claims.values()].filter(({ pods }) => pods.size === 0).sort(byKey);
   }
 
   async #end(claims: readonly ClaimInfo[]): Promise<void> {
@@ -165,7 +170,7 @@ export class ClaimKeeper {
     const pods = new Set(known?.pods).add(pod);
     const isPrepared =
       known?.isPrepared === true && wanted.every((each) => known.drivers.has(each));
-    const since = preparedMs === undefined ? {} : { preparedMs };
+    const since = isPrepared && preparedMs !== undefined ? { preparedMs } : {};
     this.#set({ namespace, name, uid, pods, drivers, isPrepared, ...since });
   }
 

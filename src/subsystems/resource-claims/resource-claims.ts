@@ -273,7 +273,7 @@ export class ResourceClaims {
     const devices = devicesFor(info, undefined).map(
       ({ driver, pool, device }) => `${driver}/${deviceKey(pool, device)}`,
     );
-    const rule = wasPrepared ? "it was prepared for another pod" : "its drivers have prepared it";
+    const rule = wasPrepared ? "it was prepared before" : "its drivers have prepared it";
     this.#deps.decisions.record(
       podSubject(pod),
       makeDecision("grantClaim", rule, { claim: claim.name, devices }),

@@ -68,10 +68,11 @@ export class Drivers implements PluginHandler {
   }
 
   async register(plugin: RegisteredPlugin): Promise<void> {
-    const { grpc, clock, log } = this.#deps;
+    const { grpc, clock, log, scope } = this.#deps;
     const { name: driver, socketPath } = plugin;
     if (!grpc) throw new Error("DRA drivers cannot register here");
     await this.#deps.mayRegister();
+    scope.signal.throwIfAborted();
     const services = servicesOf(plugin);
     const others = this.#instances.get(driver) ?? [];
     if (others.some(({ target }) => target.socketPath === socketPath))
