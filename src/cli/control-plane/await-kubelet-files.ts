@@ -22,18 +22,19 @@ export async function awaitKubeletFiles(signal: AbortSignal): Promise<readonly s
     // What was written before the watches began gives no event.
     if (areThere()) end();
   });
-  return signal.aborted ? [] : kubeletArguments(textOf(KUBEADM_FILES.kubeletFlags));
+  return signal.aborted ? [] : kubeletArguments(fileText(KUBEADM_FILES.kubeletFlags));
 }
 
 /** A new cluster gets the flags before the configuration, a node that joins the other way round: the last one may be half written. */
 function areThere(): boolean {
   const { kubeletConfig, kubeletFlags, kubeconfig, bootstrapKubeconfig } = KUBEADM_FILES;
   return (
-    [kubeletConfig, kubeletFlags].every((path) => textOf(path).endsWith("\n")) &&
+    [kubeletConfig, kubeletFlags].every((path) => fileText(path).endsWith("\n")) &&
     [kubeconfig, bootstrapKubeconfig].some((path) => existsSync(path))
   );
 }
 
-function textOf(path: string): string {
+/** The text of a file; empty where there is none. */
+export function fileText(path: string): string {
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 }

@@ -1,5 +1,5 @@
 /** `nodelet leave`: has the node's pods run elsewhere, takes the node out of its cluster, and cleans the machine. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { createInterface } from "node:readline/promises";
 import { isOutside, messageOf } from "../../kit/errors.ts";
@@ -8,6 +8,7 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE } from "../../present/exit-codes.ts";
 import { type ApiAccess, connectApi } from "../api-access.ts";
 import type { CommandContext } from "../context.ts";
+import { fileText } from "../control-plane/await-kubelet-files.ts";
 import { clusterPaths, KUBEADM_FILES, nodeNameIn } from "../control-plane/places.ts";
 import { removeEtcdMember } from "../control-plane/reset-cluster.ts";
 import { runDown } from "../down/down.ts";
@@ -59,7 +60,7 @@ export async function runLeave(request: LeaveRequest, context: CommandContext): 
           ? "kubeadm reset takes out a machine that kubeadm has joined"
           : "nodelet down removes what an interrupted command has left",
     });
-  const nodeName = nodeNameIn(textOf(KUBEADM_FILES.kubeletFlags), hostname());
+  const nodeName = nodeNameIn(fileText(KUBEADM_FILES.kubeletFlags), hostname());
   const print = (text: string) => writeLines(io.stdout, [text]);
   const signal = context.onInterrupt();
   const api = await accessOf(request);
@@ -155,8 +156,4 @@ async function confirmed(nodeName: string, io: Io, signal: AbortSignal): Promise
   } finally {
     reader.close();
   }
-}
-
-function textOf(path: string): string {
-  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }

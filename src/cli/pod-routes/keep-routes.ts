@@ -1,5 +1,5 @@
 /** Keeps the routes to the pods of the cluster's other nodes, by a watch of the nodes. */
-import { existsSync, readFileSync, watch } from "node:fs";
+import { existsSync, watch } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +9,7 @@ import { messageOf } from "../../kit/errors.ts";
 import { type Log, silentLog } from "../../kit/log.ts";
 import * as kube from "../../outside/kube/kube.ts";
 import { connectApi } from "../api-access.ts";
+import { fileText } from "../control-plane/await-kubelet-files.ts";
 import { KUBEADM_FILES, nodeNameIn } from "../control-plane/places.ts";
 import { applyRoutes } from "./apply-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
@@ -20,26 +21,29 @@ export async function keepPodRoutes(
   print: (text: string) => void,
   leave: AbortSignal,
 ): Promise<void> {
-  const say = withoutRepetition(print);
+  const report = withoutRepetition(print);
   for (let failures = 0; !leave.aborted; ) {
-    const changed = await credentialsThere(leave);
+    const changed = new AbortController();
     try {
-      await follow(say, AbortSignal.any([leave, changed]));
+      await credentialsThere(changed, leave);
+      await follow(report, AbortSignal.any([leave, changed.signal]));
     } catch (error) {
       if (leave.aborted) return;
-      failures = changed.aborted ? 0 : failures + 1;
+      failures = changed.signal.aborted ? 0 : failures + 1;
       if (failures === 0) continue;
-      say(`routes to the pods of other nodes: ${messageOf(error)}`);
+      report("", `routes to the pods of other nodes: ${messageOf(error)}`);
       const pauseMs = retryDelayMs(failures, BACKOFF);
       await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
+    } finally {
+      // The watch of the file ends with it.
+      changed.abort();
     }
   }
 }
 
-/** Resolves as soon as there is the node's kubeconfig; the signal is aborted when it changes after that. */
-async function credentialsThere(leave: AbortSignal): Promise<AbortSignal> {
+/** Resolves as soon as there is the node's kubeconfig; `changed` is aborted when it changes after that. */
+async function credentialsThere(changed: AbortController, leave: AbortSignal): Promise<void> {
   const { kubeconfig } = KUBEADM_FILES;
-  const changed = new AbortController();
   await new Promise<void>((resolve) => {
     const watcher = watch(dirname(kubeconfig), (_, name) => {
       if (name !== basename(kubeconfig) || !existsSync(kubeconfig)) return;
@@ -47,21 +51,24 @@ async function credentialsThere(leave: AbortSignal): Promise<AbortSignal> {
       resolve();
     });
     changed.signal.addEventListener("abort", () => watcher.close(), { once: true });
-    leave.addEventListener("abort", () => changed.abort(), { once: true });
+    leave.addEventListener("abort", () => changed.abort(), { once: true, signal: changed.signal });
     changed.signal.addEventListener("abort", () => resolve(), { once: true });
     if (existsSync(kubeconfig)) resolve();
   });
-  return changed.signal;
 }
 
-async function follow(say: (text: string) => void, signal: AbortSignal): Promise<void> {
+/** Reports a text about a node, or about all of them, unless it was the last one about the same. */
+type Report = (node: string, text: string) => void;
+
+async function follow(report: Report, signal: AbortSignal): Promise<void> {
   const api = await connectApi(KUBEADM_FILES.kubeconfig, "kubeadm writes it");
   const nodes = new Map<string, Node>();
-  const ownName = nodeNameIn(textOf(KUBEADM_FILES.kubeletFlags), hostname());
+  const ownName = nodeNameIn(fileText(KUBEADM_FILES.kubeletFlags), hostname());
   let isKnown = false;
+  let applied = "";
   const log: Log = {
     ...silentLog,
-    warn: (_, { error } = {}) => say(`nodes cannot be watched: ${messageOf(error)}`),
+    warn: (_, { error } = {}) => report("", `nodes cannot be watched: ${messageOf(error)}`),
   };
   const deps = { client: api.client, clock: api.clock, random: api.random, log };
   const fresh = api.keepFresh(signal).catch(() => {});
@@ -75,9 +82,15 @@ async function follow(say: (text: string) => void, signal: AbortSignal): Promise
         nodes.set(change.object.metadata?.name ?? "", change.object);
       else nodes.delete(change.object.metadata?.name ?? "");
       if (!isKnown) continue;
-      const failed = await applyRoutes(planRoutes(nodes.values(), ownName));
+      const wanted = planRoutes(nodes.values(), ownName);
+      const plan = JSON.stringify(wanted);
+      // Most changes of a node are heartbeats.
+      if (plan === applied) continue;
+      const failed = await applyRoutes(wanted);
+      applied = failed.size === 0 ? plan : "";
       for (const [node, why] of failed)
-        say(
+        report(
+          node,
           `no route to the pods of ${node}: ${why}; nodes of several networks need a network plugin`,
         );
     }
@@ -87,14 +100,10 @@ async function follow(say: (text: string) => void, signal: AbortSignal): Promise
   }
 }
 
-function textOf(path: string): string {
-  return existsSync(path) ? readFileSync(path, "utf8") : "";
-}
-
-function withoutRepetition(print: (text: string) => void): (text: string) => void {
-  let last = "";
-  return (text) => {
-    if (text !== last) print(text);
-    last = text;
+function withoutRepetition(print: (text: string) => void): Report {
+  const last = new Map<string, string>();
+  return (node, text) => {
+    if (text !== last.get(node)) print(text);
+    last.set(node, text);
   };
 }

@@ -1,8 +1,8 @@
 // pure
-/** Which ways lead to the pods of the other nodes of a cluster, when all nodes share a network. */
+/** Routes to the pods of the other nodes of a cluster, when all nodes share a network. */
 import type { Node } from "../../api/generated/types.ts";
 
-/** A way to the pods of another node. */
+/** A route to the pods of another node. */
 export interface PodRoute {
   /** Addresses of the node's pods, like `10.85.1.0/24`. */
   readonly pods: string;
@@ -11,7 +11,7 @@ export interface PodRoute {
   readonly node: string;
 }
 
-/** Ways to the pods of all nodes but our own, by their addresses; a node without addresses for pods has none yet. */
+/** Routes to the pods of all nodes but our own, by their addresses; a node without addresses for pods has none yet. */
 export function planRoutes(nodes: Iterable<Node>, ownName: string): readonly PodRoute[] {
   const routes = [...nodes].flatMap(({ metadata, spec, status }): PodRoute[] => {
     const node = metadata?.name ?? "";
