@@ -6,6 +6,8 @@ import { clusterPaths } from "./places.ts";
 interface Installation {
   readonly paths: UpPaths;
   readonly isCluster: boolean;
+  /** Words of the command that starts it again. */
+  readonly startWords: "up" | "up --control-plane" | "join";
   /** Whether routes to the pods of other nodes are ours to keep: not where pods have a network that others have set up. */
   readonly podRoutes: boolean;
 }
@@ -16,5 +18,7 @@ export function installedPaths(paths: UpPaths): Installation {
   const isCluster = cluster !== undefined;
   const isOurs = runtime?.kind === "own" && cluster?.networkPlugin !== true;
   const podRoutes = isCluster && isOurs && cluster.podRoutes !== false;
-  return { paths: isCluster ? clusterPaths(paths) : paths, isCluster, podRoutes };
+  const ofCluster = cluster?.joined === true ? "join" : "up --control-plane";
+  const startWords = isCluster ? ofCluster : "up";
+  return { startWords, paths: isCluster ? clusterPaths(paths) : paths, isCluster, podRoutes };
 }

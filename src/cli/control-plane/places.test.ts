@@ -40,12 +40,14 @@ test("installedPaths: those of a cluster from the moment on that one is begun", 
     assert.deepEqual(installedPaths(paths), {
       paths,
       isCluster: false,
+      startWords: "up",
       podRoutes: false,
     });
     const ledger = new OpenLedger(paths.ledger);
     const cluster = { kubeadm: "/usr/bin/kubeadm", criSocket: "/run/c.sock" };
     ledger.change(() => ({ cluster }));
-    const installed = { paths: clusterPaths(paths), isCluster: true, podRoutes: false };
+    const startWords = "up --control-plane";
+    const installed = { paths: clusterPaths(paths), isCluster: true, startWords, podRoutes: false };
     assert.deepEqual(installedPaths(paths), installed);
     // Only the network of our own containerd has routes of ours, and not against the user's will.
     ledger.change(() => ({ runtime: { kind: "own", socket: "/run/c.sock" } }));
@@ -56,6 +58,8 @@ test("installedPaths: those of a cluster from the moment on that one is begun", 
     assert.deepEqual(installedPaths(paths), installed);
     ledger.change(() => ({ cluster, runtime: { kind: "found", socket: "/run/c.sock" } }));
     assert.deepEqual(installedPaths(paths), installed);
+    ledger.change(() => ({ cluster: { ...cluster, joined: true } }));
+    assert.deepEqual(installedPaths(paths), { ...installed, startWords: "join" });
   }));
 
 test("nodeNameIn: what kubeadm has the node called, else the host's name", () => {

@@ -17,12 +17,12 @@ import { surveyControlPlane } from "./survey-cluster.ts";
 
 /** Runs `doctor`; resolves with the exit code. */
 export async function runDoctor(chosen: UpPaths, { io }: CommandContext): Promise<number> {
-  const { paths } = installedPaths(chosen);
+  const { paths, startWords } = installedPaths(chosen);
   const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
   const options = { containerd: "auto", ociRuntime: undefined } as const;
   const machine = judgeMachine(await surveyMachine({ host, paths, ledger, ...options }));
-  const agent = await judgeAgent(paths);
+  const agent = await judgeAgent(paths, `nodelet ${startWords} starts it`);
   const cluster =
     ledger?.cluster?.made === true ? await surveyControlPlane(ledger.cluster, io.now) : [];
   const checks = [...machine, ...agent, ...cluster];
@@ -30,10 +30,10 @@ export async function runDoctor(chosen: UpPaths, { io }: CommandContext): Promis
   return checks.some(({ level }) => level === "fail") ? EXIT_FAILURE : EXIT_OK;
 }
 
-async function judgeAgent({ agentSocket }: UpPaths): Promise<readonly Check[]> {
+async function judgeAgent({ agentSocket }: UpPaths, start: string): Promise<readonly Check[]> {
   const client = new AgentClient(agentSocket);
   if (!(await client.answers()))
-    return [{ name: "agent", level: "warn", found: "does not run", fix: "nodelet up starts it" }];
+    return [{ name: "agent", level: "warn", found: "does not run", fix: start }];
   const overview = await client.json<Overview>("/nodelet/v1/overview");
   const { items } = await client.json<ProblemsReply>("/nodelet/v1/problems");
   const { name, ready, why, problems } = summarizeNode(overview, items, undefined);

@@ -19,7 +19,7 @@ import { endContainerd } from "./end-containerd.ts";
 
 /** Runs `stop`; resolves with the exit code. */
 export async function runStop(request: NodeStopRequest, context: CommandContext): Promise<number> {
-  const { paths, isCluster } = installedPaths(request.paths);
+  const { paths, startWords } = installedPaths(request.paths);
   const { io } = context;
   if (process.getuid?.() !== 0)
     throw new CliError("permission denied: only root can stop pods", { fix: "sudo nodelet stop" });
@@ -41,11 +41,11 @@ export async function runStop(request: NodeStopRequest, context: CommandContext)
   }
   await stopRuntime(runtime);
   const word = commandWord();
-  const again = isCluster ? "up --control-plane" : "up";
+  const width = Math.max(startWords.length, "down".length) + 4;
   writeLines(io.stdout, [
     `Stopped, ${counted(stopped, "pod")}. Objects, volumes, images and logs are kept.`,
-    `  ${word} ${again.padEnd(again.length + 4)}  starts the pods again`,
-    `  ${word} ${"down".padEnd(again.length + 4)}  removes everything`,
+    `  ${word} ${startWords.padEnd(width)}starts the pods again`,
+    `  ${word} ${"down".padEnd(width)}removes everything`,
   ]);
   return EXIT_OK;
 }
