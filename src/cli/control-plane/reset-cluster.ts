@@ -1,7 +1,7 @@
 /** Takes the machine out of the cluster that kubeadm made, by kubeadm's own way back. */
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readLedger } from "../up/ledger.ts";
+import { type ClusterNote, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
 import { runKubeadm } from "./run-kubeadm.ts";
@@ -24,20 +24,9 @@ export async function resetCluster({ paths, signal }: Reset): Promise<readonly s
   // Where kubeadm has made nothing, reset would only remove what others have left.
   const isBegun = existsSync(KUBEADM_FILES.certificates);
   if (isBegun && existsSync(note.kubeadm)) {
-    mkdirSync(paths.logDir, { recursive: true, mode: 0o750 });
-    const { ok } = await runKubeadm({
-      kubeadm: note.kubeadm,
-      argv: [
-        "reset",
-        "--force",
-        `--cri-socket=unix://${note.criSocket}`,
-        // That phase removes the data as well, also what was there before the cluster.
-        ...(ours(KUBEADM_FILES.etcd) ? [] : ["--skip-phases=remove-etcd-member"]),
-      ],
-      programs: kubeadmPlaces(paths).programs,
-      log: join(paths.logDir, "kubeadm.log"),
-      signal,
-    });
+    // That phase removes the data as well, also what was there before the cluster.
+    const skipped = ours(KUBEADM_FILES.etcd) ? [] : ["--skip-phases=remove-etcd-member"];
+    const { ok } = await runReset({ paths, signal }, note, skipped);
     if (!ok) left.push(`the cluster: kubeadm reset failed, see ${paths.logDir}/kubeadm.log`);
   } else if (isBegun) left.push(`the cluster: ${note.kubeadm} is gone, which could reset it`);
   for (const folder of [KUBEADM_FILES.folder, KUBEADM_FILES.etcd]) if (ours(folder)) empty(folder);
@@ -52,17 +41,25 @@ export async function removeEtcdMember({ paths, signal }: Reset): Promise<void> 
   const note = readLedger(paths.ledger)?.cluster;
   const { etcdManifest } = KUBEADM_FILES;
   if (note?.made !== true || !existsSync(etcdManifest)) return;
-  await runKubeadm({
-    kubeadm: note.kubeadm,
-    argv: [
-      ...["reset", "--force", `--cri-socket=unix://${note.criSocket}`],
-      "--skip-phases=preflight,cleanup-node",
-    ],
+  // What is missing is reported when the machine is cleaned.
+  if (!existsSync(note.kubeadm)) return;
+  await runReset({ paths, signal }, note, ["--skip-phases=preflight,cleanup-node"]);
+  rmSync(etcdManifest, { force: true });
+}
+
+function runReset(
+  { paths, signal }: Reset,
+  { kubeadm, criSocket }: ClusterNote,
+  more: readonly string[],
+): ReturnType<typeof runKubeadm> {
+  mkdirSync(paths.logDir, { recursive: true, mode: 0o750 });
+  return runKubeadm({
+    kubeadm,
+    argv: ["reset", "--force", `--cri-socket=unix://${criSocket}`, ...more],
     programs: kubeadmPlaces(paths).programs,
     log: join(paths.logDir, "kubeadm.log"),
     signal,
   });
-  rmSync(etcdManifest, { force: true });
 }
 
 function empty(folder: string): void {

@@ -61,7 +61,9 @@ export async function drainNode(drain: NodeDrain): Promise<void> {
       { fix: "delete them, or leave with --force, which ends them" },
     );
   await setUnschedulable(api, nodeName, signal);
-  const pods = podsToEvict(items);
+  // Some may have been scheduled here since the first list.
+  const { items: bound } = await api.client.list(kube.PODS, { fieldSelector }, signal);
+  const pods = podsToEvict(bound);
   for (const pod of pods) print(`moving pod ${podDisplayName(pod)}`);
   const late = AbortSignal.any([signal, AbortSignal.timeout(drain.timeoutMs)]);
   const stop = new AbortController();
