@@ -183,7 +183,7 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
   const { paths, ignorePreflightErrors: ignored } = request;
   const places = kubeadmPlaces(paths);
   const signal = context.onInterrupt();
-  const { ok, output } = await runKubeadm({
+  const called = runKubeadm({
     kubeadm,
     argv: [
       plan.command,
@@ -196,8 +196,10 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
     onStep: ({ phase, text }) => print(`${phase}: ${text}`),
     signal,
   });
-  // What is in it to join with, nobody needs afterwards.
-  if (plan.command === "join") rmSync(places.config, { force: true });
+  const { ok, output } = await called.finally(() => {
+    // The token and the key in it are needed by nobody afterwards.
+    if (plan.command === "join") rmSync(places.config, { force: true });
+  });
   if (ok) return;
   const failures = signal.aborted ? [{ problem: "interrupted", fix: "" }] : kubeadmFailures(output);
   const evidence = failures.some(({ fix }) => fix === "") ? componentEvidence() : [];
@@ -206,6 +208,12 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
   throw new CliError(failures.map(({ problem }) => problem).join("\n"), {
     fix: [...failures.map(({ fix }) => fix), ...evidence].filter((line) => line !== "").join("\n"),
   });
+}
+
+/** Keeps a copy of the administrator's kubeconfig where all commands look for it. */
+export function keepAdmin(paths: UpPaths): void {
+  const admin = readFileSync(KUBEADM_FILES.adminKubeconfig, "utf8");
+  new OpenLedger(paths.ledger).writeFile(paths.kubeconfig, admin, 0o600);
 }
 
 /** The machine as it was before. */

@@ -1,5 +1,5 @@
 /** `nodelet up --control-plane`: makes the machine the control plane and only node of a cluster, by kubeadm. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
@@ -8,13 +8,14 @@ import { kubernetesVersion } from "../../process/version.ts";
 import { type Io, writeLines } from "../io.ts";
 import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";
-import { OpenLedger, readLedger } from "../up/ledger.ts";
+import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
 import type { UpContext } from "../up/request.ts";
 import { freePodNetwork } from "../up/runtime/own-containerd.ts";
 import { ADDONS, awaitCluster } from "./await-cluster.ts";
 import {
   cleanAfterInterruption,
+  keepAdmin,
   makeNode,
   type NodeCommand,
   namedFile,
@@ -23,7 +24,7 @@ import {
 } from "./cluster-node.ts";
 import { kubeadmConfig } from "./kubeadm-config.ts";
 import { grantNodeRights } from "./node-rights.ts";
-import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
+import { clusterPaths, kubeadmPlaces } from "./places.ts";
 import type { ControlPlaneRequest } from "./request.ts";
 import { kubeadmSettings } from "./settings.ts";
 
@@ -62,9 +63,6 @@ async function create(request: ControlPlaneRequest, command: NodeCommand): Promi
     moreArguments: ["--skip-token-print"],
   });
   if (!isNode) return EXIT_FAILURE;
-  const admin = readFileSync(KUBEADM_FILES.adminKubeconfig, "utf8");
-  new OpenLedger(paths.ledger).writeFile(paths.kubeconfig, admin, 0o600);
-  await grantNodeRights(command.context.onInterrupt());
   return await finish(command);
 }
 
@@ -92,8 +90,10 @@ async function finish({ request, context, print }: NodeCommand): Promise<number>
   const { io } = context;
   const client = new AgentClient(paths.agentSocket);
   const signal = context.onInterrupt();
+  keepAdmin(paths);
   const isReady = await awaitCluster(client, { addons: ADDONS, timeoutMs, signal, print, io });
   if (!isReady) return EXIT_FAILURE;
+  await grantNodeRights(signal);
   const word = commandWord();
   const kubectl = `kubectl --kubeconfig ${paths.kubeconfig}`;
   writeLines(io.stdout, [

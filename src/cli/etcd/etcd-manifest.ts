@@ -45,7 +45,7 @@ export function restoreFolder({ dataDir }: EtcdFacts): string {
   return `${dataDir}/nodelet-restore`;
 }
 
-/** So far revisions move on, that no client takes what is older for newer (etcd's documentation, "Restoring with revision bump"). */
+/** Added to the revision, so that no client takes older objects for newer ones (etcd's documentation, "Restoring with revision bump"). */
 const BUMP = 1_000_000_000;
 
 /** A static pod that writes new data from `snapshot.db` in the restore folder; `name` is another one each time. */

@@ -160,9 +160,9 @@ export function connectionObstacle(endpoint: string, error: unknown): JoinObstac
 
 const CONNECTION_ERRORS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there",
-  EHOSTUNREACH: "there is no way to that address",
+  EHOSTUNREACH: "no route to that address",
   ENETUNREACH: "there is no way to that network",
   ETIMEDOUT: "no answer",
-  ENOTFOUND: "the name is not known",
+  ENOTFOUND: "the host name is not known (DNS)",
   EAI_AGAIN: "no name server answers",
 };

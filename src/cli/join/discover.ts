@@ -11,7 +11,7 @@ import {
 /** What is needed for the node before it can ask the API. */
 interface Discovered {
   /** Version of the API server, like `v1.37.2`. */
-  readonly version: string;
+  readonly version: string | undefined;
 }
 
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
@@ -39,8 +39,10 @@ export async function discoverCluster(
   });
   if (!("authoritiesPem" in judged)) throw refuse(judged);
   // From here on nobody else may answer for it.
-  const { body } = await ask(endpoint, "/version", judged.authoritiesPem);
-  const { gitVersion = "" } = JSON.parse(body) as { readonly gitVersion?: string };
+  const { status, body } = await ask(endpoint, "/version", judged.authoritiesPem);
+  // Not every cluster answers machines that have no certificate yet.
+  if (status !== 200) return { version: undefined };
+  const { gitVersion } = JSON.parse(body) as { readonly gitVersion?: string };
   return { version: gitVersion };
 }
 

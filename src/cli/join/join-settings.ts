@@ -109,11 +109,6 @@ export function joinCredentials(config: string): JoinCredentials | undefined {
   return { endpoint, token, caCertHashes };
 }
 
-/** Whether what kubeadm will read makes the machine a control plane. */
-export function isControlPlane(config: string): boolean {
-  return yamlAt(parseYaml(config)[0]?.value, ["controlPlane"]) !== undefined;
-}
-
 const LINE =
   "use the line that kubeadm token create --print-join-command prints on a control plane";
 

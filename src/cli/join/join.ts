@@ -1,5 +1,5 @@
 /** `nodelet join`: makes the machine a node of a cluster that is there, by kubeadm. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
@@ -9,6 +9,7 @@ import { awaitCluster } from "../control-plane/await-cluster.ts";
 import {
   type ClusterNodeRequest,
   cleanAfterInterruption,
+  keepAdmin,
   makeNode,
   type NodeCommand,
   namedFile,
@@ -20,15 +21,13 @@ import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
 import { writeLines } from "../io.ts";
 import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";
-import { OpenLedger, readLedger } from "../up/ledger.ts";
-import type { UpPaths } from "../up/paths.ts";
+import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
 import type { UpContext } from "../up/request.ts";
 import { versionObstacle } from "./cluster-info.ts";
 import { discoverCluster, refuse } from "./discover.ts";
 import {
   choiceSettings,
-  isControlPlane,
   type JoinChoices,
   joinCredentials,
   kubeletPatch,
@@ -82,12 +81,13 @@ async function joinCluster(request: JoinRequest, command: NodeCommand): Promise<
   const credentials = joinCredentials(asked);
   // A cluster that cannot be asked with a token is kubeadm's to ask.
   const cluster = credentials && (await discoverCluster(credentials, io.now));
-  const tooOld = cluster && versionObstacle(cluster.version, version);
+  const served = cluster?.version;
+  const tooOld = served === undefined ? undefined : versionObstacle(served, version);
   if (tooOld !== undefined) throw refuse(tooOld);
   const places = kubeadmPlaces(paths);
   const isNode = await makeNode(command, {
     command: "join",
-    version: cluster?.version ?? version,
+    version: served ?? version,
     files: (report) => {
       const facts = factsOf(report);
       const settings = [...choiceSettings(choices), ...machineSettings(facts, places.patches)];
@@ -102,7 +102,6 @@ async function joinCluster(request: JoinRequest, command: NodeCommand): Promise<
     moreArguments: [],
   });
   if (!isNode) return EXIT_FAILURE;
-  if (isControlPlane(asked)) keepAdmin(paths);
   return await finish(command);
 }
 
@@ -117,16 +116,12 @@ function factsOf({ nodeName, runtime, cgroups, swapBytes }: MachineReport) {
   };
 }
 
-function keepAdmin(paths: UpPaths): void {
-  const admin = readFileSync(KUBEADM_FILES.adminKubeconfig, "utf8");
-  new OpenLedger(paths.ledger).writeFile(paths.kubeconfig, admin, 0o600);
-}
-
 async function finish({ request, context, print }: NodeCommand): Promise<number> {
   const { paths, timeoutMs } = request;
   const { io } = context;
   const client = new AgentClient(paths.agentSocket);
   const signal = context.onInterrupt();
+  if (existsSync(KUBEADM_FILES.adminKubeconfig)) keepAdmin(paths);
   const isReady = await awaitCluster(client, { addons: [], timeoutMs, signal, print, io });
   if (!isReady) return EXIT_FAILURE;
   const word = commandWord();

@@ -215,6 +215,6 @@ async function finish({ request, context, print }: Upgrade): Promise<number> {
   const signal = context.onInterrupt();
   if (!(await awaitCluster(client, { addons: [], timeoutMs, signal, print, io })))
     return EXIT_FAILURE;
-  writeLines(io.stdout, [`The control plane of this machine is at ${version}.`]);
+  writeLines(io.stdout, [`This machine's part of the cluster is at ${version}.`]);
   return EXIT_OK;
 }

@@ -21,7 +21,7 @@ export function addLeaveCommand(program: Command, context: CliContext): void {
     .summary("take this machine out of its cluster")
     .description(
       "Takes a machine out of its cluster that `nodelet join` has made a node: no new pods, its pods are evicted " +
-        "and run elsewhere, the Node object is deleted, a control plane leaves etcd, and the machine is cleaned " +
+        "and run elsewhere, a control plane leaves etcd, the Node object is deleted, and the machine is cleaned " +
         "as by `nodelet down`, which alone does only that.",
     )
     .option(
