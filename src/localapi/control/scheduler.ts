@@ -53,8 +53,15 @@ function isWaiting({ spec, metadata, status }: Pod): boolean {
   );
 }
 
+type Nowhere = Extract<Placement, { kind: "nowhere" }>;
+
+/** Where the pod is to run, with its resource claims as they are to be written before it is bound. */
+type Decision =
+  | Nowhere
+  | (Extract<Placement, { kind: "node" }> & { readonly claims: readonly StoredClaim[] });
+
 /** Chooses a node; none while the pod waits for claims. */
-function placementOf(core: ObjectsCore, pod: Stored<Pod>): Placement {
+function placementOf(core: ObjectsCore, pod: Stored<Pod>): Decision {
   const claims = core.store.list(CLAIMS.collection).map(storedAs<PersistentVolumeClaim>);
   const candidates = candidatesOf(core);
   const waits = claimObstacle(pod, claims);
@@ -62,10 +69,12 @@ function placementOf(core: ObjectsCore, pod: Stored<Pod>): Placement {
   const placement = choosePlacement(pod, candidates);
   if (placement.kind === "nowhere") return placement;
   const devices = podClaims(core, pod, placement.name);
-  return devices.kind === "waits" ? nowhere(candidates.length, devices.why) : placement;
+  return devices.kind === "waits"
+    ? nowhere(candidates.length, devices.why)
+    : { ...placement, claims: devices.writes };
 }
 
-const nowhere = (count: number, why: string): Placement => ({
+const nowhere = (count: number, why: string): Nowhere => ({
   kind: "nowhere",
   why: `0/${count} nodes are available: ${why}.`,
 });
@@ -87,9 +96,7 @@ function stepsFor(core: ObjectsCore, pod: Stored<Pod>): readonly (() => void)[] 
     const placement = placementOf(core, pod);
     const request = ownRequest(POD_KIND, namespace, name);
     if (placement.kind === "node") {
-      const devices = podClaims(core, pod, placement.name);
-      if (devices.kind === "waits") return;
-      for (const claim of devices.writes) core.store.put(RESOURCE_CLAIM_KIND.collection, claim);
+      for (const claim of placement.claims) core.store.put(RESOURCE_CLAIM_KIND.collection, claim);
       bindPod(core, request, { target: { kind: "Node", name: placement.name } });
       note(core, pod, {
         type: "Normal",
