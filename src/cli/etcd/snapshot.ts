@@ -34,5 +34,6 @@ export async function takeSnapshot(
   } finally {
     rmSync(inside, { force: true });
     rmSync(`${inside}.part`, { force: true });
+    rmSync(`${file}.new`, { force: true });
   }
 }
