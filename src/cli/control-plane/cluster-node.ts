@@ -210,7 +210,7 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
   });
 }
 
-/** Keeps a copy of the administrator's kubeconfig where all commands look for it. */
+/** Keeps a copy of the administrator's kubeconfig where all commands read it. */
 export function keepAdmin(paths: UpPaths): void {
   const admin = readFileSync(KUBEADM_FILES.adminKubeconfig, "utf8");
   new OpenLedger(paths.ledger).writeFile(paths.kubeconfig, admin, 0o600);

@@ -48,8 +48,8 @@ import { continueMemory } from "./validate-memory.ts";
 import {
   assignWholeMemory,
   type MemoryRefusal,
+  memoryToAssign,
   WholeMemoryDraft,
-  wantedMemory,
 } from "./whole-pod-memory.ts";
 
 export { configuredNodes } from "./configured-nodes.ts";
@@ -126,7 +126,7 @@ export class NumaMemory implements HintProvider {
 
   draft(pod: IdentifiedPod, only: string | undefined): HintDraft | undefined {
     if (!this.#empty) return undefined;
-    const { whole, requests } = wantedMemory(pod, this.#podLevel);
+    const { whole, requests } = memoryToAssign(pod, this.#podLevel);
     if (whole) return new WholeMemoryDraft(this.#state, pod, whole);
     const isAsked = requests.some(({ container }) => only === undefined || container === only);
     const { uid } = pod.metadata;
@@ -143,7 +143,7 @@ export class NumaMemory implements HintProvider {
   ): Promise<ResourceGrant> {
     if (!this.#empty) return GRANTED;
     const before = this.#state;
-    const { whole, requests } = wantedMemory(pod, this.#podLevel);
+    const { whole, requests } = memoryToAssign(pod, this.#podLevel);
     if (whole) {
       const first = whole.members[0]?.name ?? "";
       const wanted = { mask: placement.get(first), preferred: preferred.has(first) };
@@ -198,7 +198,7 @@ export class NumaMemory implements HintProvider {
     if (!held) return undefined;
     const whole = this.#state.wholePods?.get(uid);
     if (whole && held.has(container)) return listOf(whole);
-    const { requests } = wantedMemory(pod, this.#podLevel);
+    const { requests } = memoryToAssign(pod, this.#podLevel);
     if (!requests.some((each) => each.container === container)) return undefined;
     const own = blocksOf(this.#state, uid, container);
     if (own.length > 0)
@@ -273,7 +273,7 @@ export class NumaMemory implements HintProvider {
 
   /** A pod that was admitted before there was a policy, or whose file was lost: its containers use the nodes when they start again. */
   #assignRunning(pod: IdentifiedPod): void {
-    const { whole, requests } = wantedMemory(pod, this.#podLevel);
+    const { whole, requests } = memoryToAssign(pod, this.#podLevel);
     if (!whole && requests.length === 0) return;
     const lasting = requests.filter(({ kind }) => kind !== "init");
     const anywhere = { mask: undefined, preferred: false };

@@ -19,7 +19,7 @@ import {
   type PodBlocks,
   releasePod,
 } from "./memory-state.ts";
-import { assignWholeMemory, WholeMemoryDraft, wantedMemory } from "./whole-pod-memory.ts";
+import { assignWholeMemory, memoryToAssign, WholeMemoryDraft } from "./whole-pod-memory.ts";
 
 const NOTHING: PodBlocks = new Map();
 
@@ -34,7 +34,7 @@ export class PlannedMemory implements HintProvider {
   }
 
   draft(pod: IdentifiedPod): HintDraft | undefined {
-    const { whole, requests } = wantedMemory(pod, this.#podLevel);
+    const { whole, requests } = memoryToAssign(pod, this.#podLevel);
     if (whole) return new WholeMemoryDraft(this.#state, pod, whole);
     return requests.length === 0
       ? undefined
@@ -46,7 +46,7 @@ export class PlannedMemory implements HintProvider {
     placement: NumaPlacement,
     preferred: PreferredContainers,
   ): Promise<ResourceGrant> {
-    const { whole, requests } = wantedMemory(pod, this.#podLevel);
+    const { whole, requests } = memoryToAssign(pod, this.#podLevel);
     if (whole) {
       const first = whole.members[0]?.name ?? "";
       const wanted = { mask: placement.get(first), preferred: preferred.has(first) };

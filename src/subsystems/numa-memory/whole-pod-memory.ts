@@ -58,15 +58,15 @@ export const wholeMemoryOf = derivedOnce((pod: IdentifiedPod): WholeMemory | und
 });
 
 /** What the pod is assigned: memory as a whole, or that of its containers. */
-interface WantedMemory {
+interface MemoryToAssign {
   readonly whole?: WholeMemory;
   readonly requests: readonly MemoryRequest[];
 }
 
-const NOTHING: WantedMemory = { requests: [] };
+const NOTHING: MemoryToAssign = { requests: [] };
 
 /** What the pod is assigned under the node's settings. */
-export function wantedMemory(pod: IdentifiedPod, podLevel: PodLevelMemory): WantedMemory {
+export function memoryToAssign(pod: IdentifiedPod, podLevel: PodLevelMemory): MemoryToAssign {
   if (podLevel !== "pod" || !hasPodAmounts(pod)) return { requests: memoryRequests(pod, podLevel) };
   const whole = wholeMemoryOf(pod);
   return whole ? { whole, requests: [] } : NOTHING;
