@@ -59,6 +59,8 @@ test("a second control plane joins and leaves; the first goes on", { skip }, asy
   assert.equal(down.code, 0, down.stdout + down.stderr);
   assert.deepEqual(await members(one), ["one"]);
   assert.deepEqual(await two.node.changesSince(before), []);
+  // kubeadm refuses a node's name while the cluster takes the node for Ready.
+  await one.kubectl("wait", "node/two", "--for=condition=Ready=Unknown", "--timeout=90s");
   const again = await two.join(...words, "--control-plane", `--certificate-key=${key}`);
   assert.equal(again.code, 0, again.stdout + again.stderr);
 
