@@ -1,4 +1,5 @@
-// Hours (NODELET_BUSY_HOURS, 6) of a busy node of a real control plane: thirty pods that are probed, crash, come and go. The API server is
+// Hours (NODELET_BUSY_HOURS, 6) of a busy node of a real control plane: thirty pods that are probed, crash, come and go, those that come
+// and go with volumes of a CSI driver and claimed devices. The API server is
 // away for 45 s of every seven minutes, and the agent is killed every ten (NODELET_BUSY_KILL_MINUTES). The node stays
 // Ready, no steady pod is restarted, memory, descriptors and timers of each life of the agent end as those of the one
 // before, and nothing is left when the pods are gone.
@@ -8,9 +9,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../src/api/generated/types.ts";
 import type { Box } from "../box/box.ts";
 import { apiServerObstacle } from "../kube/apiserver.ts";
-import { type ClusterNode, conditionOf, PODS, withNode } from "../kube/cluster-node.ts";
+import {
+  type ClusterNode,
+  conditionOf,
+  type NodeOptions,
+  PODS,
+  withNode,
+} from "../kube/cluster-node.ts";
 import { ask } from "../support/pod-lives.ts";
 import { figuresOf, type ProcessFigures } from "../support/process-figures.ts";
+import { BusyClaims } from "./busy-claims.ts";
 import {
   CHANGING,
   CONFIG_MAP,
@@ -48,14 +56,16 @@ interface Sample extends ProcessFigures {
 /** What is done to the node, each at its own pace. */
 class Unrest {
   readonly #node: ClusterNode;
+  readonly #claims: BusyClaims;
   readonly #leave = new AbortController();
   readonly #tasks: Promise<void>[] = [];
   life = 0;
   apiIsAway = false;
   failure: unknown;
 
-  constructor(node: ClusterNode) {
+  constructor(node: ClusterNode, claims: BusyClaims) {
     this.#node = node;
+    this.#claims = claims;
   }
 
   begin(): void {
@@ -89,10 +99,16 @@ class Unrest {
     const name = CHANGING[turn % CHANGING.length] ?? "";
     // Requests get lost when the API server goes meanwhile.
     const request = (method: string, path: string, body?: unknown) =>
-      server.request({ method, path, ...(body === undefined ? {} : { body }) }).catch(() => {});
+      server
+        .request({ method, path, ...(body === undefined ? {} : { body }) })
+        .catch(() => undefined);
     await request("DELETE", `${PODS}/${name}`);
     const others = CHANGING.filter((other) => other !== name);
-    for (const other of others) await request("POST", PODS, changingPod(other));
+    for (const other of others) {
+      const reply = await request("POST", PODS, this.#claims.of(changingPod(other)));
+      if (reply?.status === 201)
+        await this.#claims.reserve(reply.body as Pod).catch(() => undefined);
+    }
     if (turn % 6 === 0) await request("PUT", `${CONFIG_MAPS}/${CONFIG_MAP}`, settings(turn));
   }
 
@@ -118,7 +134,11 @@ const settings = (turn: number) => ({
   data: { text: `${turn}\n` },
 });
 
-const OPTIONS = { box: { storeMib: 3072 }, config: CONFIG, asShipped: true };
+const OPTIONS: NodeOptions = {
+  box: { storeMib: 3072, containerd: "2.4" },
+  config: CONFIG,
+  asShipped: true,
+};
 const skip = apiServerObstacle() ?? false;
 
 test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip }, (t) =>
@@ -126,18 +146,23 @@ test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip },
     const { agent, server } = node;
     await node.untilNodeReady();
     await server.must("POST", CONFIG_MAPS, settings(0));
+    const claims = await BusyClaims.start(node, box, CHANGING);
     // What the first pods make for good is there after one of each kind.
     for (const pods of [steadyPods(), readingPods(), CHANGING.map(changingPod)])
       await startAndEnd(node, pods.slice(0, 1));
     const before = await pictureOf(box);
 
     const steady = [...steadyPods(), ...readingPods()];
-    const all = [...steady, ...crashingPods(), ...CHANGING.map(changingPod)];
-    for (const pod of all) await server.must("POST", PODS, pod);
+    const all = [
+      ...steady,
+      ...crashingPods(),
+      ...CHANGING.map(changingPod).map((pod) => claims.of(pod)),
+    ];
+    for (const pod of all) await claims.reserve(await server.must<Pod>("POST", PODS, pod));
     for (const pod of steady) await untilReady(node, nameOf(pod));
     const lives = await livesOf(node, steady);
     const readySince = await readyTransition(node);
-    const samples = await watch({ node, box, steady, lives, readySince });
+    const samples = await watch({ node, box, claims, steady, lives, readySince });
 
     judge(t, samples);
     for (const { metadata } of all)
@@ -153,6 +178,7 @@ test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip },
         SETTLE_MS,
       )
       .catch(() => assert.fail(`left behind:\n${left.join("\n")}`));
+    assert.equal(claims.violations, "");
     assert.doesNotMatch(agent.log(), /reason="?NodeNotReady/);
   }, OPTIONS),
 );
@@ -160,6 +186,7 @@ test(`a busy node for ${HOURS} hours: Ready, no growth, nothing left`, { skip },
 interface Watched {
   readonly node: ClusterNode;
   readonly box: Box;
+  readonly claims: BusyClaims;
   readonly steady: readonly Pod[];
   /** Of the steady pods, as they began. */
   readonly lives: readonly string[];
@@ -168,8 +195,8 @@ interface Watched {
 
 /** Keeps the node busy for all the time; fails as soon as something happens that must not. */
 async function watch(watched: Watched): Promise<readonly Sample[]> {
-  const { node, box, steady, lives, readySince } = watched;
-  const unrest = new Unrest(node);
+  const { node, box, claims, steady, lives, readySince } = watched;
+  const unrest = new Unrest(node, claims);
   const began = performance.now();
   const samples: Sample[] = [];
   unrest.begin();

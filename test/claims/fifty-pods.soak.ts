@@ -1,5 +1,5 @@
-// Fifty pods with a claim each beside fifty without, on a node of a real control plane: how long until the last is Ready, less what
-// the driver took.
+// Fifty pods with a claim each beside fifty without, on a node of a real control plane: how long until the last is Ready, what
+// the driver takes included.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { test } from "node:test";
