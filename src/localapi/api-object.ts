@@ -47,6 +47,9 @@ export function storedAs<T>(object: StoredObject): Stored<T> {
   return object as Stored<T>;
 }
 
+/** The object with the fields of its kind: it was decoded as one before. */
+export const as = <T>(object: ApiObject): T => object as unknown as T;
+
 /** The value as an object; an empty one in place of anything else. */
 export function treeOf(value: unknown): Tree {
   return isTree(value) ? value : {};

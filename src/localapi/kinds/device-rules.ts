@@ -25,12 +25,9 @@ import type {
 } from "../../api/generated/types.ts";
 import { byteLength, dns1123LabelFaults } from "../../api/text/names.ts";
 import { FINE, faultsAt, type Problems } from "../../api/validation/fields.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type ApiObject, as } from "../api-object.ts";
 import { MAX_EXPRESSION_BYTES, selectorFault } from "../devices/device-selector.ts";
 import type { KindRules } from "./kind.ts";
-
-/** An object of a kind has the fields of its type: it was decoded. */
-const as = <T>(object: ApiObject): T => object as unknown as T;
 
 const MAX_SELECTORS = 32;
 const MAX_REQUESTS = 32;

@@ -3,10 +3,8 @@
 import { invalid, required, unsupported } from "../../api/decode/field-problem.ts";
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { CSIDriver, VolumeAttachment } from "../../api/generated/types.ts";
-import type { ApiObject } from "../api-object.ts";
+import { as } from "../api-object.ts";
 import type { KindRules } from "./kind.ts";
-
-const as = <T>(object: ApiObject): T => object as unknown as T;
 
 const MODES = ["Persistent", "Ephemeral"];
 const GROUP_POLICIES = ["ReadWriteOnceWithFSType", "File", "None"];

@@ -28,11 +28,8 @@ import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/te
 import type { Problems } from "../../api/validation/fields.ts";
 import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type ApiObject, as } from "../api-object.ts";
 import type { KindRules } from "./kind.ts";
-
-/** An object of a kind has the fields of its type: it was decoded. */
-const as = <T>(object: ApiObject): T => object as unknown as T;
 
 const MAX_DATA_BYTES = 1024 * 1024;
 const IMMUTABLE = "field is immutable when `immutable` is set";

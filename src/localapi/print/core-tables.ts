@@ -14,7 +14,7 @@ import type {
 } from "../../api/generated/types.ts";
 import { summarizePod } from "../../api/pod/pod-summary.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
-import type { ApiObject } from "../api-object.ts";
+import { as } from "../api-object.ts";
 import type { ObjectTable } from "../kinds/kind.ts";
 import {
   AGE,
@@ -28,9 +28,6 @@ import {
   UNSET,
   wideColumn,
 } from "./cells.ts";
-
-/** Every object of a kind has the fields of its type; what is kept was decoded. */
-const as = <T>(object: ApiObject): T => object as unknown as T;
 
 /** `kubectl get pods`. */
 export const POD_TABLE: ObjectTable = {

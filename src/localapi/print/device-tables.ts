@@ -1,11 +1,9 @@
 // pure
 /** Tables of classes of devices, claims and slices (printers.go). */
 import type { DynamicResourceClaim, ResourceSlice } from "../../api/generated/types.ts";
-import type { ApiObject } from "../api-object.ts";
+import { type ApiObject, as } from "../api-object.ts";
 import type { ObjectTable } from "../kinds/kind.ts";
 import { AGE, ageOf, column, NAME, orNone } from "./cells.ts";
-
-const as = <T>(object: ApiObject): T => object as unknown as T;
 
 /** `kubectl get deviceclasses` and `resourceclaimtemplates`. */
 export const NAME_AND_AGE_TABLE: ObjectTable = {

@@ -13,12 +13,10 @@ import type {
   VolumeAttachment,
 } from "../../api/generated/types.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
-import type { ApiObject } from "../api-object.ts";
+import { as } from "../api-object.ts";
 import type { ObjectTable } from "../kinds/kind.ts";
 import { DEFAULT_CLASS } from "../kinds/storage-class.ts";
 import { AGE, ageOf, column, NAME, NONE, orNone } from "./cells.ts";
-
-const as = <T>(object: ApiObject): T => object as unknown as T;
 
 /** `kubectl get leases`. */
 export const LEASE_TABLE: ObjectTable = {

@@ -4,9 +4,8 @@ import { hasOwnResources, qosClassOf } from "../../api/pod/qos.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Pods } from "../../pipeline/pods/pods.ts";
 import { isStatic, type PodRecord } from "../../pipeline/pods/record/record.ts";
+import { ATTACH_LIMIT_REASON } from "../../subsystems/volumes/volumes.ts";
 
-/** A pod that was admitted is rejected as its volumes cannot be attached. */
-const LATE_REASON = "VolumeAttachmentLimitExceeded";
 /** Reasons of rejections with a label of their own (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([
   "AppArmor",
@@ -27,7 +26,7 @@ const NAMED_REASONS: ReadonlySet<string> = new Set([
   "SysctlForbidden",
   "TopologyAffinityError",
   "NodeShutdown",
-  LATE_REASON,
+  ATTACH_LIMIT_REASON,
 ]);
 
 /** The label of a rejection: programs that embed the agent may use any reason. */
@@ -42,10 +41,11 @@ function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">):
   pods.subscribe(({ uid, admission, life }) => {
     if (life.kind === "released") counted.delete(uid);
     else if (!counted.has(uid)) {
-      const isLate = "cause" in life && "reason" in life.cause && life.cause.reason === LATE_REASON;
+      const isLate =
+        "cause" in life && "reason" in life.cause && life.cause.reason === ATTACH_LIMIT_REASON;
       if (admission.kind !== "rejected" && !isLate) return;
       counted.add(uid);
-      const reason = admission.kind === "rejected" ? admission.reason : LATE_REASON;
+      const reason = admission.kind === "rejected" ? admission.reason : ATTACH_LIMIT_REASON;
       refusals.add({ reason: countedReason(reason) });
     }
   });

@@ -370,3 +370,11 @@ export interface Host {
   /** Kills a process, if the number still is of the one that started then. */
   killProcess(process: Pick<ProcessFacts, "pid" | "startTicks">): Promise<void>;
 }
+
+/** Whether something is mounted at the very path. */
+export async function isMountPoint(
+  volumes: Pick<VolumeFiles, "mountsWithin">,
+  path: string,
+): Promise<boolean> {
+  return (await volumes.mountsWithin(path)).some((mount) => mount.path === path);
+}

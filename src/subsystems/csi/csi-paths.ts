@@ -12,8 +12,9 @@ interface CsiPlaces {
   readonly staging: string;
   /** Says which volume is staged there. */
   readonly stagingData: string;
-  /** Of a block volume: nodes of its device, by pod. */
+  /** Of a block volume: nodes of its device, by pod, and what the driver has made for each. */
   readonly nodes: string;
+  readonly published: string;
 }
 
 /** Paths of a pod's part of a volume. */
@@ -70,13 +71,19 @@ export class CsiPaths {
         staging: `${this.blocks}/staging/${spec}`,
         stagingData: `${this.blocks}/${spec}/data/${DATA_FILE}`,
         nodes: `${this.blocks}/${spec}/dev`,
+        published: this.#published(spec),
       };
     const folder = `${this.drivers}/${folderName(volume.driver)}/${sha256Hex(volume.handle)}`;
     return {
       staging: `${folder}/globalmount`,
       stagingData: `${folder}/${DATA_FILE}`,
       nodes: "",
+      published: "",
     };
+  }
+
+  #published(folder: string): string {
+    return `${this.blocks}/publish/${folder}`;
   }
 
   forPod(
@@ -88,7 +95,7 @@ export class CsiPaths {
     if (volume.isBlock)
       return {
         folder: links,
-        target: `${this.blocks}/publish/${spec}/${podUid}`,
+        target: `${this.#published(spec)}/${podUid}`,
         data: `${this.blocks}/${spec}/data/${DATA_FILE}`,
         node: `${this.blocks}/${spec}/dev/${podUid}`,
         link: `${links}/${spec}`,

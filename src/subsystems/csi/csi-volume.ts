@@ -51,6 +51,8 @@ export interface CsiVolume {
   /** When what is not done yet was first tried: giving it to a pod, taking it away, unstaging it. */
   since: MonotonicMs | undefined;
   problem: string | undefined;
+  /** Who has to do something before the last step can succeed: not the driver. */
+  waitsFor: "controller" | "other pod" | undefined;
   /** Size in bytes as far as the node has made it. */
   sizeBytes: bigint | undefined;
   /** The driver does not grow it while it is in use. */
@@ -77,6 +79,7 @@ export function newCsiVolume(
     lastStep: undefined,
     since: undefined,
     problem: undefined,
+    waitsFor: undefined,
     sizeBytes: undefined,
     growsOffline: false,
     hasRefusedGrowth: false,
@@ -87,14 +90,22 @@ export function newCsiVolume(
 export function enterStep(volume: CsiVolume, step: string): void {
   volume.doing = step;
   volume.lastStep = step;
+  volume.waitsFor = undefined;
 }
 
 /** What was to be done is done. */
 export function settle(volume: CsiVolume): void {
   volume.backoff = undefined;
   volume.problem = undefined;
+  volume.waitsFor = undefined;
   volume.since = undefined;
 }
+
+/** Whether the pods that have the volume are those that are to have it, all of them whole. */
+export const isInOrder = ({ pods, wanted }: Pick<CsiVolume, "pods" | "wanted">): boolean =>
+  pods.size > 0 &&
+  [...wanted].every((uid) => pods.get(uid)?.state === "mounted") &&
+  [...pods.keys()].every((uid) => wanted.has(uid));
 
 /** The state of the shared part after a failure to stage it (actual_state_of_world.go). */
 export function deviceAfter(

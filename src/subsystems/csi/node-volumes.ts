@@ -20,6 +20,7 @@ import {
   type CsiOperation,
   type CsiVolume,
   enterStep,
+  isInOrder,
   newCsiVolume,
   settle,
 } from "./csi-volume.ts";
@@ -203,7 +204,12 @@ export class NodeVolumes implements CsiVolumes {
 
   async #unpublishInTurn(volume: CsiVolume, podUid: string, signal: AbortSignal): Promise<void> {
     try {
-      if (!volume.pods.has(podUid)) return;
+      if (!volume.pods.has(podUid)) {
+        volume.podNames.delete(podUid);
+        // What has failed was the part of a pod that is gone.
+        if (isInOrder(volume)) settle(volume);
+        return;
+      }
       if (volume.backoff?.operation === "unmount") await this.#pause(volume, signal);
       signal.throwIfAborted();
       volume.since ??= this.#deps.clock.monotonic();

@@ -47,6 +47,18 @@ test("a mount: the controller, the driver's answer, the driver itself, the next 
   assert.deepEqual(stuck(world), {});
 });
 
+test("a mount of a volume for one pod only: the other pod", async () => {
+  const { world, mounted, unmounted } = await beginLife();
+  world.addVolume("v", { pv: { accessModes: ["ReadWriteOncePod"] } });
+  await mounted(podOfClaims("p", ["v"]));
+  const second = world.mount(podOfClaims("q", ["v"]));
+  await world.clock.advance(1_000);
+  assert.equal(stuck(world).waitsFor, "the other pod to end");
+  await unmounted(podOfClaims("p", ["v"]));
+  assert.equal(await world.done(second.over), true);
+  assert.deepEqual(stuck(world), {});
+});
+
 test("an unmount: its step, since when, and the driver", async () => {
   const { world, faults, mounted } = await beginLife();
   const pod = podOfClaims("p", ["v"]);
@@ -69,4 +81,23 @@ test("an unmount: its step, since when, and the driver", async () => {
   faults.clear();
   await world.clock.advance(10_000);
   assert.deepEqual(world.csi.report().volumes, []);
+});
+
+test("a pod that could not have a volume of others goes: nothing is said of it any more", async () => {
+  const { world, faults, mounted } = await beginLife();
+  await mounted(podOfClaims("p", ["v"]));
+  faults.set("Pb", { status: "InvalidArgument" });
+  const other = podOfClaims("q", ["v"]);
+  const mount = world.mount(other);
+  await world.clock.advance(2_000);
+  const [failed] = world.csi.report().volumes;
+  assert.match(failed?.problem ?? "", /InvalidArgument/);
+  assert.equal(failed?.waitsFor, "the next attempt");
+  mount.stop();
+  await mount.over;
+  await world.done(world.unmount(other, NEVER));
+  const [volume] = world.csi.report().volumes;
+  assert.deepEqual(volume?.pods, [{ pod: "default/p", state: "mounted" }]);
+  for (const what of ["problem", "failures", "step", "forSeconds", "waitsFor"] as const)
+    assert.equal(volume?.[what], undefined, what);
 });

@@ -96,18 +96,22 @@ function shownVolume(volume: CsiVolume, now: Moment): ShownVolume {
   };
 }
 
+const WAITS: Readonly<Record<NonNullable<CsiVolume["waitsFor"]>, string>> = {
+  controller: "the controller to attach it to this node",
+  "other pod": "the other pod to end",
+};
+
 /** Of a volume with which something is not done: where it stands and what it waits for. */
 function stuckAt(
   volume: CsiVolume,
   { registered, nowMs }: Moment,
 ): Pick<ShownVolume, "step" | "forSeconds" | "waitsFor"> {
-  const { since, lastStep, doing, driver, backoff, problem } = volume;
+  const { since, lastStep, doing, driver, backoff } = volume;
   if (since === undefined) return {};
   const waitsFor = () => {
     if (doing !== undefined) return `an answer of the driver ${driver}`;
     if (!registered.has(driver)) return `the driver ${driver} to register on this node`;
-    if (lastStep?.endsWith("WaitForAttach")) return "the controller to attach it to this node";
-    if (problem?.includes("already in use by another pod")) return "the other pod to end";
+    if (volume.waitsFor) return WAITS[volume.waitsFor];
     return backoff && "the next attempt";
   };
   const waits = waitsFor();

@@ -3,7 +3,12 @@ import { isFileName } from "../../api/text/path-names.ts";
 import { VolumeStepError, wrong } from "../../api/volume-step.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/limits/turns.ts";
-import type { GroupOwnership, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
+import {
+  type GroupOwnership,
+  isMountPoint,
+  type PodFiles,
+  type VolumeFiles,
+} from "../../outside/host/host.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -77,7 +82,7 @@ export class LocalVolumes {
 
   /** Whether the pod has the volume mounted. */
   async isMounted(target: string): Promise<boolean> {
-    return (await this.#deps.volumes.mountsWithin(target)).some(({ path }) => path === target);
+    return await isMountPoint(this.#deps.volumes, target);
   }
 
   /** Whether the pod has the volume's device. */

@@ -1,4 +1,5 @@
 import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { isMountPoint } from "../../outside/host/host.ts";
 import { type KindDeps, type MadeVolume, type VolumeRequest, volumePath } from "./kind.ts";
 import type { Payload } from "./payloads.ts";
 import { memorySize } from "./sizes.ts";
@@ -48,8 +49,7 @@ export async function ensureFolder(
 ): Promise<void> {
   const parent = path.slice(0, path.lastIndexOf("/"));
   await deps.files.makeDirectory(parent, 0o755);
-  const mounted = (await deps.volumes.mountsWithin(path)).some((mount) => mount.path === path);
-  if (mounted) return;
+  if (await isMountPoint(deps.volumes, path)) return;
   if (!(await deps.files.facts(path))) await deps.files.makeDirectory(path, FOLDER_MODE);
   if (medium === "disk") return;
   const sizeLimit = request.volume.emptyDir?.sizeLimit;

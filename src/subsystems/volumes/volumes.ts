@@ -109,7 +109,8 @@ export interface ContainerMounts {
 
 /** How long a pod waits for its volumes before it says so as a whole (kubelet podAttachAndMountTimeout). */
 const TIMEOUT_MS = 123_000;
-const LIMIT_REASON = "VolumeAttachmentLimitExceeded";
+/** Why a pod that was admitted is rejected: the node can have no more volumes of a driver. */
+export const ATTACH_LIMIT_REASON = "VolumeAttachmentLimitExceeded";
 /** Between attempts (goroutinemap exponentialbackoff: 500 ms to 2 min 2 s). */
 const RETRY = { initialMs: 500, maxMs: 122_000 };
 /** Interval at which tokens and failed refreshes are checked. */
@@ -180,23 +181,22 @@ export class Volumes {
       const left = deadline - clock.monotonic();
       if (volumes.missing.length === 0) return;
       if (left <= 0) {
-        const late = unmounted(volumes.missing);
-        if (await this.#deps.csi?.exceedsLimit(pod.metadata.uid, signal)) this.#reject(pod, late);
-        throw late;
+        const why = unmounted(volumes.missing);
+        if (await this.#deps.csi?.exceedsLimit(pod.metadata.uid, signal)) this.#reject(pod, why);
+        throw new OutsideError("deadline", `Unable to attach or mount volumes: ${why}`);
       }
       await wakeup.wait({ clock, ms: Math.min(retryDelayMs(failures, RETRY), left) }, signal);
       signal.throwIfAborted();
     }
   }
 
-  /** The pod ends: the node can have no more of its volumes (volumemanager VolumeAttachmentLimitExceeded). */
-  #reject(pod: IdentifiedPod, late: OutsideError): void {
+  /** The pod ends: the node can have no more of its volumes (volumemanager). */
+  #reject(pod: IdentifiedPod, why: string): void {
     const { events, news } = this.#deps;
-    const why = messageOf(late).replace("Unable to attach or mount volumes: ", "");
     const message = `Node has reached its volume attachment limit, rejecting pod. ${why}`;
-    events.ofPod(pod, { type: "Warning", reason: LIMIT_REASON, message });
+    events.ofPod(pod, { type: "Warning", reason: ATTACH_LIMIT_REASON, message });
     const { uid } = pod.metadata;
-    const cause = { reason: LIMIT_REASON, message: `Pod was rejected: ${message}` };
+    const cause = { reason: ATTACH_LIMIT_REASON, message: `Pod was rejected: ${message}` };
     news.publish({ kind: "evicted", uid, ...cause });
   }
 
@@ -354,8 +354,6 @@ export class Volumes {
   }
 }
 
-function unmounted(names: readonly string[]): OutsideError {
-  const list = names.join(" ");
-  const message = `Unable to attach or mount volumes: unmounted volumes=[${list}], unattached volumes=[], failed to process volumes=[]: context deadline exceeded`;
-  return new OutsideError("deadline", message);
-}
+/** Which volumes are missing, in the Go kubelet's words. */
+const unmounted = (names: readonly string[]): string =>
+  `unmounted volumes=[${names.join(" ")}], unattached volumes=[], failed to process volumes=[]: context deadline exceeded`;

@@ -44,10 +44,11 @@ export async function republishVolume(
 }
 
 /** A volume for one pod only is not given to a second one (operation_generator.go checkForVolumeAccessMode). */
-function checkSoleUse({ pods }: CsiVolume, order: CsiOrder): void {
+function checkSoleUse(volume: CsiVolume, order: CsiOrder): void {
   const isSole = order.accessModes.length === 1 && order.accessModes[0] === "ReadWriteOncePod";
-  if (!isSole || [...pods.keys()].every((uid) => uid === order.podUid)) return;
+  if (!isSole || [...volume.pods.keys()].every((uid) => uid === order.podUid)) return;
   const at = stepAt(order.isBlock ? "stage" : "publish", order);
+  volume.waitsFor = "other pod";
   const why = "volume uses the ReadWriteOncePod access mode and is already in use by another pod";
   throw new VolumeStepError(at, new OutsideError("precondition", why));
 }
@@ -77,6 +78,7 @@ async function publishContext(
       );
     const found = await cluster.attachment(order, volume, signal);
     if (found.kind === "attached") return found.metadata;
+    volume.waitsFor = "controller";
     throw new VolumeWaits(stepAt("attach", order), new OutsideError("precondition", found.why));
   });
 }

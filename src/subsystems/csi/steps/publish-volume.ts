@@ -1,5 +1,6 @@
 import { folderOf } from "../../../config/paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
+import { isMountPoint } from "../../../outside/host/host.ts";
 import { CSI_NODE } from "../../../outside/plugins/plugins.ts";
 import { CsiError, classOf, failedCall, transient } from "../csi-error.ts";
 import type { CsiOrder } from "../csi-order.ts";
@@ -9,7 +10,7 @@ import { writeVolumeData } from "../volume-data.ts";
 import { beginStep, type DriverAbilities } from "../wire/driver-client.ts";
 import { groupIsOurs, publishRequest, volumeCapability } from "../wire/requests.ts";
 import { podData } from "./stage-volume.ts";
-import { askAbilities, type CsiStepDeps, isMountPoint } from "./step-deps.ts";
+import { askAbilities, type CsiStepDeps } from "./step-deps.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -145,7 +146,7 @@ export async function unpublishVolume(
       signal.throwIfAborted();
       throw failedCall(error);
     });
-  if (await isMountPoint(deps, target))
+  if (await isMountPoint(deps.volumes, target))
     throw transient(`${target} is still mounted after the driver unpublished the volume`);
   await clearPodFolder(names, podUid, deps);
 }
@@ -158,7 +159,7 @@ async function clearPodFolder(
 ): Promise<void> {
   const { files, paths } = deps;
   const { folder, target, data, link } = paths.forPod(names, podUid);
-  if (await isMountPoint(deps, target)) return;
+  if (await isMountPoint(deps.volumes, target)) return;
   await files.remove(target);
   if (names.isBlock) {
     await files.remove(link);

@@ -1,5 +1,6 @@
 import { folderOf } from "../../../config/paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
+import { isMountPoint } from "../../../outside/host/host.ts";
 import { CSI_NODE } from "../../../outside/plugins/plugins.ts";
 import { CsiError, classOf, failedCall, transient } from "../csi-error.ts";
 import type { CsiOrder } from "../csi-order.ts";
@@ -7,7 +8,7 @@ import { type CsiVolume, deviceAfter } from "../csi-volume.ts";
 import { readVolumeData, type VolumeData, writeVolumeData } from "../volume-data.ts";
 import { beginStep } from "../wire/driver-client.ts";
 import { stageRequest, volumeCapability } from "../wire/requests.ts";
-import { askAbilities, type CsiStepDeps, isMountPoint } from "./step-deps.ts";
+import { askAbilities, type CsiStepDeps } from "./step-deps.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -113,7 +114,7 @@ export async function unstageVolume(volume: CsiVolume, deps: CsiStepDeps): Promi
         });
     }
   }
-  if (await isMountPoint(deps, staging))
+  if (await isMountPoint(deps.volumes, staging))
     throw transient(`${staging} is still mounted after the driver unstaged the volume`);
   await clearStaging(volume, deps);
 }
@@ -124,14 +125,14 @@ async function clearStaging(
   deps: CsiStepDeps,
 ): Promise<void> {
   const { files, paths, log } = deps;
-  const { staging, stagingData, nodes } = paths.shared(volume);
-  if (await isMountPoint(deps, staging)) return;
+  const { staging, stagingData, nodes, published } = paths.shared(volume);
+  if (await isMountPoint(deps.volumes, staging)) return;
   try {
     if (volume.isBlock) {
       if (((await files.list(nodes)) ?? []).length > 0) return;
       await files.removeTree(staging);
       await files.removeTree(folderOf(nodes));
-      await files.remove(`${paths.blocks}/publish/${volume.specName}`);
+      await files.remove(published);
       return;
     }
     await files.remove(staging);

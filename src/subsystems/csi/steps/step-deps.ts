@@ -66,11 +66,3 @@ export async function askAbilities(calls: DriverCalls, step: CsiStep): Promise<D
     throw failedCall(error);
   }
 }
-
-/** Whether something is mounted at the very path. */
-export async function isMountPoint(
-  { volumes }: Pick<CsiStepDeps, "volumes">,
-  path: string,
-): Promise<boolean> {
-  return (await volumes.mountsWithin(path)).some((mount) => mount.path === path);
-}

@@ -1,5 +1,6 @@
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { OutsideError } from "../../../kit/errors.ts";
+import { isMountPoint } from "../../../outside/host/host.ts";
 import { type KindDeps, type VolumeKind, type VolumeRequest, volumePath } from "../kind.ts";
 import { ensureFolder } from "../payload-volume.ts";
 import { hugePagesOf } from "../sizes.ts";
@@ -54,7 +55,7 @@ async function isReady(
 ): Promise<boolean> {
   if (!(await files.facts(`${readyFolder(request)}/${READY}`))) return false;
   if (medium === "") return (await files.facts(path)) !== undefined;
-  return (await volumes.mountsWithin(path)).some((mount) => mount.path === path);
+  return await isMountPoint(volumes, path);
 }
 
 async function ensureHugePages(
@@ -66,6 +67,5 @@ async function ensureHugePages(
   const pages = hugePagesOf(pod, medium);
   if (pages.kind === "fault") throw new OutsideError("precondition", pages.message);
   await files.makeDirectory(path, MODE);
-  const present = (await volumes.mountsWithin(path)).find((mount) => mount.path === path);
-  if (!present) await volumes.mountHugePages(path, pages);
+  if (!(await isMountPoint(volumes, path))) await volumes.mountHugePages(path, pages);
 }

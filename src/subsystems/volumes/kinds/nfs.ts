@@ -1,6 +1,7 @@
 import type { NFSVolumeSource } from "../../../api/generated/types.ts";
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { wrong } from "../../../api/volume-step.ts";
+import { isMountPoint } from "../../../outside/host/host.ts";
 import { type KindDeps, type VolumeKind, volumePath } from "../kind.ts";
 
 const FOLDER_MODE = 0o750;
@@ -29,7 +30,7 @@ export async function mountNfs(
     throw wrong(`nfs.server ${JSON.stringify(server)} is not the name of a file server`);
   if (!path.startsWith("/"))
     throw wrong(`nfs.path ${JSON.stringify(path)} must be an absolute path`);
-  if ((await volumes.mountsWithin(target)).some((mount) => mount.path === target)) return;
+  if (await isMountPoint(volumes, target)) return;
   await files.makeDirectory(target, FOLDER_MODE);
   const host = server.includes(":") && !server.startsWith("[") ? `[${server}]` : server;
   try {
