@@ -47,6 +47,8 @@ export interface CsiDriverOptions {
     Record<"stages" | "measures" | "expands" | "multiWriter" | "mountGroup", boolean>
   >;
   readonly versions?: readonly string[];
+  /** The name that it registers, where that is another one. */
+  readonly registeredName?: string;
   /** Knows nothing of what it did before: the disk finds out what is there already. */
   readonly forgetful?: boolean;
   /** What becomes of a call; nothing: it succeeds. */
@@ -112,7 +114,7 @@ export class TestCsiDriver {
 
   /** Puts a socket into the registry folder, as the registrar beside a driver does. */
   async register(grpc: Grpc, folder: string): Promise<void> {
-    const { name, socketPath, versions = ["1.0.0"] } = this.options;
+    const { name, registeredName = name, socketPath, versions = ["1.0.0"] } = this.options;
     const { methods, fullName } = PLUGIN_REGISTRATION;
     this.#listeners.push(
       await grpc.listen({
@@ -121,7 +123,7 @@ export class TestCsiDriver {
         calls: [
           unaryCall(fullName, methods.getInfo, async () => ({
             type: "CSIPlugin",
-            name,
+            name: registeredName,
             endpoint: socketPath,
             supportedVersions: [...versions],
           })),

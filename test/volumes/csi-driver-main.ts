@@ -1,4 +1,4 @@
-// A CSI driver as a process of its own: node csi-driver-main.ts NAME FOLDER REGISTRY
+// A CSI driver as a process of its own: node csi-driver-main.ts NAME FOLDER REGISTRY [NAME IT REGISTERS]
 // Volumes are memory, or with the attribute `disk` an ext4 file system or a block device over a file in FOLDER. Each call
 // is a line of JSON in FOLDER/calls, and FOLDER/faults (JSON: call to fault) says how calls are to fail. What is staged and
 // published is read from the kernel, so that it survives the process.
@@ -22,7 +22,7 @@ import { setTimeout } from "node:timers/promises";
 import { connectGrpc } from "../../src/outside/grpc/grpc.ts";
 import { type DriverDisk, type DriverFault, TestCsiDriver } from "../support/csi-driver.ts";
 
-const [name = "", folder = "", registry = ""] = process.argv.slice(2);
+const [name = "", folder = "", registry = "", registeredName] = process.argv.slice(2);
 const DISK_BYTES = 32 * 1024 * 1024;
 
 const run = (program: string, ...args: readonly string[]) =>
@@ -40,9 +40,13 @@ function unmount(path: string): void {
   for (let left = mounts; left > 0; left -= 1) run("umount", path);
 }
 
+/** A handle may be any text, also one that leads out of the folder. */
+const fileOf = (id: string, kind: "disk" | "staged"): string =>
+  `${folder}/${encodeURIComponent(id)}.${kind}`;
+
 /** The loop device over the volume's file, made when missing. */
 function deviceOf(id: string): string {
-  const file = `${folder}/${id}.disk`;
+  const file = fileOf(id, "disk");
   if (!existsSync(file)) {
     const fd = openSync(file, "wx", 0o600);
     ftruncateSync(fd, DISK_BYTES);
@@ -53,20 +57,21 @@ function deviceOf(id: string): string {
 }
 
 function releaseDevice(id: string): void {
-  const known = run("losetup", "-j", `${folder}/${id}.disk`).split(":")[0]?.trim();
+  const known = run("losetup", "-j", fileOf(id, "disk")).split(":")[0]?.trim();
   if (known) run("losetup", "-d", known);
 }
 
 /** The volume that was last staged at the path; kept on the disk, since the driver may be killed in between. */
-const stagedAt = (path: string): string | undefined =>
-  readdirSync(folder)
+function stagedAt(path: string): string | undefined {
+  const found = readdirSync(folder)
     .filter((file) => file.endsWith(".staged"))
-    .find((file) => readFileSync(`${folder}/${file}`, "utf8") === path)
-    ?.slice(0, -".staged".length);
+    .find((file) => readFileSync(`${folder}/${file}`, "utf8") === path);
+  return found && decodeURIComponent(found.slice(0, -".staged".length));
+}
 
 const disk: DriverDisk = {
   stage: async ({ volumeId, stagingTargetPath: path, volumeContext, volumeCapability }) => {
-    writeFileSync(`${folder}/${volumeId}.staged`, path);
+    writeFileSync(fileOf(volumeId, "staged"), path);
     if (volumeCapability?.accessType?.$case === "block") {
       deviceOf(volumeId);
       return;
@@ -87,7 +92,7 @@ const disk: DriverDisk = {
   unstage: async (path) => {
     unmount(path);
     const id = stagedAt(path);
-    if (id !== undefined && existsSync(`${folder}/${id}.disk`)) releaseDevice(id);
+    if (id !== undefined && existsSync(fileOf(id, "disk"))) releaseDevice(id);
   },
   publish: async ({ volumeId, targetPath, stagingTargetPath, volumeCapability, readonly }) => {
     if (mountsAt(targetPath) > 0) return;
@@ -141,6 +146,7 @@ const driver = new TestCsiDriver(
     maxVolumes: 7,
     topology: { "topology.nodelet.test/zone": "z1" },
     forgetful: true,
+    ...(registeredName === undefined ? {} : { registeredName }),
     fault: (call) => faults()[call],
     onCall: (call, volume) => {
       if (call !== "C") appendFileSync(`${folder}/calls`, `${JSON.stringify({ call, volume })}\n`);

@@ -37,13 +37,15 @@ export class CsiNodeBox {
   }
 
   startDriver(): void {
-    this.#driver = this.box.spawnLogged("driver", [
-      process.execPath,
-      PROGRAM,
-      DRIVER,
-      this.folder,
-      REGISTRY,
-    ]);
+    const argv = [process.execPath, PROGRAM, DRIVER, this.folder, REGISTRY];
+    this.#driver = this.box.spawnLogged("driver", argv);
+  }
+
+  /** Starts another driver, which says that it has that name. */
+  startImpostor(name: string): void {
+    const folder = join(this.box.folder, "impostor");
+    const argv = [process.execPath, PROGRAM, "impostor", folder, REGISTRY, name];
+    this.box.spawnLogged("impostor", argv);
   }
 
   /** `kill -9`; its sockets go as with the pod of a driver. */

@@ -98,11 +98,14 @@ test("an inline volume, and one that the driver does not let be mounted at first
         attachRequired: false,
         podInfoOnMount: true,
         volumeLifecycleModes: ["Persistent", "Ephemeral"],
+        // Nothing is refused for it on a machine without SELinux.
+        seLinuxMount: true,
       },
     });
     csi.setFaults({ St: { status: "Internal" } });
     await csi.claimed("memory");
     await csi.start("reader", ["memory"], {
+      securityContext: { seLinuxChangePolicy: "MountOption" },
       volumes: [
         { name: "memory", persistentVolumeClaim: { claimName: "memory" } },
         { name: "inline", csi: { driver: DRIVER } },
@@ -162,4 +165,56 @@ test("a block volume is its device in the container", { skip }, () =>
     assert.equal(await csi.box.run(["find", blocks, "-type", "f"]), "");
     assert.equal(csi.violations, "");
   }),
+);
+
+test(
+  "handles and names of drivers that lead elsewhere stay within the folders of volumes",
+  { skip },
+  () =>
+    withDriver(async (csi) => {
+      const { agent, server } = csi.node;
+      const before = await csi.traces();
+      const handle = `${"../".repeat(12)}etc/led-away`;
+      const ledAway = () =>
+        csi.box.run(["sh", "-c", "ls -d /etc/led-away* /var/lib/led-away* 2>&1 || true"]);
+      const nothing = await ledAway();
+      await server.must("POST", `${STORAGE}/csidrivers`, {
+        metadata: { name: DRIVER },
+        spec: { attachRequired: false },
+      });
+      await csi.claimed("away", { csi: { driver: DRIVER, volumeHandle: handle } });
+      await csi.start("user", ["away"]);
+      await csi.node.untilReady("user");
+      await csi.inside("user")("echo mine > /away/file");
+      const staged = "/var/lib/kubelet/plugins/kubernetes.io/csi";
+      const folders = await csi.box.run([
+        "find",
+        staged,
+        "-mindepth",
+        "3",
+        "-maxdepth",
+        "3",
+        "-name",
+        "globalmount",
+      ]);
+      assert.match(folders, new RegExp(`^${staged}/${DRIVER}/[0-9a-f]{64}/globalmount\n$`));
+      csi.startImpostor("../../../../etc/led-away");
+      await agent.until("the impostor is refused", () =>
+        /driver \.\.\/\.\.\/\.\.\/\.\.\/etc\/led-away: .*cannot be the name of a folder/.test(
+          agent.log(),
+        ),
+      );
+      // A new agent finds the volume by its handle.
+      await agent.kill();
+      await agent.start();
+      await csi.remove("user");
+      await csi.untilGone(before);
+      // Whether the new agent publishes the volume again depends on when the pod goes.
+      assert.match(csi.calls(handle), /^St Pb (St Pb )?Up Us$/);
+      assert.equal(await ledAway(), nothing);
+      assert.deepEqual(
+        (await csi.csiNode())?.spec.drivers?.map(({ name }) => name),
+        [DRIVER],
+      );
+    }),
 );

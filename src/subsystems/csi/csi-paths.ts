@@ -65,14 +65,15 @@ export class CsiPaths {
     readonly specName: string;
     readonly isBlock: boolean;
   }): CsiPlaces {
-    const spec = folderName(volume.specName);
-    if (volume.isBlock)
+    if (volume.isBlock) {
+      const spec = folderName(volume.specName);
       return {
         staging: `${this.blocks}/staging/${spec}`,
         stagingData: `${this.blocks}/${spec}/data/${DATA_FILE}`,
         nodes: `${this.blocks}/${spec}/dev`,
         published: this.#published(spec),
       };
+    }
     const folder = `${this.drivers}/${folderName(volume.driver)}/${sha256Hex(volume.handle)}`;
     return {
       staging: `${folder}/globalmount`,

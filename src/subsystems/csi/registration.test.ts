@@ -46,7 +46,7 @@ test("names and paths are those of the Go kubelet", () => {
   assert.throws(() => paths.forPod({ ...volume, specName: ".." }, "uid"), /cannot be the name/);
 });
 
-test("no name of a driver, a volume or a handle leads out of the folders of volumes", () => {
+test("handles and names of drivers and volumes do not lead out of the folders of volumes", () => {
   const paths = new CsiPaths("/r");
   const volume = { driver: "d", handle: "../../../etc", specName: "pv", isBlock: false };
   assert.match(
@@ -61,6 +61,12 @@ test("no name of a driver, a volume or a handle leads out of the folders of volu
     for (const isBlock of [false, true])
       assert.throws(() => paths.forPod({ specName: name, isBlock }, "uid"), /cannot be the name/);
   }
+  assert.equal(
+    paths.shared({ ...volume, specName: "../../x", isBlock: true }).published,
+    "/r/plugins/kubernetes.io/csi/volumeDevices/publish/..~..~x",
+  );
+  // What is staged says its handle only, which may be any text.
+  assert.match(paths.shared({ ...volume, specName: ".." }).staging, /csi\/d\/[0-9a-f]{64}\//);
   const { staging } = paths.shared({ ...volume, driver: "../../x" });
   assert.match(staging, /^\/r\/plugins\/kubernetes.io\/csi\/..~..~x\//);
 });
