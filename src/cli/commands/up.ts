@@ -3,6 +3,7 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import type { CliContext } from "../context.ts";
 import { runControlPlane } from "../control-plane/control-plane.ts";
+import { DEFAULT_PLACES } from "../up/paths.ts";
 import { OCI_RUNTIME_NAMES } from "../up/runtime/oci-runtimes.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
@@ -104,16 +105,27 @@ async function up(
     refuseWithCluster(options);
     const { containerd, ociRuntime, timeoutMs } = request;
     return await runControlPlane(
-      { paths, containerd, ociRuntime, timeoutMs, ...cluster },
-      { io, onInterrupt, backgroundArgv },
+      { paths, containerd, ociRuntime, timeoutMs, agentFlags: flags, ...cluster },
+      { io, onInterrupt, backgroundArgv: supervisorCommand(paths, []) },
     );
   }
   return await runUp(request, { io, onInterrupt, backgroundArgv });
 }
 
 /** Options that mean something only for a node without a cluster. */
-function refuseWithCluster({ demo, check }: UpOptions): void {
-  const given = demo === true ? "--demo" : check === true ? "--check" : undefined;
+function refuseWithCluster({ demo, check, config, manifests }: UpOptions): void {
+  const given = [
+    ...(demo === true ? ["--demo"] : []),
+    ...(check === true ? ["--check"] : []),
+    // kubeadm writes the configuration, and names the folder of its static pods.
+    ...(config !== DEFAULT_PLACES.config ? ["--config"] : []),
+    ...(manifests !== DEFAULT_PLACES.manifests ? ["--manifests"] : []),
+  ][0];
+  if (given === "--config")
+    throw new CliError("--config does not go with --control-plane", {
+      exitCode: EXIT_USAGE,
+      fix: "the file of --kubeadm-config may have a KubeletConfiguration",
+    });
   if (given === undefined) return;
   throw new CliError(`${given} does not go with --control-plane`, {
     exitCode: EXIT_USAGE,

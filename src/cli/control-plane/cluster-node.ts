@@ -21,10 +21,12 @@ import type { UpContext } from "../up/request.ts";
 import type { RuntimeChoice } from "../up/runtime/find-runtime.ts";
 import { startSupervisor } from "../up/supervise/background.ts";
 import { claimSupervisor, readSupervisor } from "../up/supervise/supervisor-note.ts";
+import { compatOf } from "./agent-flags.ts";
 import { componentEvidence } from "./component-evidence.ts";
 import { findKubeadm } from "./find-kubeadm.ts";
 import { kubeadmFailures } from "./kubeadm-output.ts";
 import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
+import { restartAgent } from "./restart-agent.ts";
 import { runKubeadm } from "./run-kubeadm.ts";
 
 /** What the user asks for, whether the cluster is new or there already. */
@@ -42,6 +44,8 @@ export interface ClusterNodeRequest {
   readonly podRoutes: boolean;
   /** Whether a network plugin of the cluster gives pods their network. */
   readonly networkPlugin: boolean;
+  /** Flags for the agent; none leaves those that were given before. */
+  readonly agentFlags: readonly string[];
 }
 
 /** The request with what a command has to do with it. */
@@ -113,9 +117,10 @@ export async function makeNode(command: NodeCommand, plan: NodePlan): Promise<bo
   expectFolders();
   const ledger = new OpenLedger(paths.ledger);
   const criSocket = survey.report.runtime.socket;
-  const { podRoutes, networkPlugin } = request;
+  const { podRoutes, networkPlugin, agentFlags } = request;
   const joined = plan.command === "join" ? { joined: true } : {};
-  ledger.change(() => ({ cluster: { kubeadm, criSocket, podRoutes, networkPlugin, ...joined } }));
+  const choices = { podRoutes, networkPlugin, agentFlags };
+  ledger.change(() => ({ cluster: { kubeadm, criSocket, ...choices, ...joined } }));
   await startNode(command, survey, ledger);
   if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(ledger, print);
   // The kubelet's package has it where there is one; kubeadm makes it only for a control plane.
@@ -192,6 +197,7 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
       ...(ignored.length > 0 ? [`--ignore-preflight-errors=${ignored.join(",")}`] : []),
     ],
     programs: places.programs,
+    compat: compatOf(request.agentFlags),
     log: join(paths.logDir, "kubeadm.log"),
     onStep: ({ phase, text }) => print(`${phase}: ${text}`),
     signal,
@@ -225,11 +231,18 @@ async function removeNode({ request, context }: NodeCommand): Promise<void> {
   await runDown(down, { io, onInterrupt: () => new AbortController().signal });
 }
 
-/** Starts the node again after a reboot, or when the agent was stopped; resolves with whether it did not run already. */
+/** Starts the node again after a reboot, or when the agent was stopped, with other flags where some are given; resolves with whether it did not run already. */
 export async function resumeNode(command: NodeCommand): Promise<boolean> {
-  const { request } = command;
-  if (readSupervisor(request.paths) !== undefined) return false;
-  const ledger = new OpenLedger(request.paths.ledger);
+  const { request, print } = command;
+  const { agentFlags, paths } = request;
+  const ledger = new OpenLedger(paths.ledger);
+  const isOther =
+    agentFlags.length > 0 && agentFlags.join("\n") !== ledger.now.cluster?.agentFlags?.join("\n");
+  if (isOther) changeNote(ledger, { agentFlags });
+  if (readSupervisor(paths) !== undefined) {
+    if (isOther) await restartAgent(paths, "with other flags", print);
+    return false;
+  }
   await startNode(command, await surveyForCluster(request), ledger);
   return true;
 }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { componentEvidence } from "./component-evidence.ts";
 
-test("componentEvidence: the last line of the newest container of each component", () => {
+test("componentEvidence: the last line of the newest container of each component, of the newest pod", () => {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-evidence-"));
   try {
     const write = (pod: string, container: string, file: string, text: string) => {
@@ -22,7 +22,17 @@ test("componentEvidence: the last line of the newest container of each component
     );
     write("kube-system_kube-apiserver-one_2", "kube-apiserver", "0.log", "");
     write("default_kube-scheduler-x_3", "kube-scheduler", "0.log", `${time} stdout F not ours\n`);
-    assert.deepEqual(componentEvidence(folder), ["etcd wrote last: no space left"]);
+    for (const [pod, text, at] of [
+      ["kube-system_kube-scheduler-one_1", "ended", 1],
+      ["kube-system_kube-scheduler-one_2", "no such flag", 2],
+    ] as const) {
+      write(pod, "kube-scheduler", "0.log", `${time} stderr F ${text}\n`);
+      utimesSync(join(folder, pod, "kube-scheduler/0.log"), at, at);
+    }
+    assert.deepEqual(componentEvidence(folder), [
+      "etcd wrote last: no space left",
+      "kube-scheduler wrote last: no such flag",
+    ]);
     assert.deepEqual(componentEvidence(join(folder, "absent")), []);
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,5 +1,5 @@
 /** What the components of a control plane that does not come up have written last. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileNamesIn } from "../../process/programs.ts";
 
@@ -17,15 +17,16 @@ export function componentEvidence(folder: string = POD_LOGS): readonly string[] 
 
 /** The last line that a component has written; undefined where it has written none. */
 export function componentLine(component: string, folder: string = POD_LOGS): string | undefined {
-  const pods = fileNamesIn(folder).filter((name) => name.startsWith(`kube-system_${component}-`));
-  for (const pod of pods) {
-    const logs = join(folder, pod, component);
-    // Attempts are counted: the highest number is the newest.
-    const [newest] = fileNamesIn(logs)
-      .filter((name) => /^\d+\.log$/.test(name))
-      .toSorted((a, b) => Number.parseInt(b, 10) - Number.parseInt(a, 10));
-    const text = newest === undefined ? "" : tailOf(join(logs, newest));
-    const line = text.trimEnd().split("\n").at(-1) ?? "";
+  // A pod that is replaced leaves its logs for a moment, and the container that was made last may have said nothing.
+  const logs = fileNamesIn(folder)
+    .filter((name) => name.startsWith(`kube-system_${component}-`))
+    .map((pod) => join(folder, pod, component))
+    .flatMap((logs) => fileNamesIn(logs).map((name) => join(logs, name)))
+    .filter((path) => /\/\d+\.log$/.test(path))
+    .map((path) => ({ path, at: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .toSorted((a, b) => b.at - a.at);
+  for (const { path } of logs) {
+    const line = tailOf(path).trimEnd().split("\n").at(-1) ?? "";
     // Time, stream and tag of the CRI's format come first.
     if (line !== "") return line.replace(/^\S+ std(?:out|err) [FP] /, "");
   }

@@ -12,6 +12,7 @@ import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
 import type { UpContext } from "../up/request.ts";
 import { freePodNetwork } from "../up/runtime/own-containerd.ts";
+import { compatOf } from "./agent-flags.ts";
 import { ADDONS, awaitCluster } from "./await-cluster.ts";
 import {
   cleanAfterInterruption,
@@ -27,6 +28,7 @@ import { grantNodeRights } from "./node-rights.ts";
 import { clusterPaths, kubeadmPlaces } from "./places.ts";
 import type { ControlPlaneRequest } from "./request.ts";
 import { kubeadmSettings } from "./settings.ts";
+import { newerThanServer } from "./version-skew.ts";
 
 /** Runs `up --control-plane`; resolves with the exit code when the cluster is ready. */
 export async function runControlPlane(
@@ -55,9 +57,12 @@ async function create(request: ControlPlaneRequest, command: NodeCommand): Promi
   const { io } = command.context;
   const paths = clusterPaths(request.paths);
   const { kubernetesVersion: version } = request.cluster;
+  const node = kubernetesVersion(compatOf(request.agentFlags));
+  const tooNew = newerThanServer(version ?? node, node, "up --control-plane");
+  if (tooNew !== undefined) throw new CliError(tooNew.problem, { fix: tooNew.fix });
   const isNode = await makeNode(command, {
     command: "init",
-    version: version ?? kubernetesVersion(undefined),
+    version: version ?? node,
     files: (report) => ({ [kubeadmPlaces(paths).config]: configText(request, report, io) }),
     // The line to join with has a token in it, which logs must not have: it can be printed at any time.
     moreArguments: ["--skip-token-print"],
@@ -67,7 +72,7 @@ async function create(request: ControlPlaneRequest, command: NodeCommand): Promi
 }
 
 function configText(
-  { cluster }: ControlPlaneRequest,
+  { cluster, agentFlags }: ControlPlaneRequest,
   { nodeName, runtime, cgroups, swapBytes }: MachineReport,
   { cwd }: Pick<Io, "cwd">,
 ): string {
@@ -78,7 +83,7 @@ function configText(
     swapOn: swapBytes > 0,
     resolvConf: existsSync(REAL_RESOLV_CONF) ? REAL_RESOLV_CONF : undefined,
     freePodNetwork,
-    kubernetesVersion: kubernetesVersion(undefined),
+    kubernetesVersion: kubernetesVersion(compatOf(agentFlags)),
   });
   const { kubeadmConfig: named } = cluster;
   const file = named === undefined ? undefined : namedFile("--kubeadm-config", resolve(cwd, named));

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type ClusterNote, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
+import { compatOf } from "./agent-flags.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
 import { runKubeadm } from "./run-kubeadm.ts";
 
@@ -49,7 +50,7 @@ export async function removeEtcdMember({ paths, signal }: Reset): Promise<void> 
 
 function runReset(
   { paths, signal }: Reset,
-  { kubeadm, criSocket }: ClusterNote,
+  { kubeadm, criSocket, agentFlags = [] }: ClusterNote,
   more: readonly string[],
 ): ReturnType<typeof runKubeadm> {
   mkdirSync(paths.logDir, { recursive: true, mode: 0o750 });
@@ -57,6 +58,7 @@ function runReset(
     kubeadm,
     argv: ["reset", "--force", `--cri-socket=unix://${criSocket}`, ...more],
     programs: kubeadmPlaces(paths).programs,
+    compat: compatOf(agentFlags),
     log: join(paths.logDir, "kubeadm.log"),
     signal,
   });

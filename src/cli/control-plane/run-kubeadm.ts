@@ -1,6 +1,15 @@
 /** Runs kubeadm: its output goes to a log, line by line, and its steps to whoever shows them. */
 import { spawn } from "node:child_process";
-import { closeSync, lstatSync, mkdirSync, openSync, rmSync, symlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
@@ -16,6 +25,8 @@ interface KubeadmRun {
   readonly argv: readonly string[];
   /** Folder with a `kubelet` that is this program; kubeadm asks it for its version. */
   readonly programs: string;
+  /** The release whose kubelet it is to behave like; undefined for its own. */
+  readonly compat: string | undefined;
   /** Both outputs are appended here. */
   readonly log: string;
   readonly onStep?: (step: KubeadmStep) => void;
@@ -33,8 +44,8 @@ const KEPT_LINES = 400;
 
 /** Runs it to its end. Rejects when the program cannot be started. */
 export async function runKubeadm(run: KubeadmRun): Promise<KubeadmResult> {
-  const { kubeadm, argv, programs, log, onStep = () => {}, signal } = run;
-  linkKubelet(programs);
+  const { kubeadm, argv, programs, compat, log, onStep = () => {}, signal } = run;
+  placeKubelet(programs, compat);
   const file = openSync(log, "a", 0o640);
   const lines: string[] = [];
   try {
@@ -70,10 +81,17 @@ export async function runKubeadm(run: KubeadmRun): Promise<KubeadmResult> {
   }
 }
 
-function linkKubelet(programs: string): void {
-  const link = join(programs, "kubelet");
-  if (linkTarget(link) === programPath()) return;
+function placeKubelet(programs: string, compat: string | undefined): void {
+  const path = join(programs, "kubelet");
+  if (compat === undefined && linkTarget(path) === programPath()) return;
   mkdirSync(programs, { recursive: true, mode: 0o755 });
-  if (lstatSync(link, { throwIfNoEntry: false }) !== undefined) rmSync(link);
-  symlinkSync(programPath(), link);
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path);
+  if (compat === undefined) symlinkSync(programPath(), path);
+  else writeFileSync(path, asOther(compat), { mode: 0o755 });
+}
+
+/** A script that is the program with another release's behaviour. */
+function asOther(compat: string): string {
+  const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
+  return `#!/bin/sh\nexec ${quoted(programPath())} run ${quoted(`--compat=${compat}`)} "$@"\n`;
 }

@@ -14,7 +14,7 @@ import type { CommandContext } from "../context.ts";
 import { installedPaths } from "../control-plane/installed-paths.ts";
 import { KUBEADM_FILES } from "../control-plane/places.ts";
 import { removeEtcdMember, resetCluster } from "../control-plane/reset-cluster.ts";
-import { etcdMembers, localEtcd } from "../etcd/local-etcd.ts";
+import { etcdMembers, findLocalEtcd } from "../etcd/local-etcd.ts";
 import { type Io, writeLines } from "../io.ts";
 import { removeRoutes } from "../pod-routes/apply-routes.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
@@ -100,7 +100,9 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
 async function hasOtherControlPlanes(paths: UpPaths): Promise<boolean> {
   const cluster = readLedger(paths.ledger)?.cluster;
   if (cluster?.made !== true || !existsSync(KUBEADM_FILES.etcdManifest)) return false;
-  return (await etcdMembers(localEtcd(paths))) > 1;
+  const etcd = findLocalEtcd(paths);
+  // One whose manifest is damaged cannot be asked; kubeadm reset says what it could not do.
+  return etcd !== undefined && (await etcdMembers(etcd)) > 1;
 }
 
 /** Prints what is removed; asks for confirmation on a terminal. */

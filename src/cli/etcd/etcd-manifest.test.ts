@@ -34,6 +34,9 @@ const FACTS = {
   authority: "/etc/kubernetes/pki/etcd/ca.crt",
 };
 
+test("etcdFacts: nothing of a damaged manifest", () =>
+  assert.equal(etcdFacts("kind: Pod\nmetadata: {name: [\n"), undefined));
+
 test("etcdFacts: what kubeadm's manifest says, and nothing for another one", () => {
   assert.deepEqual(etcdFacts(MANIFEST), FACTS);
   assert.equal(etcdFacts(MANIFEST.replace("--name=one", "--other")), undefined);

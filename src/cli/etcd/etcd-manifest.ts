@@ -1,7 +1,8 @@
 // pure
 /** What the manifest that kubeadm has written for etcd says of it, and the pod that restores a snapshot for it. */
-import { dumpYaml, parseYaml } from "../../api/text/yaml.ts";
+import { dumpYaml } from "../../api/text/yaml.ts";
 import { yamlAt } from "../control-plane/kubeadm-config.ts";
+import { readManifest } from "../control-plane/manifest.ts";
 
 /** The machine's etcd. */
 export interface EtcdFacts {
@@ -14,7 +15,9 @@ export interface EtcdFacts {
 
 /** Reads the manifest; undefined for one that kubeadm would not write. */
 export function etcdFacts(manifest: string): EtcdFacts | undefined {
-  const containers = yamlAt(parseYaml(manifest)[0]?.value, ["spec", "containers"]);
+  const read = readManifest(manifest);
+  if ("problem" in read) return undefined;
+  const containers = yamlAt(read.document, ["spec", "containers"]);
   const container = Array.isArray(containers) ? containers[0] : undefined;
   const command = yamlAt(container, ["command"]);
   const words = Array.isArray(command) ? command.map(String) : [];

@@ -25,13 +25,23 @@ export function localEtcd(
     throw new CliError("permission denied: only root reaches the data of etcd", {
       fix: "use sudo",
     });
+  const etcd = findLocalEtcd(paths, manifest);
+  if (etcd !== undefined) return etcd;
+  if (existsSync(manifest))
+    throw new CliError(`${manifest} is not one that kubeadm writes`, { fix: "nodelet doctor" });
+  throw new CliError("this machine has no etcd of a cluster that nodelet has made or joined", {
+    fix: "run it on a control plane",
+  });
+}
+
+/** The same; undefined without one, and where its manifest is damaged. */
+export function findLocalEtcd(
+  paths: UpPaths,
+  manifest: string = KUBEADM_FILES.etcdManifest,
+): LocalEtcd | undefined {
   const { cluster } = readLedger(paths.ledger) ?? {};
   const facts = existsSync(manifest) ? etcdFacts(readFileSync(manifest, "utf8")) : undefined;
-  if (cluster?.made !== true || facts === undefined)
-    throw new CliError("this machine has no etcd of a cluster that nodelet has made or joined", {
-      fix: "run it on a control plane",
-    });
-  return { facts, cluster };
+  return cluster?.made === true && facts !== undefined ? { facts, cluster } : undefined;
 }
 
 /** Standard output of a command in etcd's container. Throws `CliError` when it fails. */

@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { test } from "node:test";
 import type { WallMs } from "../../kit/clock.ts";
 import { generateKeyPair, signCertificate } from "../../outside/x509/x509.ts";
-import { connectionObstacle, judgeClusterInfo, versionObstacle } from "./cluster-info.ts";
+import { connectionObstacle, judgeClusterInfo } from "./cluster-info.ts";
 
 const TOKEN = "abcdef.0123456789abcdef";
 const NOW = Date.parse("2026-11-29T12:00:00Z");
@@ -129,21 +129,6 @@ const REFUSED: readonly (readonly [
 for (const [name, line, info, expected] of REFUSED)
   test(`judgeClusterInfo: ${name}`, () =>
     assert.deepEqual(judgeClusterInfo({ ...LINE, ...line }, { ...INFO, ...info }), expected));
-
-test("versionObstacle: a node may be as new as its API server", () => {
-  assert.equal(versionObstacle("v1.37.2", "v1.37.2"), undefined);
-  assert.equal(versionObstacle("v1.37.0", "v1.37.2"), undefined);
-  assert.equal(versionObstacle("v1.38.0", "v1.37.2"), undefined);
-  assert.deepEqual(versionObstacle("v1.36.3", "v1.37.2"), {
-    problem:
-      "the cluster has v1.36.3, and a node may not be newer than its API server: nodelet is a v1.37.2",
-    fix: "behave like that version: add -- --compat=1.36; or upgrade the control plane first",
-  });
-  assert.equal(
-    versionObstacle("v1.35.1", "v1.37.2")?.fix,
-    "upgrade the control plane first, or use an older nodelet",
-  );
-});
 
 test("connectionObstacle: why nobody answers, and what to try", () => {
   const of = (code: string) =>

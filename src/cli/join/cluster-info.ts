@@ -4,10 +4,10 @@
  */
 import { createHash, createHmac, X509Certificate } from "node:crypto";
 import { parseYaml } from "../../api/text/yaml.ts";
-import { RELEASES } from "../../config/release.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { spokenDuration } from "../../present/amounts.ts";
 import { yamlAt } from "../control-plane/kubeadm-config.ts";
+import type { ClusterObstacle } from "../control-plane/version-skew.ts";
 
 /** How the machine proves itself, and recognizes the cluster. */
 export interface JoinCredentials {
@@ -17,12 +17,6 @@ export interface JoinCredentials {
   readonly token: string;
   /** Of the public keys of certificate authorities, one of which has to be the cluster's; empty to trust any. */
   readonly caCertHashes: readonly string[];
-}
-
-/** A reason not to join, with what to do. */
-export interface JoinObstacle {
-  readonly problem: string;
-  readonly fix: string;
 }
 
 /** What the cluster has answered. */
@@ -41,7 +35,7 @@ const MAX_CLOCK_MS = 5 * 60_000;
 export function judgeClusterInfo(
   { token, caCertHashes }: JoinCredentials,
   { data, serverTimeMs, nowMs }: ClusterInfo,
-): { readonly authoritiesPem: string } | JoinObstacle {
+): { readonly authoritiesPem: string } | ClusterObstacle {
   if (serverTimeMs !== undefined && Math.abs(serverTimeMs - nowMs) > MAX_CLOCK_MS) {
     const [off, way] =
       serverTimeMs > nowMs ? [serverTimeMs - nowMs, "behind"] : [nowMs - serverTimeMs, "ahead of"];
@@ -74,7 +68,7 @@ export function judgeClusterInfo(
 function judgeAuthority(
   kubeconfig: string,
   caCertHashes: readonly string[],
-): { readonly authoritiesPem: string } | JoinObstacle {
+): { readonly authoritiesPem: string } | ClusterObstacle {
   const pem = authoritiesOf(kubeconfig);
   const found = certificatesIn(pem).map(keyHash);
   const [first] = found;
@@ -132,24 +126,8 @@ function keyHash({ publicKey }: X509Certificate): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-/** Why a node of this version does not fit a cluster of that one; undefined when it does. */
-export function versionObstacle(
-  clusterVersion: string,
-  nodeVersion: string,
-): JoinObstacle | undefined {
-  const minor = (version: string) => Number(/^v1\.(\d+)\./.exec(version)?.[1] ?? Number.NaN);
-  const [cluster, node] = [minor(clusterVersion), minor(nodeVersion)];
-  if (!(node > cluster)) return undefined;
-  return {
-    problem: `the cluster has ${clusterVersion}, and a node may not be newer than its API server: nodelet is a ${nodeVersion}`,
-    fix: RELEASES.some((release) => release === `1.${cluster}`)
-      ? `behave like that version: add -- --compat=1.${cluster}; or upgrade the control plane first`
-      : "upgrade the control plane first, or use an older nodelet",
-  };
-}
-
 /** What a failed connection to the API server means. */
-export function connectionObstacle(endpoint: string, error: unknown): JoinObstacle {
+export function connectionObstacle(endpoint: string, error: unknown): ClusterObstacle {
   const { code } = error as { readonly code?: unknown };
   const why = CONNECTION_ERRORS[String(code)] ?? messageOf(error);
   return {

@@ -1,12 +1,8 @@
 /** Asks the cluster whether this machine may join, before anything is changed here. */
 import { request } from "node:https";
 import { CliError } from "../../present/cli-error.ts";
-import {
-  connectionObstacle,
-  type JoinCredentials,
-  type JoinObstacle,
-  judgeClusterInfo,
-} from "./cluster-info.ts";
+import type { ClusterObstacle } from "../control-plane/version-skew.ts";
+import { connectionObstacle, type JoinCredentials, judgeClusterInfo } from "./cluster-info.ts";
 
 /** What is needed for the node before it can ask the API. */
 interface Discovered {
@@ -47,7 +43,7 @@ export async function discoverCluster(
 }
 
 /** The obstacle as an error of the command. */
-export function refuse({ problem, fix }: JoinObstacle): CliError {
+export function refuse({ problem, fix }: ClusterObstacle): CliError {
   return new CliError(problem, { fix });
 }
 

@@ -5,6 +5,7 @@ import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { kubernetesVersion } from "../../process/version.ts";
+import { compatOf } from "../control-plane/agent-flags.ts";
 import { awaitCluster } from "../control-plane/await-cluster.ts";
 import {
   type ClusterNodeRequest,
@@ -18,13 +19,13 @@ import {
 } from "../control-plane/cluster-node.ts";
 import { kubeadmConfig } from "../control-plane/kubeadm-config.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
+import { newerThanServer } from "../control-plane/version-skew.ts";
 import { writeLines } from "../io.ts";
 import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";
 import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
 import type { UpContext } from "../up/request.ts";
-import { versionObstacle } from "./cluster-info.ts";
 import { discoverCluster, refuse } from "./discover.ts";
 import {
   choiceSettings,
@@ -37,8 +38,6 @@ import {
 /** A node of a cluster that is there. */
 interface JoinRequest extends ClusterNodeRequest {
   readonly choices: JoinChoices;
-  /** The release whose kubelet the agent behaves like, like `1.36`; undefined for its own. */
-  readonly compat: string | undefined;
 }
 
 /** Runs `join`; resolves with the exit code when the node is ready. */
@@ -70,19 +69,19 @@ export async function runJoin(request: JoinRequest, context: UpContext): Promise
 }
 
 async function joinCluster(request: JoinRequest, command: NodeCommand): Promise<number> {
-  const { choices, paths, compat } = request;
+  const { choices, paths, agentFlags } = request;
   const { io } = command.context;
   const named =
     choices.config === undefined
       ? undefined
       : namedFile("--config", resolve(io.cwd, choices.config));
   const asked = kubeadmConfig("join", choiceSettings(choices), named);
-  const version = kubernetesVersion(compat);
+  const version = kubernetesVersion(compatOf(agentFlags));
   const credentials = joinCredentials(asked);
   // A cluster that cannot be asked with a token is kubeadm's to ask.
   const cluster = credentials && (await discoverCluster(credentials, io.now));
   const served = cluster?.version;
-  const tooOld = served === undefined ? undefined : versionObstacle(served, version);
+  const tooOld = served === undefined ? undefined : newerThanServer(served, version, "join");
   if (tooOld !== undefined) throw refuse(tooOld);
   const places = kubeadmPlaces(paths);
   const isNode = await makeNode(command, {

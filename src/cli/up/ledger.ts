@@ -34,6 +34,8 @@ export interface ClusterNote {
   readonly podRoutes?: boolean;
   /** Whether a network plugin of the cluster gives pods their network. */
   readonly networkPlugin?: boolean;
+  /** Flags for the agent that the user has given; the supervisor reads them whenever it starts the agent. */
+  readonly agentFlags?: readonly string[];
 }
 
 /** Things that `up` has created. */

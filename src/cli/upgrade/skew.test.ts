@@ -10,7 +10,7 @@ for (const [cluster, target, node] of [
   ["v1.39.2", "v1.40.0", "v1.37.2"],
 ] as const)
   test(`upgradeObstacle: ${cluster} to ${target} with a node of ${node}`, () =>
-    assert.equal(upgradeObstacle(cluster, target, node), undefined));
+    assert.equal(upgradeObstacle({ cluster, target, node, startWords: "join" }), undefined));
 
 for (const [cluster, target, node, problem] of [
   ["v1.37.2", "v1.37.1", "v1.37.2", "the cluster has v1.37.2 already, and v1.37.1 is older"],
@@ -20,7 +20,7 @@ for (const [cluster, target, node, problem] of [
     "v1.35.3",
     "v1.36.3",
     "v1.37.2",
-    "this node is a v1.37.2, and a node may not be newer than its API server with v1.36.3",
+    "nodelet is a v1.37.2, and a node may not be newer than its API server with v1.36.3",
   ],
   [
     "v1.40.0",
@@ -30,4 +30,4 @@ for (const [cluster, target, node, problem] of [
   ],
 ] as const)
   test(`upgradeObstacle: ${cluster} to ${target} with a node of ${node} is refused`, () =>
-    assert.equal(upgradeObstacle(cluster, target, node)?.problem, problem));
+    assert.equal(upgradeObstacle({ cluster, target, node, startWords: "join" })?.problem, problem));

@@ -1,18 +1,23 @@
 // pure
 /** Which versions a cluster may be upgraded to (https://kubernetes.io/releases/version-skew-policy/). */
 
-/** A reason not to upgrade, with what to do. */
-interface UpgradeObstacle {
-  readonly problem: string;
-  readonly fix: string;
+import { type ClusterObstacle, newerThanServer } from "../control-plane/version-skew.ts";
+
+/** Versions, like `v1.37.2`, and the command that starts the agent. */
+interface UpgradeVersions {
+  readonly cluster: string;
+  readonly target: string;
+  readonly node: string;
+  readonly startWords: string;
 }
 
 /** Why a cluster of one version does not get to another one; undefined when it may. */
-export function upgradeObstacle(
-  cluster: string,
-  target: string,
-  node: string,
-): UpgradeObstacle | undefined {
+export function upgradeObstacle({
+  cluster,
+  target,
+  node,
+  startWords,
+}: UpgradeVersions): ClusterObstacle | undefined {
   const [now, wanted, own] = [partsOf(cluster), partsOf(target), partsOf(node)];
   if (wanted.minor < now.minor || (wanted.minor === now.minor && wanted.patch < now.patch))
     return {
@@ -24,11 +29,8 @@ export function upgradeObstacle(
       problem: `from ${cluster} to ${target} is more than one minor release`,
       fix: `upgrade to the newest v1.${now.minor + 1} first`,
     };
-  if (own.minor > wanted.minor)
-    return {
-      problem: `this node is a ${node}, and a node may not be newer than its API server with ${target}`,
-      fix: `let it behave like that version: -- --compat=1.${wanted.minor}`,
-    };
+  const tooNew = newerThanServer(target, node, startWords);
+  if (tooNew !== undefined) return tooNew;
   if (wanted.minor - own.minor > MAX_BEHIND)
     return {
       problem: `this node is a ${node}, more than ${MAX_BEHIND} minor releases behind ${target}`,

@@ -10,18 +10,21 @@ import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { kubernetesVersion } from "../../process/version.ts";
 import { type ApiAccess, connectApi } from "../api-access.ts";
 import type { CommandContext } from "../context.ts";
+import { compatOf, withoutCompat } from "../control-plane/agent-flags.ts";
 import { awaitCluster } from "../control-plane/await-cluster.ts";
 import { componentEvidence } from "../control-plane/component-evidence.ts";
 import { findKubeadm } from "../control-plane/find-kubeadm.ts";
+import { installedPaths } from "../control-plane/installed-paths.ts";
 import { kubeadmFailures } from "../control-plane/kubeadm-output.ts";
-import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
+import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
+import { restartAgent } from "../control-plane/restart-agent.ts";
 import { runKubeadm } from "../control-plane/run-kubeadm.ts";
+import { newerThanServer } from "../control-plane/version-skew.ts";
 import { writeLines } from "../io.ts";
 import { type ClusterNote, OpenLedger, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { endProcess } from "../up/supervise/processes.ts";
-import { readSupervisor } from "../up/supervise/supervisor-note.ts";
 import { upgradeObstacle } from "./skew.ts";
+import { watchComponents } from "./watch-components.ts";
 
 /** The user's request. */
 interface UpgradeRequest {
@@ -44,7 +47,6 @@ interface Upgrade {
 }
 
 const VERSION_MS = 10_000;
-const END_MS = 15_000;
 
 /** Runs `upgrade`; resolves with the exit code. */
 export async function runUpgrade(
@@ -63,7 +65,12 @@ export async function runUpgrade(
   const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
   const current = await clusterVersion(context.onInterrupt());
   const isOther = isFurtherNode(cluster);
-  const obstacle = upgradeObstacle(current, version, kubernetesVersion(undefined));
+  const obstacle = upgradeObstacle({
+    cluster: current,
+    target: version,
+    node: kubernetesVersion(compatOf(cluster.agentFlags ?? [])),
+    startWords: installedPaths(request.paths).startWords,
+  });
   if (obstacle !== undefined) throw new CliError(obstacle.problem, { fix: obstacle.fix });
   if (isOther && current !== version)
     throw new CliError(`the API server has ${current}, not ${version}`, {
@@ -150,7 +157,7 @@ async function mayApply(upgrade: Upgrade): Promise<boolean> {
 }
 
 async function apply(upgrade: Upgrade, isOther: boolean): Promise<void> {
-  const { request, kubeadm } = upgrade;
+  const { request, kubeadm, print } = upgrade;
   const { paths, version } = request;
   const { patches } = kubeadmPlaces(paths);
   const before = configText();
@@ -158,7 +165,21 @@ async function apply(upgrade: Upgrade, isOther: boolean): Promise<void> {
   await call(upgrade, [...words, ...(existsSync(patches) ? [`--patches=${patches}`] : [])]);
   const ledger = new OpenLedger(paths.ledger);
   ledger.change(({ cluster }) => (cluster ? { cluster: { ...cluster, kubeadm } } : {}));
-  if (configText() !== before) await restartAgent(upgrade);
+  if (followsOwnRelease(upgrade)) await restartAgent(paths, "as its own release", print);
+  else if (configText() !== before) await restartAgent(paths, "with its new configuration", print);
+}
+
+/** Ends what `--compat` was given for, where the API server is now as new as this program; whether there was something. */
+function followsOwnRelease({ request, cluster }: Upgrade): boolean {
+  const { paths, version } = request;
+  const { agentFlags = [] } = cluster;
+  const own = kubernetesVersion(undefined);
+  if (compatOf(agentFlags) === undefined || newerThanServer(version, own, "") !== undefined)
+    return false;
+  new OpenLedger(paths.ledger).change(({ cluster: note }) =>
+    note ? { cluster: { ...note, agentFlags: withoutCompat(agentFlags) } } : {},
+  );
+  return true;
 }
 
 function configText(): string {
@@ -166,34 +187,32 @@ function configText(): string {
   return existsSync(kubeletConfig) ? readFileSync(kubeletConfig, "utf8") : "";
 }
 
-/** Its supervisor starts it again, with the new configuration; pods do not notice. */
-async function restartAgent({ request, print }: Upgrade): Promise<void> {
-  const agent = readSupervisor(clusterPaths(request.paths))?.agent;
-  if (agent === undefined) return;
-  print("restarting the agent with its new configuration");
-  await endProcess(agent, END_MS);
-}
-
 /** Output of `kubeadm upgrade`. Throws `CliError` with what it says, and what the components say. */
 async function call(
-  { request, context, kubeadm, print }: Upgrade,
+  { request, context, cluster, kubeadm, print }: Upgrade,
   words: readonly string[],
 ): Promise<string> {
   const { paths, ignorePreflightErrors: ignored } = request;
-  const { ok, output } = await runKubeadm({
+  const components = watchComponents(paths, context.io.now, print);
+  const run = runKubeadm({
     kubeadm,
     argv: [
       ...["upgrade", ...words],
       ...(ignored.length > 0 ? [`--ignore-preflight-errors=${ignored.join(",")}`] : []),
     ],
     programs: kubeadmPlaces(paths).programs,
+    compat: compatOf(cluster.agentFlags ?? []),
     log: join(paths.logDir, "kubeadm.log"),
     onStep: ({ phase, text }) => print(`${phase}: ${text}`),
     signal: context.onInterrupt(),
   });
+  const failed = await run.then(components.end, components.end);
+  const { ok, output } = await run;
   if (ok) return output;
   const failures = kubeadmFailures(output);
-  const evidence = failures.some(({ fix }) => fix === "") ? componentEvidence() : [];
+  // What kubeadm has put back writes to the same place.
+  const others = failed.length > 0 ? failed : componentEvidence();
+  const evidence = failures.some(({ fix }) => fix === "") ? others : [];
   throw new CliError(failures.map(({ problem }) => problem).join("\n"), {
     fix: [
       ...failures.map(({ fix }) => fix),

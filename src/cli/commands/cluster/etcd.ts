@@ -3,8 +3,8 @@ import { type Command, Option } from "commander";
 import type { CliContext } from "../../context.ts";
 import { restoreSnapshot } from "../../etcd/restore.ts";
 import { takeSnapshot } from "../../etcd/snapshot.ts";
-import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
 import { readDuration } from "../options/arguments.ts";
+import { type FolderOptions, pathsOf, withFolderOptions } from "../options/places.ts";
 
 const TIMEOUT_MS = 3 * 60_000;
 
@@ -17,19 +17,18 @@ export function addEtcdCommand(program: Command, context: CliContext): void {
       "Saves and restores what the cluster of this control plane has stored, with etcd's own tools from its image.",
     );
   const { io } = context;
-  const paths = upPaths(DEFAULT_PLACES);
-  command
+  const snapshot = command
     .command("snapshot")
     .summary("save it to a file")
     .description(
       "Saves all that the cluster has stored to a file that only its owner can read: the cluster's secrets are in it. " +
         "The cluster goes on meanwhile.",
     )
-    .argument("<file>", "that is not there yet")
-    .action(async (file: string) => {
-      context.finish(await takeSnapshot(paths, resolve(io.cwd, file), io));
-    });
-  command
+    .argument("<file>", "that is not there yet");
+  withFolderOptions(snapshot).action(async (file: string, options: FolderOptions) => {
+    context.finish(await takeSnapshot(pathsOf(options, io.cwd), resolve(io.cwd, file), io));
+  });
+  const restore = command
     .command("restore")
     .summary("put the cluster back to a snapshot")
     .description(
@@ -42,13 +41,15 @@ export function addEtcdCommand(program: Command, context: CliContext): void {
       new Option("--timeout <duration>", "give up waiting for each step after this time")
         .default(TIMEOUT_MS, "3m")
         .argParser(readDuration),
-    )
-    .action(async (file: string | undefined, options: { readonly timeout: number }) => {
+    );
+  withFolderOptions(restore).action(
+    async (file: string | undefined, options: FolderOptions & { readonly timeout: number }) => {
       const request = {
-        paths,
+        paths: pathsOf(options, io.cwd),
         file: file === undefined ? undefined : resolve(io.cwd, file),
         timeoutMs: options.timeout,
       };
       context.finish(await restoreSnapshot(request, context));
-    });
+    },
+  );
 }

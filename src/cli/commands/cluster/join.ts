@@ -1,13 +1,17 @@
 import { type Command, Option } from "commander";
 import type { CliContext } from "../../context.ts";
 import { runJoin } from "../../join/join.ts";
-import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
 import { OCI_RUNTIME_NAMES } from "../../up/runtime/oci-runtimes.ts";
 import { readDuration } from "../options/arguments.ts";
 import { type KubeadmFlags, kubeadmOptionsOf, withKubeadmOptions } from "../options/cluster.ts";
-import { supervisorCommand } from "../options/places.ts";
+import {
+  type FolderOptions,
+  pathsOf,
+  supervisorCommand,
+  withFolderOptions,
+} from "../options/places.ts";
 
-interface JoinOptions extends KubeadmFlags {
+interface JoinOptions extends KubeadmFlags, FolderOptions {
   readonly token?: string;
   readonly discoveryTokenCaCertHash?: readonly string[];
   readonly discoveryTokenUnsafeSkipCaVerification?: boolean;
@@ -62,7 +66,7 @@ export function addJoinCommand(program: Command, context: CliContext): void {
         .default(TIMEOUT_MS, "2m")
         .argParser(readDuration),
     );
-  withKubeadmOptions(command)
+  withFolderOptions(withKubeadmOptions(command))
     .addHelpText("after", EXAMPLES)
     .action(async (address: string | undefined, flags: readonly string[], options: JoinOptions) => {
       context.finish(await joinAs(address, flags, options, context));
@@ -82,19 +86,22 @@ async function joinAs(
   options: JoinOptions,
   { io, onInterrupt }: CliContext,
 ): Promise<number> {
+  // The list of processes has no secrets from now on.
+  process.title = "nodelet join";
   // Behind -- all are flags.
   const isFlag = first?.startsWith("-") === true;
   const address = isFlag ? undefined : first;
   const flags = isFlag ? [first, ...others] : others;
-  const paths = upPaths(DEFAULT_PLACES);
-  const [, compat] = /^--compat=(.*)$/m.exec(flags.join("\n")) ?? [];
+  const { stateDir, runDir, logDir } = options;
+  // Its --config is a file of kubeadm.
+  const paths = pathsOf({ stateDir, runDir, logDir }, io.cwd);
   const request = {
     paths,
     containerd: options.containerd,
     ociRuntime: options.ociRuntime,
     timeoutMs: options.timeout,
     ...kubeadmOptionsOf(options),
-    compat,
+    agentFlags: flags,
     choices: {
       endpoint: address,
       token: options.token,
@@ -106,6 +113,6 @@ async function joinAs(
       config: options.config,
     },
   };
-  const backgroundArgv = supervisorCommand(paths, flags);
+  const backgroundArgv = supervisorCommand(paths, []);
   return await runJoin(request, { io, onInterrupt, backgroundArgv });
 }

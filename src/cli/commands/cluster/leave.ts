@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { CliContext } from "../../context.ts";
 import { runLeave } from "../../leave/leave.ts";
-import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
 import { readDuration } from "../options/arguments.ts";
+import { type FolderOptions, pathsOf, withFolderOptions } from "../options/places.ts";
 
-interface LeaveOptions {
+interface LeaveOptions extends FolderOptions {
   readonly kubeconfig?: string;
   readonly force?: boolean;
   readonly timeout: number;
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 10 * 60_000;
 
 /** `nodelet leave`. */
 export function addLeaveCommand(program: Command, context: CliContext): void {
-  program
+  const command = program
     .command("leave")
     .summary("take this machine out of its cluster")
     .description(
@@ -34,16 +34,16 @@ export function addLeaveCommand(program: Command, context: CliContext): void {
         .default(TIMEOUT_MS, "10m")
         .argParser(readDuration),
     )
-    .option("-y, --yes", "do not ask for confirmation")
-    .action(async (options: LeaveOptions) => {
-      const { kubeconfig, timeout } = options;
-      const request = {
-        paths: upPaths(DEFAULT_PLACES),
-        kubeconfig: kubeconfig === undefined ? undefined : resolve(context.io.cwd, kubeconfig),
-        force: options.force === true,
-        timeoutMs: timeout,
-        yes: options.yes === true,
-      };
-      context.finish(await runLeave(request, context));
-    });
+    .option("-y, --yes", "do not ask for confirmation");
+  withFolderOptions(command).action(async (options: LeaveOptions) => {
+    const { kubeconfig, timeout } = options;
+    const request = {
+      paths: pathsOf(options, context.io.cwd),
+      kubeconfig: kubeconfig === undefined ? undefined : resolve(context.io.cwd, kubeconfig),
+      force: options.force === true,
+      timeoutMs: timeout,
+      yes: options.yes === true,
+    };
+    context.finish(await runLeave(request, context));
+  });
 }

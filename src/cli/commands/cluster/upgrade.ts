@@ -1,11 +1,11 @@
 import { type Command, Option } from "commander";
 import type { CliContext } from "../../context.ts";
-import { DEFAULT_PLACES, upPaths } from "../../up/paths.ts";
 import { runUpgrade } from "../../upgrade/upgrade.ts";
 import { readDuration } from "../options/arguments.ts";
 import { readVersion } from "../options/cluster.ts";
+import { type FolderOptions, pathsOf, withFolderOptions } from "../options/places.ts";
 
-interface UpgradeOptions {
+interface UpgradeOptions extends FolderOptions {
   readonly kubernetesVersion: string;
   readonly kubeadm?: string;
   readonly ignorePreflightErrors?: string;
@@ -17,7 +17,7 @@ const TIMEOUT_MS = 3 * 60_000;
 
 /** `nodelet upgrade`. */
 export function addUpgradeCommand(program: Command, context: CliContext): void {
-  program
+  const command = program
     .command("upgrade")
     .summary("bring the cluster to a newer version of Kubernetes")
     .description(
@@ -43,16 +43,16 @@ export function addUpgradeCommand(program: Command, context: CliContext): void {
         .default(TIMEOUT_MS, "3m")
         .argParser(readDuration),
     )
-    .option("-y, --yes", "do not ask for confirmation")
-    .action(async (options: UpgradeOptions) => {
-      const request = {
-        paths: upPaths(DEFAULT_PLACES),
-        version: options.kubernetesVersion,
-        kubeadm: options.kubeadm,
-        ignorePreflightErrors: options.ignorePreflightErrors?.split(",") ?? [],
-        timeoutMs: options.timeout,
-        yes: options.yes === true,
-      };
-      context.finish(await runUpgrade(request, context));
-    });
+    .option("-y, --yes", "do not ask for confirmation");
+  withFolderOptions(command).action(async (options: UpgradeOptions) => {
+    const request = {
+      paths: pathsOf(options, context.io.cwd),
+      version: options.kubernetesVersion,
+      kubeadm: options.kubeadm,
+      ignorePreflightErrors: options.ignorePreflightErrors?.split(",") ?? [],
+      timeoutMs: options.timeout,
+      yes: options.yes === true,
+    };
+    context.finish(await runUpgrade(request, context));
+  });
 }

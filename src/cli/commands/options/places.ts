@@ -13,19 +13,29 @@ export interface PlaceOptions {
   readonly manifests: string;
 }
 
+/** Those that a node of a cluster has, whose other files are kubeadm's. */
+export type FolderOptions = Pick<PlaceOptions, "stateDir" | "runDir" | "logDir">;
+
 /** Adds the options for the location of an installation. */
 export function withPlaceOptions(command: Command): Command {
-  return command
+  const own = command
     .option("--config <file>", "the agent's configuration", DEFAULT_PLACES.config)
-    .option("--manifests <folder>", "folder of pod manifests", DEFAULT_PLACES.manifests)
+    .option("--manifests <folder>", "folder of pod manifests", DEFAULT_PLACES.manifests);
+  return withFolderOptions(own);
+}
+
+/** Adds those for the location of a node of a cluster. */
+export function withFolderOptions(command: Command): Command {
+  return command
     .option("--state-dir <folder>", "persistent state", DEFAULT_PLACES.stateDir)
     .option("--run-dir <folder>", "sockets and process ids", DEFAULT_PLACES.runDir)
     .option("--log-dir <folder>", "logs of agent and containerd", DEFAULT_PLACES.logDir);
 }
 
 /** The paths of the installation that the options name. */
-export function pathsOf(options: PlaceOptions, cwd: string): UpPaths {
-  const { stateDir, runDir, logDir, config, manifests } = options;
+export function pathsOf(options: FolderOptions & Partial<PlaceOptions>, cwd: string): UpPaths {
+  const { stateDir, runDir, logDir } = options;
+  const { config = DEFAULT_PLACES.config, manifests = DEFAULT_PLACES.manifests } = options;
   const places: UpPlaces = { stateDir, runDir, logDir, config, manifests };
   const absolute = Object.entries(places).map(([name, path]) => [name, resolve(cwd, path)]);
   return upPaths({ ...places, ...Object.fromEntries(absolute) });

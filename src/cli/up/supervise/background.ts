@@ -13,6 +13,7 @@ import { writeLines } from "../../io.ts";
 import { keepPodRoutes } from "../../pod-routes/keep-routes.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
+import { readLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import type { UpContext, UpRequest } from "../request.ts";
 import { superviseContainerd } from "../runtime/own-containerd.ts";
@@ -69,6 +70,12 @@ export function startSupervisor(
   });
 }
 
+/** kubeadm's flags for the agent of a node of a cluster, and the user's. */
+async function clusterFlags({ ledger }: UpPaths, leave: AbortSignal): Promise<readonly string[]> {
+  const ofKubeadm = await awaitKubeletFiles(leave);
+  return [...ofKubeadm, ...(readLedger(ledger)?.cluster?.agentFlags ?? [])];
+}
+
 /** The process in the background: keeps agent and runtime running until it is stopped. */
 export async function runSupervisor(
   chosen: UpPaths,
@@ -80,7 +87,7 @@ export async function runSupervisor(
   const print = (text: string) =>
     writeLines(context.io.stderr, [`${new Date(context.io.now()).toISOString()} ${text}`]);
   const { paths, isCluster, podRoutes } = installedPaths(chosen);
-  const more = isCluster ? { moreFlags: awaitKubeletFiles } : {};
+  const more = isCluster ? { moreFlags: (end: AbortSignal) => clusterFlags(paths, end) } : {};
   const work = [
     superviseAgent({ paths, agentFlags, print, ...more }, leave.signal),
     superviseContainerd(paths, print, leave.signal),
