@@ -24,7 +24,7 @@ export async function assembleServer(
 ): Promise<RunningServer | undefined> {
   const { options, hooks, outside, scope, capacity, runtimeVersion } = base;
   const { server, config, nodeName } = options;
-  const { serving, clock, log, host } = outside;
+  const { serving, clock, log, host, net } = outside;
   if (!server || !serving) return undefined;
   const { startedAt, metrics, probeMetrics, state, shuttingDown } = base;
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
@@ -41,6 +41,7 @@ export async function assembleServer(
     pipeline,
     eviction,
     shuttingDown,
+    reach: { net, files: host.files },
     readiness: () => {
       const facts = readReadiness({
         clock,

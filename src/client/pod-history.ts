@@ -3,10 +3,12 @@ import type { DecisionRecord } from "../api/decisions.ts";
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../api/generated/types.ts";
 import type { ShownPod } from "../api/pod/shown-pod.ts";
 import { CliError } from "../present/cli-error.ts";
+import type { PartVerdict } from "../present/control-plane/judge-control-plane.ts";
 import { EXIT_NOT_FOUND } from "../present/exit-codes.ts";
 import type { ApiPodReply, CsiReport, Overview } from "../present/shapes.ts";
 import { offNodeReason } from "../present/why/off-node.ts";
 import type { AgentClient } from "./agent-client.ts";
+import { requestVerdictsOf } from "./control-plane.ts";
 import { requestDecisions } from "./decisions.ts";
 import { type PodReference, podNamed, podNotFound } from "./pick-pod.ts";
 
@@ -22,6 +24,8 @@ export interface PodHistory {
   readonly pod: ShownPod | undefined;
   /** Volumes of CSI drivers that it waits for, or that wait to be taken away from it. */
   readonly volumes?: CsiReport["volumes"];
+  /** Verdicts on the component of the control plane that it is. */
+  readonly verdicts?: readonly PartVerdict[];
   /** Whether only the API has the pod; `pod.blocked` says what keeps it off this node. */
   readonly isOffNode: boolean;
 }
@@ -57,7 +61,9 @@ async function historyOfOwn(pod: Pod, client: AgentClient, limit: number): Promi
   const decisions = await requestDecisions(client, of, limit);
   const warnings = await warningsOf(client, of);
   const volumes = await stuckVolumesOf(client, pod);
-  return { name: `${namespace}/${name}`, decisions, warnings, pod, volumes, isOffNode: false };
+  const verdicts = await requestVerdictsOf(client, pod);
+  const found = { decisions, warnings, pod, volumes, verdicts };
+  return { name: `${namespace}/${name}`, ...found, isOffNode: false };
 }
 
 /** The agent names pods that one before it had by their UID. */

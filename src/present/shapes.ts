@@ -3,7 +3,7 @@
 import type { DecisionRecord } from "../api/decisions.ts";
 import type { CoreEvent, Pod } from "../api/generated/types.ts";
 import type { StateProblem } from "../kit/state/state-files.ts";
-import type { ApiPodReply, Overview } from "../server/server.ts";
+import type { ApiPodReply, ControlPlaneReport, Overview } from "../server/server.ts";
 import type { CpuReport, ReportedCpu } from "../subsystems/cpus/cpus.ts";
 import type { CsiReport } from "../subsystems/csi/csi.ts";
 import type { DeviceReport } from "../subsystems/devices/devices.ts";
@@ -13,6 +13,7 @@ import type { ClaimReport } from "../subsystems/resource-claims/resource-claims.
 export type {
   ApiPodReply,
   ClaimReport,
+  ControlPlaneReport,
   CpuReport,
   CsiReport,
   Overview,

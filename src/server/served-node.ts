@@ -5,7 +5,9 @@ import type { WallMs } from "../kit/clock.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { StateFiles } from "../kit/state/state-files.ts";
+import type { Files } from "../outside/host/host.ts";
 import type { KubeClient } from "../outside/kube/kube.ts";
+import type { Net } from "../outside/net/net.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PodsView } from "../pipeline/pods/pods.ts";
 import type { Eviction } from "../subsystems/eviction/eviction.ts";
@@ -68,6 +70,8 @@ export interface ServedNode {
   readonly apiClient?: Pick<KubeClient, "get">;
   /** Problems with the agent's own files. */
   readonly state: StateFiles;
+  /** Ways to read what components of a control plane on this node say of themselves. */
+  readonly reach: { readonly net: Pick<Net, "http">; readonly files: Pick<Files, "readText"> };
 }
 
 /** Problem with what the node was given: a manifest, a list of devices. */

@@ -331,7 +331,7 @@ const COMPLETIONS: readonly (readonly [words: readonly string[], expected: reado
   ],
   [
     ["get", ""],
-    ["pods", "nodes", "events", "probes", "problems", "cpus"],
+    ["pods", "nodes", "events", "probes", "problems", "cpus", "control-plane"],
   ],
   [["get", "pods", ""], ["web-edge-1"]],
   [["get", "pods", "-n", "data", ""], ["db-edge-1"]],

@@ -161,7 +161,9 @@ async function why(text: string, options: WhyOptions, context: CliContext): Prom
   const lines = () =>
     renderHistory({ ...found, steps: stepsOf(found) }, { ...viewOf(io), now: io.now() });
   const volumes = (found.volumes ?? []).length > 0 ? { volumes: found.volumes } : {};
-  writeAs(options.output, { pod: found.name, decisions, ...volumes, ...offNode }, lines, io);
+  const verdicts = (found.verdicts ?? []).length > 0 ? { controlPlane: found.verdicts } : {};
+  const value = { pod: found.name, decisions, ...volumes, ...verdicts, ...offNode };
+  writeAs(options.output, value, lines, io);
 }
 
 async function findOnDisk(reference: PodReference, roots: readonly string[]): Promise<PodHistory> {

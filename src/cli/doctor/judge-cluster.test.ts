@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { healthAddress, judgeCertificates, judgeComponent, judgeEtcd } from "./judge-cluster.ts";
+import { healthAddress, judgeComponent, judgeManifest } from "./judge-cluster.ts";
 
 const manifest = (probe: string, ports = "") => `apiVersion: v1
 kind: Pod
@@ -36,6 +36,18 @@ test("healthAddress: none for a pod without such a probe", () => {
   assert.equal(healthAddress(manifest("{port: nobody}")), undefined);
 });
 
+test("judgeManifest: what cannot be read is named with the command that writes it again", () => {
+  const folder = "/etc/kubernetes/manifests";
+  assert.equal(judgeManifest(`${folder}/etcd.yaml`, manifest("{port: 1}")), undefined);
+  const broken = "kind: Pod\nmetadata: {name: [\n";
+  assert.equal(healthAddress(broken), undefined);
+  const apiServer = judgeManifest(`${folder}/kube-apiserver.yaml`, broken);
+  assert.equal(apiServer?.level, "fail");
+  assert.match(apiServer?.found ?? "", /^its manifest cannot be read: line \d+, column \d+: /);
+  assert.match(apiServer?.fix ?? "", /kubeadm init phase control-plane apiserver$/);
+  assert.match(judgeManifest(`${folder}/etcd.yaml`, broken)?.fix ?? "", /phase etcd local$/);
+});
+
 test("judgeComponent: its last words stand beside where to read more", () => {
   assert.equal(
     judgeComponent({ component: "etcd", problem: undefined, wroteLast: undefined }).level,
@@ -51,42 +63,3 @@ test("judgeComponent: its last words stand beside where to read more", () => {
     },
   );
 });
-
-const GIB = 1024 ** 3;
-for (const [bytes, alarms, level] of [
-  [GIB, [], "ok"],
-  [1.7 * GIB, [], "warn"],
-  [GIB, ["NOSPACE"], "fail"],
-] as const)
-  test(`judgeEtcd: ${bytes} bytes of 2 GiB with alarms ${alarms.join()} is ${level}`, () =>
-    assert.equal(judgeEtcd({ bytes, quotaBytes: 2 * GIB, alarms }).level, level));
-
-const NOW = Date.parse("2026-11-29T12:00:00Z");
-const LATER = { name: "ca", expirationDate: "2036-11-29T12:00:00Z" };
-
-for (const [certificates, level, found] of [
-  [
-    [LATER, { name: "apiserver", expirationDate: "2027-11-29T12:00:00Z" }],
-    "ok",
-    "the first ends on 2027-11-29 (apiserver)",
-  ],
-  [
-    [LATER, { name: "apiserver", expirationDate: "2026-12-20T12:00:00Z" }],
-    "warn",
-    "end within 30 days, the first on 2026-12-20: apiserver",
-  ],
-  [
-    [
-      LATER,
-      { name: "apiserver", expirationDate: "2026-12-20T12:00:00Z" },
-      { name: "admin.conf", expirationDate: "2026-11-28T12:00:00Z" },
-    ],
-    "fail",
-    "ended: admin.conf",
-  ],
-  [[{ ...LATER, expirationDate: "0001-01-01T00:00:00Z", missing: true }], "warn", "none found"],
-] as const)
-  test(`judgeCertificates: ${found}`, () => {
-    const check = judgeCertificates(certificates, NOW);
-    assert.deepEqual([check.level, check.found], [level, found]);
-  });

@@ -1,14 +1,19 @@
 /** Gathers what `doctor` says of the control plane of this machine. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { messageOf } from "../../kit/errors.ts";
 import { doneValues, inParallel } from "../../kit/in-parallel.ts";
+import {
+  type EndingCertificate,
+  judgeCertificates,
+  judgeEtcd,
+} from "../../present/control-plane/judge-control-plane.ts";
 import { lastLine } from "../../present/text.ts";
 import { fileNamesIn } from "../../process/programs.ts";
+import { fileText } from "../control-plane/await-kubelet-files.ts";
 import { componentLine } from "../control-plane/component-evidence.ts";
 import { KUBEADM_FILES } from "../control-plane/places.ts";
 import { etcdFacts } from "../etcd/etcd-manifest.ts";
@@ -16,16 +21,15 @@ import { inEtcd, type LocalEtcd } from "../etcd/local-etcd.ts";
 import type { Check } from "../up/checks.ts";
 import type { ClusterNote } from "../up/ledger.ts";
 import {
-  DEFAULT_QUOTA_BYTES,
   type HealthAddress,
   healthAddress,
-  judgeCertificates,
   judgeComponent,
-  judgeEtcd,
-  type KubeadmCertificate,
+  judgeManifest,
 } from "./judge-cluster.ts";
 
 const ANSWER_MS = 5_000;
+/** kubeadm asks the API server, if there is one, how certificates are renewed. */
+const LIST_MS = 30_000;
 const COMPONENTS = /^(?:etcd|kube-[a-z-]+)\.yaml$/;
 
 /** Verdicts on the components, etcd's data and the certificates; none on a worker. */
@@ -33,14 +37,18 @@ export async function surveyControlPlane(
   cluster: ClusterNote,
   now: () => number,
 ): Promise<readonly Check[]> {
-  const manifests = fileNamesIn(KUBEADM_FILES.manifests)
+  const files = fileNamesIn(KUBEADM_FILES.manifests)
     .filter((name) => COMPONENTS.test(name))
     .toSorted()
-    .map((name) => readFileSync(join(KUBEADM_FILES.manifests, name), "utf8"));
+    .map((name) => join(KUBEADM_FILES.manifests, name))
+    .map((path) => ({ path, text: fileText(path) }));
+  const unreadable = files.flatMap(({ path, text }) => judgeManifest(path, text) ?? []);
+  const manifests = files.map(({ text }) => text);
   const addresses = manifests.flatMap((text) => healthAddress(text) ?? []);
   const components = doneValues(await inParallel(addresses, addresses.length, judgedHealth));
   const facts = manifests.flatMap((text) => etcdFacts(text) ?? [])[0];
   return [
+    ...unreadable,
     ...components,
     ...(facts === undefined ? [] : [await judgedEtcd({ facts, cluster })]),
     ...(manifests.length === 0 ? [] : [await judgedCertificates(cluster, now())]),
@@ -76,7 +84,7 @@ async function judgedEtcd(etcd: LocalEtcd): Promise<Check> {
     const [first] = JSON.parse(status) as { Status?: { dbSize?: number; dbSizeQuota?: number } }[];
     return judgeEtcd({
       bytes: first?.Status?.dbSize ?? 0,
-      quotaBytes: first?.Status?.dbSizeQuota ?? DEFAULT_QUOTA_BYTES,
+      quotaBytes: first?.Status?.dbSizeQuota,
       alarms: [...alarms.matchAll(/alarm:(\w+)/g)].map(([, name = ""]) => name),
     });
   } catch (error) {
@@ -87,10 +95,10 @@ async function judgedEtcd(etcd: LocalEtcd): Promise<Check> {
 async function judgedCertificates({ kubeadm }: ClusterNote, nowMs: number): Promise<Check> {
   try {
     const argv = ["certs", "check-expiration", "-o", "json"];
-    const { stdout } = await promisify(execFile)(kubeadm, argv);
+    const { stdout } = await promisify(execFile)(kubeadm, argv, { timeout: LIST_MS });
     const { certificates = [], certificateAuthorities = [] } = JSON.parse(stdout) as {
-      readonly certificates?: readonly KubeadmCertificate[];
-      readonly certificateAuthorities?: readonly KubeadmCertificate[];
+      readonly certificates?: readonly EndingCertificate[];
+      readonly certificateAuthorities?: readonly EndingCertificate[];
     };
     return judgeCertificates([...certificates, ...certificateAuthorities], nowMs);
   } catch (error) {

@@ -2,10 +2,12 @@
 import { type ComponentChild, h } from "preact";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import { humanBytes } from "../../present/amounts.ts";
-import type { Overview } from "../../present/shapes.ts";
+import type { ControlPlaneReport, Overview } from "../../present/shapes.ts";
 import type { EvictionReport } from "../../subsystems/eviction/eviction.ts";
 import { useData } from "../requests.ts";
+import type { ViewProps } from "../store.ts";
 import { AnswerBox } from "./answer.ts";
+import { ControlPlaneSection } from "./control-plane.ts";
 import { Pill } from "./pill.ts";
 import { Table, type TableColumn } from "./table.ts";
 
@@ -27,11 +29,16 @@ const SIGNALS: readonly TableColumn<Signal>[] = [
 ];
 
 /** The view of the node. */
-export function NodeTab(): ComponentChild {
+export function NodeTab({ state }: ViewProps): ComponentChild {
   const overview = useData<Overview>("overview", EVERY_MS);
+  const controlPlane = useData<ControlPlaneReport>("control-plane", EVERY_MS);
   const eviction = useData<EvictionReport>("eviction", EVERY_MS);
   return [
     h(AnswerBox<Overview>, { answer: overview, show: overviewOf }),
+    h(AnswerBox<ControlPlaneReport>, {
+      answer: controlPlane,
+      show: (report) => h(ControlPlaneSection, { report, pods: state.pods }),
+    }),
     h(AnswerBox<EvictionReport>, {
       answer: eviction,
       show: ({ signals }) =>

@@ -4,6 +4,7 @@ import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { largest } from "../../kit/limits/lists.ts";
+import type { PartVerdict } from "../control-plane/judge-control-plane.ts";
 import type { CsiReport } from "../shapes.ts";
 import { eventTime } from "../tables/event-row.ts";
 import { podRow } from "../tables/pod-row.ts";
@@ -23,6 +24,8 @@ interface HistoryView {
   readonly pod: Pod | undefined;
   /** Volumes of CSI drivers that it waits for, or that wait to be taken away from it. */
   readonly volumes?: CsiReport["volumes"];
+  /** Verdicts on the component of the control plane that it is. */
+  readonly verdicts?: readonly PartVerdict[];
 }
 
 interface Line {
@@ -150,7 +153,7 @@ function warningLine(event: CoreEvent): Line {
 }
 
 function renderNow(
-  { pod, volumes = [] }: HistoryView,
+  { pod, volumes = [], verdicts = [] }: HistoryView,
   { now, columns, paint }: Parameters<typeof renderHistory>[1],
 ): readonly string[] {
   if (pod === undefined) return [];
@@ -160,8 +163,15 @@ function renderNow(
   return [
     "",
     `Now: ${painted}, ${counts}`,
-    ...[oneLine(why), ...volumes.map((volume) => `Volume ${volumeStory(volume)}`)].flatMap((text) =>
-      wrapText(text, columns - 2).map((l) => `  ${l}`),
-    ),
+    ...[
+      oneLine(why),
+      ...volumes.map((volume) => `Volume ${volumeStory(volume)}`),
+      ...verdicts.filter(({ found }) => found !== why).map(verdictText),
+    ].flatMap((text) => wrapText(text, columns - 2).map((l) => `  ${l}`)),
   ];
+}
+
+function verdictText({ name, found, fix }: PartVerdict): string {
+  const text = `Control plane: ${name}: ${oneLine(found)}`;
+  return fix === "" || fix.startsWith("nodelet why") ? text : `${text}; fix: ${oneLine(fix)}`;
 }

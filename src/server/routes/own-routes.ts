@@ -4,6 +4,7 @@ import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { OwnProcess } from "../../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "../call.ts";
+import { replyControlPlane } from "../control-plane/control-plane.ts";
 import { replyRecord } from "../debug/flight-route.ts";
 import { HttpProblem } from "../http-problem.ts";
 import { findPod, listProblems, type ServedNode } from "../served-node.ts";
@@ -59,6 +60,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
       }),
     ),
     route("cpus", (call) => replyJson(call, subsystems.cpus.report())),
+    route("control-plane", (call) => replyControlPlane(call, node, clock)),
     route("volumes", (call) => replyJson(call, subsystems.csi.report())),
     route("record", (call) => replyRecord(call, node, clock), true),
     route("changes", (call) => streamChanges(call, node, deps), true),

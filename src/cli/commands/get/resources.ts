@@ -2,7 +2,9 @@
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { AgentClient } from "../../../client/agent-client.ts";
+import { requestControlPlane } from "../../../client/control-plane.ts";
 import { requestSignals } from "../../../client/eviction-signals.ts";
+import type { PartVerdict } from "../../../present/control-plane/judge-control-plane.ts";
 import { nodeObject } from "../../../present/describe/node-object.ts";
 import { renderSignals } from "../../../present/eviction-report.ts";
 import { problemText } from "../../../present/problem/pod-problem.ts";
@@ -16,6 +18,7 @@ import type {
   ProblemsReply,
   ReportedCpu,
 } from "../../../present/shapes.ts";
+import { CONTROL_PLANE_COLUMNS } from "../../../present/tables/control-plane-table.ts";
 import { cpuSummary, renderCpus } from "../../../present/tables/cpu-table.ts";
 import { EVENT_COLUMNS, eventRow, eventTime } from "../../../present/tables/event-row.ts";
 import { NODE_COLUMNS } from "../../../present/tables/node-table.ts";
@@ -87,8 +90,11 @@ const NODES: ListedResource = {
       view,
     ),
   below: async (client, { paint = plainPaint }) => {
-    const lines = renderSignals(await requestSignals(client), paint);
-    return lines.length === 0 ? [] : ["", ...lines];
+    const signals = renderSignals(await requestSignals(client), paint);
+    const parts = await requestControlPlane(client);
+    const controlPlane =
+      parts.length === 0 ? [] : renderTable(CONTROL_PLANE_COLUMNS, parts, { paint });
+    return [signals, controlPlane].flatMap((lines) => (lines.length === 0 ? [] : ["", ...lines]));
   },
 };
 
@@ -185,8 +191,35 @@ const CPUS: ListedResource = {
   },
 };
 
+const CONTROL_PLANE: ListedResource = {
+  words: ["control-plane", "controlplane", "cp"],
+  kind: "controlplanepart",
+  namespaced: false,
+  fetch: async (client) =>
+    (await requestControlPlane(client)).map((verdict) => ({
+      namespace: "",
+      name: verdict.name,
+      labels: {},
+      object: verdict,
+    })),
+  table: (rows, view) =>
+    renderTable(
+      CONTROL_PLANE_COLUMNS,
+      rows.map(({ object }) => object as PartVerdict),
+      view,
+    ),
+};
+
 /** All that can be listed. */
-export const RESOURCES: readonly ListedResource[] = [PODS, NODES, EVENTS, PROBES, PROBLEMS, CPUS];
+export const RESOURCES: readonly ListedResource[] = [
+  PODS,
+  NODES,
+  EVENTS,
+  PROBES,
+  PROBLEMS,
+  CPUS,
+  CONTROL_PLANE,
+];
 
 /** The kind that a word names. */
 export function findResource(word: string): ListedResource | undefined {
