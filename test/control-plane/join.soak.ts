@@ -4,22 +4,10 @@ import { test } from "node:test";
 import { joinWire } from "../../tools/conformance/lab/wire.ts";
 import { cniConfig } from "../box/containerd.ts";
 import { type ClusterMachine, clusterMachine, controlPlaneObstacle } from "./machine.ts";
-import { answered, serveWeb, startClient } from "./web.ts";
+import { answered, serveOnEachNode, startClient, webPods } from "./web.ts";
 
 const skip = controlPlaneObstacle();
 const SECOND = "198.51.100.11";
-
-/** Addresses of the pods of the Deployment, one on each node. */
-async function webAddresses(machine: ClusterMachine): Promise<Map<string, string>> {
-  const path = "{range .items[*]}{.spec.nodeName} {.status.podIP}{'\\n'}{end}";
-  const text = await machine.kubectl("get", "pods", "-lapp=web", `-ojsonpath=${path}`);
-  return new Map(
-    text
-      .trim()
-      .split("\n")
-      .map((line) => line.split(" ") as [string, string]),
-  );
-}
 
 /** What the user sees of a line that does not work, and that nothing was changed. */
 async function refused(
@@ -33,25 +21,6 @@ async function refused(
   assert.match(stderr, expected);
   assert.deepEqual(await machine.node.changesSince(before), []);
 }
-
-/** One replica on each node. */
-const SPREAD = {
-  spec: {
-    replicas: 2,
-    template: {
-      spec: {
-        topologySpreadConstraints: [
-          {
-            maxSkew: 1,
-            topologyKey: "kubernetes.io/hostname",
-            whenUnsatisfiable: "DoNotSchedule",
-            labelSelector: { matchLabels: { app: "web" } },
-          },
-        ],
-      },
-    },
-  },
-};
 
 test("a second machine joins, serves beside the first, and leaves", { skip }, async (t) => {
   await using one = await clusterMachine({ hostname: "one" });
@@ -94,15 +63,13 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
   t.diagnostic(`joined after ${((performance.now() - began) / 1000).toFixed(0)} s`);
   assert.doesNotMatch(joined.stdout + joined.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/);
 
-  await serveWeb(one, 0);
-  await one.kubectl("patch", "deployment", "web", `-p=${JSON.stringify(SPREAD)}`);
+  await serveOnEachNode(one, 2);
   await startClient(one, "client-one", "one");
   await startClient(one, "client-two", "two");
   await one.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=180s");
   for (const client of ["client-one", "client-two"]) {
     await answered(one, client);
-    for (const podAddress of (await webAddresses(one)).values())
-      await answered(one, client, `${podAddress}:80`);
+    for (const { address } of await webPods(one)) await answered(one, client, `${address}:80`);
   }
   t.diagnostic(`Service across nodes after ${((performance.now() - began) / 1000).toFixed(0)} s`);
 

@@ -1,40 +1,13 @@
 // The life of a cluster on one machine: a snapshot of etcd and back to it, and another version, under pods that go on.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import {
-  type ClusterMachine,
-  clusterMachine,
-  controlPlaneObstacle,
-  EARLIER,
-  LATEST,
-} from "./machine.ts";
+import { EARLIER, LATEST } from "./images.ts";
+import { clusterMachine, controlPlaneObstacle } from "./machine.ts";
+import { longestSilence, restarts } from "./silence.ts";
 import { answered, serveWeb, startClient } from "./web.ts";
 
 const skip = controlPlaneObstacle();
 const FILE = "/run/tmp/snapshot.db";
-
-/** Asks the API server all the time; gives the longest time in seconds without an answer. */
-async function longestSilence(machine: ClusterMachine, until: AbortSignal): Promise<number> {
-  let longest = 0;
-  for (let last = performance.now(); !until.aborted; ) {
-    const answers = await machine.kubectl("get", "--raw=/readyz").then(
-      () => true,
-      () => false,
-    );
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    if (answers) last = now;
-    await sleep(200);
-  }
-  return longest / 1000;
-}
-
-function restarts(machine: ClusterMachine, label: string): Promise<string> {
-  const path =
-    "{range .items[*]}{.metadata.name} {.status.containerStatuses[0].restartCount} {end}";
-  return machine.kubectl("get", "pods", `-l${label}`, `-ojsonpath=${path}`);
-}
 
 test("a snapshot is restored, and the control plane replaced, under pods that go on", {
   skip,

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ClusterMachine, clusterMachine, controlPlaneObstacle, WEB_IMAGE } from "./machine.ts";
+import { WEB_IMAGE } from "./images.ts";
+import { type ClusterMachine, clusterMachine, controlPlaneObstacle } from "./machine.ts";
 import { answered, serveWeb, startClient } from "./web.ts";
 
 const skip = controlPlaneObstacle();

@@ -62,7 +62,16 @@ export const FAMILIES = {
   },
   "kubernetes-1.36": {
     ...KUBERNETES,
-    programs: { "kubelet-1.36": "k8s.io/kubernetes/cmd/kubelet" },
+    programs: Object.fromEntries(
+      [
+        "kubelet",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kube-proxy",
+        "kubeadm",
+      ].map((name) => [`${name}-1.36`, `k8s.io/kubernetes/cmd/${name}`]),
+    ),
   },
   etcd: {
     module: "go.etcd.io/etcd/server/v3",
