@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import type { Pod } from "../../src/api/generated/types.ts";
 import type { Box } from "../box/box.ts";
+import { CDI_FOLDER } from "../claims/cdi.ts";
 import type { ClusterNode } from "../kube/cluster-node.ts";
 import { CsiNodeBox, STORAGE, DRIVER as VOLUME_DRIVER } from "../volumes/csi-node-box.ts";
 
@@ -29,7 +30,8 @@ export class BusyClaims {
   /** Starts the drivers and makes the objects; the pods have these names. */
   static async start(node: ClusterNode, box: Box, names: readonly string[]): Promise<BusyClaims> {
     const claims = new BusyClaims(node, new CsiNodeBox(node, box), names);
-    for (const folder of [REGISTRY, FOLDER]) mkdirSync(box.path(folder), { recursive: true });
+    for (const folder of [REGISTRY, FOLDER, CDI_FOLDER])
+      mkdirSync(box.path(folder), { recursive: true });
     box.spawnLogged("nic", [process.execPath, MAIN, DEVICE_DRIVER, REGISTRY, FOLDER]);
     claims.#csi.startDriver();
     await claims.#csi.untilRegistered();

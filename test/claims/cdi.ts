@@ -1,9 +1,9 @@
 // Devices that a runtime knows from files of CDI.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import type { DriverDevice } from "../support/claim-driver.ts";
 
-/** Which containerd knows as /var/run/cdi. */
-const FOLDER = "/run/cdi";
+/** Folder of the descriptions, which containerd knows as /var/run/cdi. */
+export const CDI_FOLDER = "/run/cdi";
 const KIND = "example.com/device";
 
 /** Name of the device of a claim. */
@@ -24,9 +24,13 @@ export function writeCdi(uid: string, root = ""): void {
     deviceNodes: [{ path: "/dev/claimed", hostPath: "/dev/null" }],
   };
   const devices = [{ name: uid, containerEdits }];
-  mkdirSync(`${root}${FOLDER}`, { recursive: true });
-  writeFileSync(
-    `${root}${FOLDER}/claim-${uid}.json`,
-    JSON.stringify({ cdiVersion: "0.5.0", kind: KIND, devices }),
-  );
+  mkdirSync(`${root}${CDI_FOLDER}`, { recursive: true });
+  writeFileSync(fileOf(uid, root), JSON.stringify({ cdiVersion: "0.5.0", kind: KIND, devices }));
 }
+
+/** Takes the description away again. */
+export function removeCdi(uid: string, root = ""): void {
+  rmSync(fileOf(uid, root), { force: true });
+}
+
+const fileOf = (uid: string, root: string) => `${root}${CDI_FOLDER}/claim-${uid}.json`;

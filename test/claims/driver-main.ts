@@ -2,7 +2,7 @@
 // It prints what it is asked.
 import { connectGrpc } from "../../src/outside/grpc/grpc.ts";
 import { ClaimDriver } from "../support/claim-driver.ts";
-import { cdiDevice, writeCdi } from "./cdi.ts";
+import { cdiDevice, removeCdi, writeCdi } from "./cdi.ts";
 
 const [name = "", registry = "", folder = ""] = process.argv.slice(2);
 const driver = new ClaimDriver(connectGrpc(), {
@@ -11,7 +11,9 @@ const driver = new ClaimDriver(connectGrpc(), {
   folder,
   before: async (call, claims) => {
     console.log(call, ...claims.map(({ uid }) => uid));
-    if (call === "prepare") for (const { uid } of claims) writeCdi(uid);
+    for (const { uid } of claims)
+      if (call === "prepare") writeCdi(uid);
+      else removeCdi(uid);
   },
   devices: ({ uid }) => [cdiDevice(uid)],
 });
