@@ -69,3 +69,11 @@ export function without(tree: Tree, ...names: readonly string[]): Tree {
 export function keyOf({ namespace = "", name }: NamedMeta): string {
   return `${namespace}/${name}`;
 }
+
+/** Whether the object was deleted and nothing keeps it any more: no grace period, no finalizer. */
+export function isFullyDeleted({ metadata }: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
+  return (
+    deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0
+  );
+}

@@ -3,14 +3,13 @@
  * with the pod that they were made for. The scheduler allocates them. Invariant: a claim that a pod uses keeps its devices.
  */
 
-import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, ResourceClaimTemplate } from "../../api/generated/types.ts";
 import { messageOf } from "../../kit/errors.ts";
-import { keyOf, type StoredObject, storedAs } from "../api-object.ts";
+import { isFullyDeleted, storedAs } from "../api-object.ts";
 import { type Controller, ownRequest } from "../control/controllers.ts";
 import { noteEvent } from "../control/note-event.ts";
 import { POD_KIND, RESOURCE_CLAIM_KIND, RESOURCE_CLAIM_TEMPLATE_KIND } from "../kinds/catalog.ts";
-import type { ObjectsCore } from "../objects/core.ts";
+import { isCurrent, type ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
 import type { StoredClaim } from "./claims-of-pod.ts";
@@ -41,14 +40,6 @@ export function resourceClaimController(core: ObjectsCore): Controller {
   };
 }
 
-/** Whether the object is still the one that was read: steps before this one may have changed it. */
-function isCurrent({ store }: ObjectsCore, collection: string, object: StoredObject): boolean {
-  const kept = store.get(collection, keyOf(object.metadata));
-  return (
-    kept !== undefined && isSame(kept.metadata.resourceVersion, object.metadata.resourceVersion)
-  );
-}
-
 function perform(step: ClaimLifeStep, core: ObjectsCore): void {
   const claims = RESOURCE_CLAIM_KIND.collection;
   switch (step.kind) {
@@ -60,9 +51,7 @@ function perform(step: ClaimLifeStep, core: ObjectsCore): void {
       return;
     case "release": {
       if (!isCurrent(core, claims, step.before)) return;
-      const { metadata } = step.now;
-      const isOver = metadata.deletionTimestamp !== undefined && metadata.finalizers?.length === 0;
-      if (isOver) core.store.remove(claims, step.now);
+      if (isFullyDeleted(step.now)) core.store.remove(claims, step.now);
       else core.store.put(claims, step.now);
       return;
     }

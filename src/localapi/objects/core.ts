@@ -1,7 +1,7 @@
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import type { ApiObject, StoredObject } from "../api-object.ts";
+import { type ApiObject, keyOf, type StoredObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { objectNotFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
@@ -27,3 +27,13 @@ export function findObject(core: ObjectsCore, request: ObjectRequest): StoredObj
 /** An object as the resource shows it. */
 export const shown = ({ view }: Kind, object: ApiObject): ApiObject =>
   view ? view.show(object) : object;
+
+/** Whether the store still has the version of the object that was read: it may have changed since. */
+export function isCurrent(
+  { store }: ObjectsCore,
+  collection: string,
+  { metadata }: StoredObject,
+): boolean {
+  const kept = store.get(collection, keyOf(metadata));
+  return kept?.metadata.resourceVersion === metadata.resourceVersion;
+}

@@ -1,7 +1,7 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, PodSpec } from "../../api/generated/types.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
-import { type ApiObject, without } from "../api-object.ts";
+import { type ApiObject, isFullyDeleted, without } from "../api-object.ts";
 import { resizedSpec } from "../kinds/resize-rules.ts";
 import { afterUpdate } from "../patch/managed-fields.ts";
 import { structShape } from "../schema/shapes.ts";
@@ -51,7 +51,7 @@ export function updateObject(
   if (isSameButOwners(owned, before, how)) return before;
   admitChange(core, request, { before, now: owned });
   if (dryRun) return owned;
-  return isOver(owned)
+  return isFullyDeleted(owned)
     ? core.store.remove(kind.collection, owned)
     : core.store.put(kind.collection, owned);
 }
@@ -117,14 +117,6 @@ function isSameButOwners(now: ApiObject, before: ApiObject, { owners }: UpdateKi
     return { ...rest, metadata: owners === "decided" ? { ...other, entries } : other };
   };
   return isSame(bare(now), bare(before));
-}
-
-/** A deleted object without finalizers. */
-function isOver({ metadata }: ApiObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
-  return (
-    deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0
-  );
 }
 
 const same = (object: ApiObject): ApiObject => object;

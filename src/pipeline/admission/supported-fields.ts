@@ -13,7 +13,10 @@ interface Table {
   readonly unknown?: string;
 }
 
-type FieldTable = Readonly<Record<string, "yes" | "elsewhere" | string>>;
+type FieldTable = Readonly<Record<string, "yes" | "elsewhere" | typeof WITH_CLAIMS | string>>;
+
+/** Of a field that the node serves where it can read claims. */
+const WITH_CLAIMS = "with-claims";
 
 /** Claims are objects of an API, and static pods cannot name such. */
 const NO_CLAIMS = "resource claims require an API server, and no static pod";
@@ -48,7 +51,7 @@ const POD_FIELDS: FieldTable = {
   priority: "yes",
   priorityClassName: "elsewhere",
   readinessGates: "yes",
-  resourceClaims: NO_CLAIMS,
+  resourceClaims: WITH_CLAIMS,
   resources: "yes",
   restartPolicy: "yes",
   runtimeClassName: "yes",
@@ -159,14 +162,9 @@ export function unsupportedFields(
   pod: Pod,
   { claims }: { readonly claims: boolean },
 ): readonly UnsupportedField[] {
-  const found = fieldsOf(pod);
-  return claims ? found.filter(({ why }) => why !== NO_CLAIMS) : found;
-}
-
-function fieldsOf(pod: Pod): readonly UnsupportedField[] {
   const problems: UnsupportedField[] = [];
   const spec = pod.spec;
-  if (!spec) return problems;
+  if (!spec) return [];
   check(spec, { fields: POD_FIELDS }, "spec", problems);
   if (spec.securityContext)
     check(spec.securityContext, { fields: POD_SECURITY_FIELDS }, "spec.securityContext", problems);
@@ -179,7 +177,10 @@ function fieldsOf(pod: Pod): readonly UnsupportedField[] {
     for (const [j, source] of (volume.projected?.sources ?? []).entries())
       check(source, PROJECTED_SOURCES, `spec.volumes[${i}].projected.sources[${j}]`, problems);
   }
-  return problems;
+  return problems.flatMap((problem) => {
+    if (problem.why !== WITH_CLAIMS) return [problem];
+    return claims ? [] : [{ ...problem, why: NO_CLAIMS }];
+  });
 }
 
 function checkContainer(container: Container, path: string, problems: UnsupportedField[]): void {
@@ -195,10 +196,7 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
     check(mount, { fields: MOUNT_FIELDS }, `${path}.volumeMounts[${i}]`, problems);
   }
   if ((container.resources?.claims ?? []).length > 0) {
-    problems.push({
-      path: `${path}.resources.claims`,
-      why: NO_CLAIMS,
-    });
+    problems.push({ path: `${path}.resources.claims`, why: WITH_CLAIMS });
   }
 }
 

@@ -13,12 +13,12 @@ import type { MonotonicMs } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import { after } from "../../../kit/instant.ts";
 import type { PodFiles } from "../../../outside/host/host.ts";
-import { keyOf, type Stored, type StoredObject, storedAs } from "../../api-object.ts";
+import { type Stored, type StoredObject, storedAs } from "../../api-object.ts";
 import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
 import type { Kind } from "../../kinds/kind.ts";
 import { CLAIM_IN_USE, VOLUME_IN_USE } from "../../kinds/other-rules.ts";
 import { DEFAULT_CLASS } from "../../kinds/storage-class.ts";
-import type { ObjectsCore } from "../../objects/core.ts";
+import { isCurrent, type ObjectsCore } from "../../objects/core.ts";
 import { createObject } from "../../objects/create.ts";
 import { updateObject } from "../../objects/update.ts";
 import { type Controller, ownRequest } from "../controllers.ts";
@@ -111,16 +111,6 @@ function report(reported: Reported, step: EventStep, core: ObjectsCore): void {
   if (reported.size >= MAX_REPORTED) reported.clear();
   reported.set(step.claim.metadata.uid, step.message);
   noteEvent(core, step.claim, { ...step, component: COMPONENT });
-}
-
-/** Whether the object is still the one that was read: steps before this one may have taken their time. */
-function isCurrent(
-  { store }: ObjectsCore,
-  collection: string,
-  { metadata }: StoredObject,
-): boolean {
-  const kept = store.get(collection, keyOf(metadata));
-  return kept?.metadata.resourceVersion === metadata.resourceVersion;
 }
 
 async function perform(
