@@ -21,6 +21,8 @@ const NODES = [
 const CA_FILE = "/etc/kubernetes/ca.crt";
 const KUBECONFIG = "/etc/kubernetes/kubelet.kubeconfig";
 const CONFIG_FILE = "/etc/kubernetes/kubelet.yaml";
+/** For pods, without a search domain: no name server here knows that such names do not exist, and `dig +search` stops at a refusal. */
+const RESOLV_CONF = "/etc/kubernetes/resolv.conf";
 /** What kubeadm gives to nodes, and what cgroup v1 asks for. */
 const KUBELET_CONFIG = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -30,6 +32,7 @@ containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 clusterDomain: cluster.local
 clusterDNS: [${DNS_ADDRESS}]
 staticPodPath: /etc/kubernetes/manifests
+resolvConf: ${RESOLV_CONF}
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: ${CA_FILE}}}
 authorization: {mode: Webhook}
 serializeImagePulls: false
@@ -141,6 +144,7 @@ async function startKubelet(
   machine.write(CA_FILE, server.caPem);
   machine.write(KUBECONFIG, readFileSync(await server.nodeKubeconfig(name)));
   machine.write(CONFIG_FILE, KUBELET_CONFIG);
+  machine.write(RESOLV_CONF, `nameserver ${NODE.gateway}\n`);
   const names = NODES.map((node) => `${node.address} ${node.name}\n`).join("");
   machine.write("/etc/hosts", `127.0.0.1 localhost\n${names}`);
   machine.spawnLogged(
