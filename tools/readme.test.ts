@@ -61,8 +61,11 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     tests: [["test/localapi/claims.it.ts", "a claim gets a local volume, and its data survives"]],
   },
   "CSI volumes": {
-    cells: ["no", "yes"],
-    tests: [["test/volumes/csi.it.ts", "a persistent volume waits for its attachment"]],
+    cells: ["yes, nothing provisions or attaches", "yes"],
+    tests: [
+      ["test/localapi/csi-driver-pod.it.ts", "a CSI driver in a pod serves a claim on one machine"],
+      ["test/volumes/csi.it.ts", "a persistent volume waits for its attachment"],
+    ],
   },
   "eviction,": { cells: YES, done: ["N1", "N5", "B7", "I25", "C1", "C11", "I32"] },
   "`kubectl` get,": {
@@ -97,9 +100,15 @@ const CLAIMS: Readonly<Record<string, Claim>> = {
     tests: [["test/cpus/owned-cpus.it.ts", "a Guaranteed pod has its CPU alone"]],
   },
   "dynamic resource allocation": {
-    cells: ["no", "yes"],
+    cells: YES,
     done: ["O5"],
-    tests: [["test/claims/module.test.ts", "claims of one driver are prepared by one call"]],
+    tests: [
+      [
+        "test/localapi/device-claims.it.ts",
+        "a pod with a claim from a template runs on one machine",
+      ],
+      ["test/claims/module.test.ts", "claims of one driver are prepared by one call"],
+    ],
   },
   "checkpoints of containers": { cells: NO, absent: ["I36", "S12"] },
   "log queries": { cells: YES, done: ["S8"] },
