@@ -9,7 +9,7 @@ import { isFullyDeleted, storedAs } from "../api-object.ts";
 import { type Controller, ownRequest } from "../control/controllers.ts";
 import { noteEvent } from "../control/note-event.ts";
 import { POD_KIND, RESOURCE_CLAIM_KIND, RESOURCE_CLAIM_TEMPLATE_KIND } from "../kinds/catalog.ts";
-import { isUnchanged, type ObjectsCore } from "../objects/core.ts";
+import { isLatestVersion, type ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
 import type { StoredClaim } from "./claims-of-pod.ts";
@@ -47,10 +47,10 @@ function perform(step: ClaimLifeStep, core: ObjectsCore): void {
       make(step, core);
       return;
     case "name":
-      if (isUnchanged(core, POD_KIND.collection, step.pod)) nameIn(step, core);
+      if (isLatestVersion(core, POD_KIND.collection, step.pod)) nameIn(step, core);
       return;
     case "release": {
-      if (!isUnchanged(core, claims, step.before)) return;
+      if (!isLatestVersion(core, claims, step.before)) return;
       if (isFullyDeleted(step.now)) core.store.remove(claims, step.now);
       else core.store.put(claims, step.now);
       return;

@@ -29,7 +29,7 @@ export const shown = ({ view }: Kind, object: ApiObject): ApiObject =>
   view ? view.show(object) : object;
 
 /** Whether the store still has the version of the object that was read: it may have changed since. */
-export function isUnchanged(
+export function isLatestVersion(
   { store }: ObjectsCore,
   collection: string,
   { metadata }: StoredObject,

@@ -18,7 +18,7 @@ import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kin
 import type { Kind } from "../../kinds/kind.ts";
 import { CLAIM_IN_USE, VOLUME_IN_USE } from "../../kinds/other-rules.ts";
 import { DEFAULT_CLASS } from "../../kinds/storage-class.ts";
-import { isUnchanged, type ObjectsCore } from "../../objects/core.ts";
+import { isLatestVersion, type ObjectsCore } from "../../objects/core.ts";
 import { createObject } from "../../objects/create.ts";
 import { updateObject } from "../../objects/update.ts";
 import { type Controller, ownRequest } from "../controllers.ts";
@@ -119,8 +119,8 @@ async function perform(
   { reported, failed }: Memory,
 ): Promise<void> {
   const { core } = deps;
-  if ("claim" in step && !isUnchanged(core, CLAIMS.collection, step.claim)) return;
-  if ("volume" in step && !isUnchanged(core, VOLUMES.collection, step.volume)) return;
+  if ("claim" in step && !isLatestVersion(core, CLAIMS.collection, step.claim)) return;
+  if ("volume" in step && !isLatestVersion(core, VOLUMES.collection, step.volume)) return;
   switch (step.kind) {
     case "bind":
       return bind(core, step.claim, step.volume);
