@@ -24,10 +24,11 @@ import { claimSupervisor, readSupervisor } from "../up/supervise/supervisor-note
 import { compatOf } from "./agent-flags.ts";
 import { componentEvidence } from "./component-evidence.ts";
 import { findKubeadm } from "./find-kubeadm.ts";
+import { forgetNode } from "./forget-node.ts";
 import { kubeadmFailures } from "./kubeadm-output.ts";
 import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
 import { restartAgent } from "./restart-agent.ts";
-import { runKubeadm } from "./run-kubeadm.ts";
+import { endOrphanedKubeadm, runKubeadm } from "./run-kubeadm.ts";
 
 /** What the user asks for, whether the cluster is new or there already. */
 export interface ClusterNodeRequest {
@@ -70,6 +71,8 @@ export async function cleanAfterInterruption(command: NodeCommand): Promise<void
   const { cluster } = readLedger(command.request.paths.ledger) ?? {};
   if (cluster === undefined || cluster.made === true) return;
   command.print("an earlier run was interrupted: removing what it left, then starting again");
+  await endOrphanedKubeadm(kubeadmPlaces(command.request.paths).running);
+  if (cluster.joined === true) await forgetNode(command.request.paths);
   await removeNode(command);
 }
 
@@ -197,6 +200,7 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
       ...(ignored.length > 0 ? [`--ignore-preflight-errors=${ignored.join(",")}`] : []),
     ],
     programs: places.programs,
+    running: places.running,
     compat: compatOf(request.agentFlags),
     log: join(paths.logDir, "kubeadm.log"),
     onStep: ({ phase, text }) => print(`${phase}: ${text}`),
@@ -210,6 +214,7 @@ async function callKubeadm(command: NodeCommand, plan: NodePlan, kubeadm: string
   const failures = signal.aborted ? [{ problem: "interrupted", fix: "" }] : kubeadmFailures(output);
   const evidence = failures.some(({ fix }) => fix === "") ? componentEvidence() : [];
   print(`kubeadm ${plan.command} failed; removing what it has created`);
+  if (plan.command === "join") await forgetNode(paths);
   await removeNode(command);
   throw new CliError(failures.map(({ problem }) => problem).join("\n"), {
     fix: [...failures.map(({ fix }) => fix), ...evidence].filter((line) => line !== "").join("\n"),

@@ -29,7 +29,7 @@ export function clusterPaths(paths: UpPaths): UpPaths {
   };
 }
 
-/** Path of the configuration that kubeadm gets, of the folder in which it finds its `kubelet`, and of that with patches. */
+/** Path of the configuration that kubeadm gets, of the folder in which it finds its `kubelet`, of that with patches, and of the note of its process. */
 export function kubeadmPlaces({ stateDir }: Pick<UpPaths, "stateDir">) {
   const folder = `${stateDir}/kubeadm`;
   return {
@@ -37,6 +37,7 @@ export function kubeadmPlaces({ stateDir }: Pick<UpPaths, "stateDir">) {
     config: `${folder}/config.yaml`,
     programs: `${folder}/bin`,
     patches: `${folder}/patches`,
+    running: `${folder}/running.json`,
   };
 }
 

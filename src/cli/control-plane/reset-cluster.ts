@@ -58,6 +58,7 @@ function runReset(
     kubeadm,
     argv: ["reset", "--force", `--cri-socket=unix://${criSocket}`, ...more],
     programs: kubeadmPlaces(paths).programs,
+    running: kubeadmPlaces(paths).running,
     compat: compatOf(agentFlags),
     log: join(paths.logDir, "kubeadm.log"),
     signal,

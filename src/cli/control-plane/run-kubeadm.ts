@@ -2,9 +2,11 @@
 import { spawn } from "node:child_process";
 import {
   closeSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -16,6 +18,8 @@ import { PassThrough } from "node:stream";
 import { programPath } from "../../process/package-root.ts";
 import { searchPath } from "../../process/programs.ts";
 import { linkTarget } from "../up/command-link.ts";
+import type { ProcessMark } from "../up/ledger.ts";
+import { endProcess, isRunning, markOf } from "../up/supervise/processes.ts";
 import { type KubeadmStep, kubeadmStep } from "./kubeadm-output.ts";
 
 /** One call of kubeadm. */
@@ -29,6 +33,8 @@ interface KubeadmRun {
   readonly compat: string | undefined;
   /** Both outputs are appended here. */
   readonly log: string;
+  /** Where its process is noted while it runs. */
+  readonly running: string;
   readonly onStep?: (step: KubeadmStep) => void;
   /** Ends kubeadm. */
   readonly signal: AbortSignal;
@@ -41,10 +47,29 @@ interface KubeadmResult {
 }
 
 const KEPT_LINES = 400;
+const END_MS = 10_000;
+
+/** Ends a kubeadm whose command was killed: it would go on with what the next command takes back or begins again. */
+export async function endOrphanedKubeadm(running: string): Promise<void> {
+  if (!existsSync(running)) return;
+  const mark = readMark(running);
+  if (mark !== undefined && isRunning(mark)) await endProcess(mark, END_MS);
+  rmSync(running, { force: true });
+}
+
+/** A note that was cut off is of a process that has only just begun. */
+function readMark(running: string): ProcessMark | undefined {
+  try {
+    return JSON.parse(readFileSync(running, "utf8")) as ProcessMark;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Runs it to its end. Rejects when the program cannot be started. */
 export async function runKubeadm(run: KubeadmRun): Promise<KubeadmResult> {
-  const { kubeadm, argv, programs, compat, log, onStep = () => {}, signal } = run;
+  const { kubeadm, argv, programs, compat, log, running, onStep = () => {}, signal } = run;
+  await endOrphanedKubeadm(running);
   placeKubelet(programs, compat);
   const file = openSync(log, "a", 0o640);
   const lines: string[] = [];
@@ -54,6 +79,8 @@ export async function runKubeadm(run: KubeadmRun): Promise<KubeadmResult> {
       env: { PATH: `${programs}:${searchPath()}`, HOME: "/root" },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    const mark = child.pid === undefined ? undefined : markOf(child.pid);
+    if (mark !== undefined) writeFileSync(running, JSON.stringify(mark), { mode: 0o600 });
     const end = () => child.kill("SIGTERM");
     signal.addEventListener("abort", end, { once: true });
     const both = new PassThrough();
@@ -78,6 +105,7 @@ export async function runKubeadm(run: KubeadmRun): Promise<KubeadmResult> {
     return { ok: code === 0, output: lines.join("\n") };
   } finally {
     closeSync(file);
+    rmSync(running, { force: true });
   }
 }
 

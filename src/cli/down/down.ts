@@ -12,8 +12,9 @@ import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import type { CommandContext } from "../context.ts";
 import { installedPaths } from "../control-plane/installed-paths.ts";
-import { KUBEADM_FILES } from "../control-plane/places.ts";
+import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
 import { removeEtcdMember, resetCluster } from "../control-plane/reset-cluster.ts";
+import { endOrphanedKubeadm } from "../control-plane/run-kubeadm.ts";
 import { etcdMembers, findLocalEtcd } from "../etcd/local-etcd.ts";
 import { type Io, writeLines } from "../io.ts";
 import { removeRoutes } from "../pod-routes/apply-routes.ts";
@@ -73,6 +74,7 @@ export async function runDown(request: DownRequest, context: CommandContext): Pr
     print("Nothing was removed.");
     return EXIT_FAILURE;
   }
+  await endOrphanedKubeadm(kubeadmPlaces(paths).running);
   await endAgent(paths, print);
   if (ledger === undefined && !purge) {
     print("Nothing to do: nodelet up has created nothing here.");

@@ -18,6 +18,7 @@ import * as kube from "../../outside/kube/kube.ts";
 import { spokenDuration } from "../../present/amounts.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_OK } from "../../present/exit-codes.ts";
+import { fileNamesIn } from "../../process/programs.ts";
 import { connectApi } from "../api-access.ts";
 import type { CommandContext } from "../context.ts";
 import { clusterPaths, KUBEADM_FILES } from "../control-plane/places.ts";
@@ -55,6 +56,7 @@ const MANIFESTS = KUBEADM_FILES.manifests;
 /** The API server first, so that it does not miss its etcd. */
 const STOPPED = ["kube-apiserver.yaml", "etcd.yaml"] as const;
 const RESTORE_POD = "nodelet-etcd-restore";
+const BEFORE = "nodelet-before-";
 const RETRY_MS = 500;
 
 /** Runs `etcd restore`; resolves with the exit code. */
@@ -162,14 +164,19 @@ async function exchange({ request, etcd, places, print, signal }: Restore): Prom
     renameSync(restored, join(dataDir, "member"));
   }
   // Not where the next restore begins with an empty folder.
-  const old = `${dataDir}/nodelet-before-${Date.now().toString(36)}`;
+  const old = `${dataDir}/${BEFORE}${Date.now().toString(36)}`;
   if (existsSync(kept)) renameSync(kept, old);
   rmSync(work, { recursive: true, force: true });
   print("starting etcd and API server");
   for (const name of STOPPED.toReversed())
     if (existsSync(join(aside, name))) renameSync(join(aside, name), join(MANIFESTS, name));
   rmSync(aside, { recursive: true });
-  return old;
+  // An earlier run may have kept it already.
+  const [newest = ""] = fileNamesIn(dataDir)
+    .filter((name) => name.startsWith(BEFORE))
+    .toSorted()
+    .toReversed();
+  return join(dataDir, newest);
 }
 
 /** The name of a static pod ends with that of its node. */

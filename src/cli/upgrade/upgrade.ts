@@ -201,6 +201,7 @@ async function call(
       ...(ignored.length > 0 ? [`--ignore-preflight-errors=${ignored.join(",")}`] : []),
     ],
     programs: kubeadmPlaces(paths).programs,
+    running: kubeadmPlaces(paths).running,
     compat: compatOf(cluster.agentFlags ?? []),
     log: join(paths.logDir, "kubeadm.log"),
     onStep: ({ phase, text }) => print(`${phase}: ${text}`),
