@@ -11,10 +11,18 @@ import { holdBeneath } from "./resolve-beneath.ts";
 import type { VolumeFiles } from "./volume-files.ts";
 import { giveToGroup } from "./volume-group.ts";
 
+/** Mounts of servers at once; who asks for them limits them further. */
+const SERVERS_AT_ONCE = 64;
+
+/** mount.nfs tries for two minutes to reach a server; a server that takes its call and does not answer keeps it for ever. */
+const SERVER_LIMIT_MS = 150_000;
+
 /** Volumes of this machine; `onProgress` is called after each step of a walk. */
 export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
   const mounts = new Mounts(createPrograms().run);
-  const servers = new Mounts(createPrograms().run);
+  const servers = new Mounts(
+    createPrograms({ atOnce: SERVERS_AT_ONCE, limitMs: SERVER_LIMIT_MS }).run,
+  );
   // Formatting takes its time and keeps no other mount waiting.
   const devices = new BlockDevices(createPrograms());
   return {
@@ -25,7 +33,6 @@ export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
     makeShared: (path) => mounts.makeShared(path),
     bindBeneath: (mount) => mounts.bindBeneath(mount),
     mountDevice: (mount) => devices.mount(mount),
-    // A server that does not answer keeps no other mount waiting.
     mountServer: (mount) => servers.server(mount),
     mapDevice: (source, target) => devices.map(source, target),
     unmapDevice: (target) => devices.unmap(target),

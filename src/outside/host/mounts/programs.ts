@@ -3,7 +3,7 @@ import { OutsideError } from "../../../kit/errors.ts";
 import { Slots } from "../../../kit/limits/slots.ts";
 import { NEVER_ABORTED } from "../../../kit/within.ts";
 
-/** Programs at once: each start stops the event loop for the time of a fork. */
+/** Programs at once. */
 const AT_ONCE = 4;
 
 /** Maximum of a program's output that is kept. */
@@ -41,11 +41,19 @@ export interface Programs {
   readonly run: RunProgram;
 }
 
-/** Runs programs, few at once. */
-export function createPrograms(): Programs {
-  const slots = new Slots({ total: AT_ONCE });
+/** Limits on programs. */
+interface ProgramLimits {
+  /** Default: few, since each start stops the event loop for the time of a fork. */
+  readonly atOnce?: number;
+  /** How long one may take, in milliseconds; then it is killed with all it has started. Default: as long as it takes. */
+  readonly limitMs?: number;
+}
+
+/** Runs programs, few at once. One that takes too long is an `OutsideError` "deadline". */
+export function createPrograms({ atOnce = AT_ONCE, limitMs }: ProgramLimits = {}): Programs {
+  const slots = new Slots({ total: atOnce });
   const attempt: TryProgram = (program, args, fds = []) =>
-    slots.run("", NEVER_ABORTED, () => runOnce(program, args, fds));
+    slots.run("", NEVER_ABORTED, () => runOnce(program, args, { fds, limitMs }));
   return {
     attempt,
     run: async (program, args, fds) => {
@@ -60,24 +68,43 @@ export function createPrograms(): Programs {
 function runOnce(
   program: string,
   args: readonly string[],
-  fds: readonly number[],
+  { fds, limitMs }: { readonly fds: readonly number[]; readonly limitMs: number | undefined },
 ): Promise<ProgramEnd> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, [...args], {
       env: { PATH, LC_ALL: "C" },
       stdio: ["ignore", "pipe", "pipe", ...fds],
+      // A group of its own, to be killed with all in it.
+      detached: limitMs !== undefined,
     });
+    const over = limitMs === undefined ? undefined : setTimeout(() => giveUp(limitMs), limitMs);
+    const giveUp = (ms: number) => {
+      const what = [program, ...args].join(" ");
+      reject(new OutsideError("deadline", `${what}: not done within ${ms / 1000} s`));
+      if (child.pid !== undefined) killGroup(child.pid);
+    };
     let words = "";
     for (const output of [child.stdout, child.stderr])
       output?.setEncoding("utf8").on("data", (text: string) => {
         words = (words + text).slice(-OUTPUT_LIMIT);
       });
-    child.once("error", (cause) =>
-      reject(new OutsideError("unimplemented", `cannot run ${program}`, { cause })),
-    );
+    child.once("error", (cause) => {
+      clearTimeout(over);
+      reject(new OutsideError("unimplemented", `cannot run ${program}`, { cause }));
+    });
     child.once("close", (code, signal) => {
+      clearTimeout(over);
       const end = signal === null ? `exit code ${code}` : `signal ${signal}`;
       resolve({ code: code ?? -1, end, words: words.trim() });
     });
   });
+}
+
+/** A program in a system call that cannot be interrupted goes when that returns. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has just ended.
+  }
 }

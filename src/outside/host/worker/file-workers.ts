@@ -18,6 +18,7 @@ import {
   type RunInWorker,
 } from "./remote-files.ts";
 import { openFolderThrough } from "./remote-folder.ts";
+import { ServerMounts } from "./server-mounts.ts";
 import { UnansweredPlaces } from "./unanswered-places.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
@@ -48,10 +49,11 @@ export function createFileWorkers(deps: {
   const places = new UnansweredPlaces(deps);
   const pool = new WorkerPool(deps, places);
   const handles = new HandleWorker(deps.clock, places);
+  const servers = new ServerMounts(deps.clock, places);
   const run = ((operation, args, paths) => pool.run(operation, args, paths)) as RunInWorker;
   return {
     podFiles: createPodFiles(run),
-    volumes: createRemoteVolumes(run),
+    volumes: createRemoteVolumes(run, servers),
     diskUsage: createDiskUsage(run),
     openFolder: openFolderThrough(handles),
     facts: () => ({
@@ -66,6 +68,7 @@ export function createFileWorkers(deps: {
     close: () => {
       pool.close();
       handles.close();
+      servers.close();
     },
   };
 }

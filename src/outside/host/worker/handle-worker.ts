@@ -9,8 +9,7 @@ import { WorkerProcess } from "./worker-process.ts";
 const IDLE_MS = 30_000;
 
 /**
- * The worker that holds folders and files open for readers of logs. It takes requests of all readers side by
- * side. When one runs into its limit the worker is replaced; what it held is opened again when it is needed
+ * A worker that takes requests side by side, and holds folders and files open for readers of logs. When one runs into its limit the worker is replaced; what it held is opened again when it is needed
  * (`remote-folder.ts`).
  */
 export class HandleWorker {

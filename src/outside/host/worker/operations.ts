@@ -37,8 +37,8 @@ export const OPERATION_LIMITS_MS = {
   "volumes.unmount": 30_000,
   // Formatting and checking a large device takes its time.
   "volumes.mountDevice": 600_000,
-  // As long as the program of the machine tries to reach a server.
-  "volumes.mountServer": 180_000,
+  // Longer than the program may take (`SERVER_LIMIT_MS`): this is about the worker.
+  "volumes.mountServer": 240_000,
   "volumes.mapDevice": 30_000,
   "volumes.unmapDevice": 30_000,
   "folder.open": 10_000,

@@ -1,6 +1,6 @@
 import { isOutside } from "../../../kit/errors.ts";
 import { untilAborted } from "../../../kit/within.ts";
-import type { VolumeFiles } from "../files/volume-files.ts";
+import type { ServerMount, VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, NewFolder, PodFiles } from "../host.ts";
 import type { OperationName } from "./operations.ts";
 
@@ -53,7 +53,10 @@ async function makeDirectories(
 }
 
 /** Volumes whose system calls are made by workers. */
-export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
+export function createRemoteVolumes(
+  run: RunInWorker,
+  servers: { mount(mount: ServerMount): Promise<void> },
+): VolumeFiles {
   return {
     mountsWithin: (path) => run("volumes.mountsWithin", [path], [path]),
     mountMemory: (path, options) => run("volumes.mountMemory", [path, options], [path]),
@@ -64,7 +67,7 @@ export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
     bindBeneath: (options) => run("volumes.bindBeneath", [options], [options.root, options.target]),
     mountDevice: (options) =>
       run("volumes.mountDevice", [options], [options.target, options.source]),
-    mountServer: (options) => run("volumes.mountServer", [options], [options.target]),
+    mountServer: (mount) => servers.mount(mount),
     mapDevice: (source, target) => run("volumes.mapDevice", [source, target], [source, target]),
     unmapDevice: (target) => run("volumes.unmapDevice", [target], [target]),
     unmount: (path) => run("volumes.unmount", [path], [path]),
