@@ -54,6 +54,8 @@ const HOST_FILES = {
     ...["netfs", "fscache", "9p", "9pnet", "9pnet_virtio", "overlay", "loop", "dummy"],
     ...["crc16", "crc32c_generic", "libcrc32c", "mbcache", "jbd2", "ext4"],
     ...["veth", "stp", "llc", "bridge"],
+    ...["sunrpc", "grace", "lockd", "nfs_acl", "auth_rpcgss", "dns_resolver"],
+    ...["nfs", "nfsv4", "nfsd"],
   ],
 };
 const BOOTS = { disk: FIRST_DISK, host: HOST_FILES };
