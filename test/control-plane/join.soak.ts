@@ -1,5 +1,7 @@
 // A second machine joins the cluster of the first with the line that kubeadm prints, and leaves it again.
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { joinWire } from "../../tools/conformance/lab/wire.ts";
 import { cniConfig } from "../box/containerd.ts";
@@ -20,6 +22,27 @@ async function refused(
   assert.notEqual(code, 0, stdout);
   assert.match(stderr, expected);
   assert.deepEqual(await machine.node.changesSince(before), []);
+}
+
+/** Where the command, the agent and kubeadm write; images are not searched. */
+const WRITTEN = [
+  ...["--exclude-dir=containerd", "/var/lib/nodelet", "/var/log", "/run/nodelet"],
+  ...["/etc/kubernetes", "/etc/nodelet", "/var/lib/kubelet"],
+];
+
+/** Command lines of the machine's processes that have the word in them. */
+function processesWith({ node }: ClusterMachine, word: string): readonly string[] {
+  const folder = node.box.path("/proc");
+  return readdirSync(folder)
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        return [readFileSync(join(folder, pid, "cmdline"), "utf8").replaceAll("\0", " ")];
+      } catch {
+        return [];
+      }
+    })
+    .filter((line) => line.includes(word));
 }
 
 test("a second machine joins, serves beside the first, and leaves", { skip }, async (t) => {
@@ -58,10 +81,15 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
 
   const before = await two.node.picture();
   const began = performance.now();
-  const joined = await two.join(...words);
-  assert.equal(joined.code, 0, joined.stdout + joined.stderr);
+  const joining = two.startJoin(...words);
+  await joining.reported(/preflight: Running pre-flight checks/);
+  assert.deepEqual(processesWith(two, token.slice(7)), [], "the list of processes has no token");
+  assert.equal((await joining.process.exited).code, 0, joining.text);
   t.diagnostic(`joined after ${((performance.now() - began) / 1000).toFixed(0)} s`);
-  assert.doesNotMatch(joined.stdout + joined.stderr, /[a-z0-9]{6}\.[a-z0-9]{16}/);
+  assert.doesNotMatch(joining.text, /[a-z0-9]{6}\.[a-z0-9]{16}/);
+  assert.deepEqual(processesWith(two, token.slice(7)), []);
+  const { stdout: files } = await two.node.box.exec(["grep", "-rlF", token.slice(7), ...WRITTEN]);
+  assert.equal(files, "", "no file has the token");
 
   await serveOnEachNode(one, 2);
   await startClient(one, "client-one", "one");

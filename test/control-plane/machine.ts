@@ -42,13 +42,17 @@ export class ClusterMachine implements AsyncDisposable {
 
   /** Runs `nodelet up --control-plane` to its end. */
   up(...more: readonly string[]): Promise<ExecResult> {
-    const argv = [
+    return this.nodelet(this.upCommand(...more));
+  }
+
+  /** Its words. */
+  upCommand(...more: readonly string[]): readonly string[] {
+    return [
       ...["up", "--control-plane", "--timeout=6m", `--kubeadm=${this.#programs}`],
       ...["--kubeadm-config=/run/tmp/kubeadm.yaml"],
       // The kernel of the machine has no list of its configuration in the box.
       ...["--ignore-preflight-errors=SystemVerification", ...more],
     ];
-    return this.nodelet(argv);
   }
 
   /** Runs a command of nodelet that may take its time. */
@@ -59,10 +63,15 @@ export class ClusterMachine implements AsyncDisposable {
 
   /** Brings the cluster to the latest version. */
   upgrade(...more: readonly string[]): Promise<ExecResult> {
+    return this.nodelet(this.upgradeCommand(...more));
+  }
+
+  /** The words for that. */
+  upgradeCommand(...more: readonly string[]): readonly string[] {
     // kubeadm's trial Job has the pause image print its version, which that of the lab does not do.
     const ignored = "--ignore-preflight-errors=SystemVerification,CreateJob";
     const kubeadm = `--kubeadm=${this.#programs}`;
-    return this.nodelet(["upgrade", kubeadm, ignored, "--timeout=6m", ...more]);
+    return ["upgrade", kubeadm, ignored, "--timeout=6m", ...more];
   }
 
   /** Standard output of kubeadm; throws when it fails. */
@@ -73,15 +82,16 @@ export class ClusterMachine implements AsyncDisposable {
 
   /** Runs `nodelet join` with the words of a line that kubeadm has printed. */
   join(...words: readonly string[]): Promise<ExecResult> {
-    return this.nodelet(this.#joinCommand(words));
+    return this.nodelet(this.joinCommand(words));
   }
 
   /** Starts the same. */
   startJoin(...words: readonly string[]): Running {
-    return this.node.start(this.#joinCommand(words));
+    return this.node.start(this.joinCommand(words));
   }
 
-  #joinCommand(words: readonly string[]): readonly string[] {
+  /** The words for both. */
+  joinCommand(words: readonly string[]): readonly string[] {
     const more = [`--kubeadm=${this.#programs}`, "--timeout=4m"];
     return ["join", ...words, ...more, "--ignore-preflight-errors=SystemVerification"];
   }
