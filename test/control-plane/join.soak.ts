@@ -105,6 +105,20 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
   assert.equal(again.code, 0, again.stderr);
   assert.match(again.stderr, /this machine has joined already/);
 
+  const flags = await two.nodelet(["join", "--", "--max-pods=50"]);
+  assert.equal(flags.code, 0, flags.stderr);
+  assert.match(flags.stderr, /restarting the agent with other flags/);
+  const pods = "--for=jsonpath={.status.capacity.pods}=50";
+  await one.kubectl("wait", pods, "node/two", "--timeout=60s");
+  // As after a reboot: nobody gives the flags again.
+  for (const word of ["stop", "join"]) {
+    const { code, stderr } = await two.nodelet([word]);
+    assert.equal(code, 0, stderr);
+  }
+  await one.kubectl("wait", "--for=condition=Ready", "node/two", "--timeout=60s");
+  const capacity = ["get", "node", "two", "-ojsonpath={.status.capacity.pods}"];
+  assert.equal(await one.kubectl(...capacity), "50");
+
   const bare = await two.nodelet(["leave", "--yes"]);
   assert.equal(bare.code, 1);
   assert.match(bare.stderr, /pods that nobody would start elsewhere: (?:default\/)?client-two/);

@@ -25,6 +25,15 @@ test("a Deployment behind a Service is reached by its DNS name; down takes all o
   await answered(machine, "client");
   t.diagnostic(`a Service answered after ${((performance.now() - began) / 1000).toFixed(0)} s`);
 
+  const parts = await machine.nodelet(["get", "control-plane"]);
+  for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
+    assert.match(parts.stdout, new RegExp(`^${name} +ok +healthy`, "m"));
+  assert.match(parts.stdout, /^etcd's data +ok +[\d.]+ [KM]iB of 2 GiB/m);
+  assert.match(parts.stdout, /^certificates +ok +the first ends on \d{4}-\d\d-\d\d \(\/etc\//m);
+  const why = await machine.nodelet(["why", "kube-system/etcd"]);
+  assert.match(why.stdout, /^ {2}Control plane: etcd's data: [\d.]+ [KM]iB of 2 GiB$/m);
+  assert.match((await machine.nodelet(["get", "node"])).stdout, /^kube-scheduler +ok +healthy/m);
+
   const again = await machine.up();
   assert.equal(again.code, 0, again.stderr);
   assert.match(again.stderr, /the control plane is running already/);

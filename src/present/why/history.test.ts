@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aDecision as record } from "../../../test/cli/decisions.ts";
 import { assertGolden } from "../../../test/cli/golden.ts";
@@ -35,4 +36,19 @@ test("`renderHistory` shows decisions and warnings in order, days, and other pod
   const history = { name: "default/web-edge-1", steps, warnings, pod: aPod() };
   const lines = renderHistory(history, { now: NOW, columns: 70, paint: plainPaint });
   assertGolden("story.txt", `${lines.join("\n")}\n`);
+});
+
+test("`renderHistory` shows the verdicts on a component of the control plane below its state", () => {
+  const verdicts = [
+    { name: "etcd", level: "ok", found: "healthy", fix: "" },
+    { name: "etcd's data", level: "warn", found: "1.7 GiB of 2 GiB", fix: "compact it" },
+    { name: "kube-apiserver", level: "fail", found: "not ready", fix: "nodelet why x" },
+  ] as const;
+  const history = { name: "kube-system/etcd", steps: [], warnings: [], pod: aPod(), verdicts };
+  const lines = renderHistory(history, { now: NOW, columns: 70, paint: plainPaint });
+  assert.deepEqual(lines.slice(-3), [
+    "  Control plane: etcd: healthy",
+    "  Control plane: etcd's data: 1.7 GiB of 2 GiB; fix: compact it",
+    "  Control plane: kube-apiserver: not ready",
+  ]);
 });
