@@ -99,7 +99,10 @@ test("a version whose API server does not start goes back by itself", { skip }, 
     upgraded.stderr,
     new RegExp(`kube-apiserver: it ended with code 1; it wrote last: ${BROKEN_WORDS}`),
   );
-  assert.match(upgraded.stderr, /kubeadm has put back the static pods that it could not replace/);
+  assert.match(
+    upgraded.stderr,
+    /put back the static pods that it could not replace; the API server answers;/,
+  );
   assert.equal(await apiServerImage(machine), image);
   await answered(machine, "client");
   assert.equal(await restarts(machine, "app=web"), before);

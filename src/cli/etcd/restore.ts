@@ -10,17 +10,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../api/generated/types.ts";
 import { AgentClient } from "../../client/agent-client.ts";
 import { followNode } from "../../client/follow-node.ts";
-import * as kube from "../../outside/kube/kube.ts";
 import { spokenDuration } from "../../present/amounts.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_OK } from "../../present/exit-codes.ts";
 import { fileNamesIn } from "../../process/programs.ts";
-import { connectApi } from "../api-access.ts";
 import type { CommandContext } from "../context.ts";
+import { awaitApi } from "../control-plane/await-api.ts";
 import { clusterPaths, KUBEADM_FILES } from "../control-plane/places.ts";
 import { writeLines } from "../io.ts";
 import type { UpPaths } from "../up/paths.ts";
@@ -57,7 +55,6 @@ const MANIFESTS = KUBEADM_FILES.manifests;
 const STOPPED = ["kube-apiserver.yaml", "etcd.yaml"] as const;
 const RESTORE_POD = "nodelet-etcd-restore";
 const BEFORE = "nodelet-before-";
-const RETRY_MS = 500;
 
 /** Runs `etcd restore`; resolves with the exit code. */
 export async function restoreSnapshot(
@@ -76,7 +73,9 @@ export async function restoreSnapshot(
   if (began) print("an earlier restore was interrupted: going on with it");
   else await prepare(restore);
   const kept = await exchange(restore);
-  await awaitApi(restore);
+  print("waiting for the API server");
+  const waiting = { timeoutMs: request.timeoutMs, signal: restore.signal };
+  await awaitApi(KUBEADM_FILES.adminKubeconfig, waiting);
   writeLines(io.stdout, [
     "The cluster is as the snapshot has it.",
     `  The data before is in ${kept}; remove it when you do not need it.`,
@@ -205,28 +204,4 @@ async function untilPods(
   throw new CliError(`the agent has not done it after ${spokenDuration(timeoutMs)}`, {
     fix: "nodelet get pods shows what it waits for; run the command again to go on",
   });
-}
-
-async function awaitApi({ request, print, signal }: Restore): Promise<void> {
-  print("waiting for the API server");
-  const api = await connectApi(KUBEADM_FILES.adminKubeconfig, "kubeadm writes it");
-  const late = AbortSignal.timeout(request.timeoutMs);
-  const end = AbortSignal.any([signal, late]);
-  try {
-    for (;;) {
-      const failed = await api.client.list(kube.NODES, { limit: 1 }, end).then(
-        () => undefined,
-        (error: Error) => error,
-      );
-      if (failed === undefined) return;
-      signal.throwIfAborted();
-      if (late.aborted)
-        throw new CliError(`the API server does not answer: ${failed.message}`, {
-          fix: "nodelet get pods and nodelet why show what it waits for",
-        });
-      await sleep(RETRY_MS, undefined, { signal: end }).catch(() => {});
-    }
-  } finally {
-    api.close();
-  }
 }

@@ -11,6 +11,7 @@ import { kubernetesVersion } from "../../process/version.ts";
 import { type ApiAccess, connectApi } from "../api-access.ts";
 import type { CommandContext } from "../context.ts";
 import { compatOf, withoutCompat } from "../control-plane/agent-flags.ts";
+import { awaitApi } from "../control-plane/await-api.ts";
 import { awaitCluster } from "../control-plane/await-cluster.ts";
 import { componentEvidence } from "../control-plane/component-evidence.ts";
 import { findKubeadm } from "../control-plane/find-kubeadm.ts";
@@ -88,10 +89,13 @@ function isFurtherNode({ joined }: ClusterNote): boolean {
   return joined === true;
 }
 
-async function clusterVersion(signal: AbortSignal): Promise<string> {
+function clusterKubeconfig(): string {
   const { adminKubeconfig, kubeconfig } = KUBEADM_FILES;
-  const path = existsSync(adminKubeconfig) ? adminKubeconfig : kubeconfig;
-  const api: ApiAccess = await connectApi(path, "kubeadm writes it");
+  return existsSync(adminKubeconfig) ? adminKubeconfig : kubeconfig;
+}
+
+async function clusterVersion(signal: AbortSignal): Promise<string> {
+  const api: ApiAccess = await connectApi(clusterKubeconfig(), "kubeadm writes it");
   try {
     const { transport } = api.client;
     const call = { method: "GET", path: "/version", timeoutMs: VERSION_MS } as const;
@@ -187,12 +191,31 @@ function configText(): string {
   return existsSync(kubeletConfig) ? readFileSync(kubeletConfig, "utf8") : "";
 }
 
+/** What kubeadm has put back takes a moment to serve again. */
+async function stateAfter(
+  timeoutMs: number,
+  signal: AbortSignal,
+  print: (text: string) => void,
+): Promise<string> {
+  print("kubeadm failed; waiting for the API server as it was before");
+  const answers = await awaitApi(clusterKubeconfig(), { timeoutMs, signal }).then(
+    () => true,
+    () => false,
+  );
+  return [
+    "kubeadm has put back the static pods that it could not replace",
+    answers ? "the API server answers" : "the API server does not answer yet: nodelet doctor",
+    "the command can be run again",
+  ].join("; ");
+}
+
 /** Output of `kubeadm upgrade`. Throws `CliError` with what it says, and what the components say. */
 async function call(
   { request, context, cluster, kubeadm, print }: Upgrade,
   words: readonly string[],
 ): Promise<string> {
-  const { paths, ignorePreflightErrors: ignored } = request;
+  const { paths, ignorePreflightErrors: ignored, timeoutMs } = request;
+  const signal = context.onInterrupt();
   const components = watchComponents(paths, context.io.now, print);
   const run = runKubeadm({
     kubeadm,
@@ -205,7 +228,7 @@ async function call(
     compat: compatOf(cluster.agentFlags ?? []),
     log: join(paths.logDir, "kubeadm.log"),
     onStep: ({ phase, text }) => print(`${phase}: ${text}`),
-    signal: context.onInterrupt(),
+    signal,
   });
   const failed = await run.then(components.end, components.end);
   const { ok, output } = await run;
@@ -214,13 +237,13 @@ async function call(
   // What kubeadm has put back writes to the same place.
   const others = failed.length > 0 ? failed : componentEvidence();
   const evidence = failures.some(({ fix }) => fix === "") ? others : [];
+  const state =
+    words[0] === "plan" ? "nothing was changed" : await stateAfter(timeoutMs, signal, print);
   throw new CliError(failures.map(({ problem }) => problem).join("\n"), {
     fix: [
       ...failures.map(({ fix }) => fix),
       ...evidence,
-      words[0] === "plan"
-        ? "nothing was changed"
-        : "kubeadm has put back the static pods that it could not replace; the command can be run again",
+      state,
       `its log: ${paths.logDir}/kubeadm.log`,
     ]
       .filter((line) => line !== "")
