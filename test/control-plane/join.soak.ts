@@ -45,6 +45,22 @@ function processesWith({ node }: ClusterMachine, word: string): readonly string[
     .filter((line) => line.includes(word));
 }
 
+/** Gives the agent of the second machine a flag, which it keeps when nobody gives it again, as after a reboot. */
+async function givesFlags(one: ClusterMachine, two: ClusterMachine): Promise<void> {
+  const { code, stderr } = await two.nodelet(["join", "--", "--max-pods=50"]);
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /restarting the agent with other flags/);
+  const pods = "--for=jsonpath={.status.capacity.pods}=50";
+  await one.kubectl("wait", pods, "node/two", "--timeout=60s");
+  for (const word of ["stop", "join"]) {
+    const again = await two.nodelet([word]);
+    assert.equal(again.code, 0, again.stderr);
+  }
+  await one.kubectl("wait", "--for=condition=Ready", "node/two", "--timeout=60s");
+  const capacity = ["get", "node", "two", "-ojsonpath={.status.capacity.pods}"];
+  assert.equal(await one.kubectl(...capacity), "50");
+}
+
 test("a second machine joins, serves beside the first, and leaves", { skip }, async (t) => {
   await using one = await clusterMachine({ hostname: "one" });
   await using two = await clusterMachine({ hostname: "two", address: SECOND });
@@ -105,19 +121,7 @@ test("a second machine joins, serves beside the first, and leaves", { skip }, as
   assert.equal(again.code, 0, again.stderr);
   assert.match(again.stderr, /this machine has joined already/);
 
-  const flags = await two.nodelet(["join", "--", "--max-pods=50"]);
-  assert.equal(flags.code, 0, flags.stderr);
-  assert.match(flags.stderr, /restarting the agent with other flags/);
-  const pods = "--for=jsonpath={.status.capacity.pods}=50";
-  await one.kubectl("wait", pods, "node/two", "--timeout=60s");
-  // As after a reboot: nobody gives the flags again.
-  for (const word of ["stop", "join"]) {
-    const { code, stderr } = await two.nodelet([word]);
-    assert.equal(code, 0, stderr);
-  }
-  await one.kubectl("wait", "--for=condition=Ready", "node/two", "--timeout=60s");
-  const capacity = ["get", "node", "two", "-ojsonpath={.status.capacity.pods}"];
-  assert.equal(await one.kubectl(...capacity), "50");
+  await givesFlags(one, two);
 
   const bare = await two.nodelet(["leave", "--yes"]);
   assert.equal(bare.code, 1);

@@ -13,7 +13,6 @@ import { REAL_RESOLV_CONF } from "../up/prepare.ts";
 import type { UpContext } from "../up/request.ts";
 import { freePodNetwork } from "../up/runtime/own-containerd.ts";
 import { compatOf } from "./agent-flags.ts";
-import { ADDONS, awaitCluster } from "./await-cluster.ts";
 import {
   cleanAfterInterruption,
   keepAdmin,
@@ -29,6 +28,7 @@ import { clusterPaths, kubeadmPlaces } from "./places.ts";
 import type { ControlPlaneRequest } from "./request.ts";
 import { kubeadmSettings } from "./settings.ts";
 import { newerThanServer } from "./version-skew.ts";
+import { ADDONS, awaitCluster } from "./waiting/await-cluster.ts";
 
 /** Runs `up --control-plane`; resolves with the exit code when the cluster is ready. */
 export async function runControlPlane(

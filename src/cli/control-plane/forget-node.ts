@@ -5,8 +5,8 @@ import * as kube from "../../outside/kube/kube.ts";
 import { connectApi } from "../api-access.ts";
 import { endAgent } from "../down/end-agent.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { fileText } from "./await-kubelet-files.ts";
 import { clusterPaths, KUBEADM_FILES, nodeNameIn } from "./places.ts";
+import { fileText } from "./waiting/await-kubelet-files.ts";
 
 const DELETE_MS = 10_000;
 

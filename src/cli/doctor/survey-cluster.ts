@@ -13,9 +13,9 @@ import {
 } from "../../present/control-plane/judge-control-plane.ts";
 import { lastLine } from "../../present/text.ts";
 import { fileNamesIn } from "../../process/programs.ts";
-import { fileText } from "../control-plane/await-kubelet-files.ts";
 import { componentLine } from "../control-plane/component-evidence.ts";
 import { KUBEADM_FILES } from "../control-plane/places.ts";
+import { fileText } from "../control-plane/waiting/await-kubelet-files.ts";
 import { etcdFacts } from "../etcd/etcd-manifest.ts";
 import { inEtcd, type LocalEtcd } from "../etcd/local-etcd.ts";
 import type { Check } from "../up/checks.ts";

@@ -6,7 +6,6 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { kubernetesVersion } from "../../process/version.ts";
 import { compatOf } from "../control-plane/agent-flags.ts";
-import { awaitCluster } from "../control-plane/await-cluster.ts";
 import {
   type ClusterNodeRequest,
   cleanAfterInterruption,
@@ -20,6 +19,7 @@ import {
 import { kubeadmConfig } from "../control-plane/kubeadm-config.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
 import { newerThanServer } from "../control-plane/version-skew.ts";
+import { awaitCluster } from "../control-plane/waiting/await-cluster.ts";
 import { writeLines } from "../io.ts";
 import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";

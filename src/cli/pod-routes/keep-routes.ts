@@ -9,8 +9,8 @@ import { messageOf } from "../../kit/errors.ts";
 import { type Log, silentLog } from "../../kit/log.ts";
 import * as kube from "../../outside/kube/kube.ts";
 import { connectApi } from "../api-access.ts";
-import { fileText } from "../control-plane/await-kubelet-files.ts";
 import { KUBEADM_FILES, nodeNameIn } from "../control-plane/places.ts";
+import { fileText } from "../control-plane/waiting/await-kubelet-files.ts";
 import { applyRoutes } from "./apply-routes.ts";
 import { planRoutes } from "./plan-routes.ts";
 

@@ -1,13 +1,13 @@
 /** Waits until node, DNS and proxy of a new cluster are ready, as the agent on this machine sees them. */
-import type { Pod } from "../../api/generated/types.ts";
-import type { AgentClient } from "../../client/agent-client.ts";
-import { followNode } from "../../client/follow-node.ts";
-import type { NodePicture } from "../../client/node-picture.ts";
-import { startTimer } from "../../kit/clock.ts";
-import { spokenDuration } from "../../present/amounts.ts";
-import { isReady, notReadyYet } from "../../present/readiness.ts";
-import { type Io, writeLines } from "../io.ts";
-import { stateOf } from "../up/supervise/viewers.ts";
+import type { Pod } from "../../../api/generated/types.ts";
+import type { AgentClient } from "../../../client/agent-client.ts";
+import { followNode } from "../../../client/follow-node.ts";
+import type { NodePicture } from "../../../client/node-picture.ts";
+import { startTimer } from "../../../kit/clock.ts";
+import { spokenDuration } from "../../../present/amounts.ts";
+import { isReady, notReadyYet } from "../../../present/readiness.ts";
+import { type Io, writeLines } from "../../io.ts";
+import { stateOf } from "../../up/supervise/viewers.ts";
 
 /** A pod that has to be ready, by the value of its label `k8s-app`. */
 interface Addon {

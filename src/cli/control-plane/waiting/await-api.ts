@@ -1,8 +1,8 @@
 /** Waits until the API server of the cluster answers. */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as kube from "../../outside/kube/kube.ts";
-import { CliError } from "../../present/cli-error.ts";
-import { connectApi } from "../api-access.ts";
+import * as kube from "../../../outside/kube/kube.ts";
+import { CliError } from "../../../present/cli-error.ts";
+import { connectApi } from "../../api-access.ts";
 
 const RETRY_MS = 500;
 

@@ -1,7 +1,7 @@
 /** Waits for the files that kubeadm writes for the kubelet, as the unit of the kubelet does by being restarted. */
 import { existsSync, mkdirSync, readFileSync, watch } from "node:fs";
 import { dirname } from "node:path";
-import { KUBEADM_FILES, kubeletArguments } from "./places.ts";
+import { KUBEADM_FILES, kubeletArguments } from "../places.ts";
 
 /**
  * Resolves with the agent's flags as soon as kubeadm has written its configuration and a kubeconfig; empty when `signal` is
