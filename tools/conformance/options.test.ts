@@ -34,7 +34,8 @@ test("a focus, a filter, a list or what failed is only a part", () => {
       ["--failed"],
       ["--rest"],
     ])
-      assert.equal(parseConformanceOptions(argv).whole, false, argv.join(" "));
+      const { whole, completes } = parseConformanceOptions(argv);
+      assert.deepEqual([whole, completes], [false, argv.join() === "--rest"], argv.join(" "));
     const { selection } = parseConformanceOptions(["--list", list]);
     assert.deepEqual(selection, {
       focus: ["\\[sig-node\\] Pods \\[It\\] should \\(a\\+b\\)$"],

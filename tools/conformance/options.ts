@@ -18,6 +18,8 @@ export interface ConformanceOptions {
   readonly procs: number;
   /** Nothing narrows the group. */
   readonly whole: boolean;
+  /** After the run every spec of the group has a result, those of earlier runs included. */
+  readonly completes: boolean;
   /** Only what failed in the last run of the group with this kubelet. */
   readonly failed: boolean;
   /** Only what has no result yet among those that are kept of the group with this kubelet. */
@@ -60,6 +62,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   const listed = values.list === undefined ? [] : focusOn(readList(values.list));
   const own = [...(values.focus ?? []), ...listed];
   const labels = values["label-filter"];
+  const completes = own.length === 0 && !values.skip && labels === undefined && !values.failed;
   return {
     group: name,
     kubelet: kubeletOf(values.kubelet ?? "nodelet"),
@@ -71,8 +74,8 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       ...(labels === undefined ? {} : { labels }),
     },
     procs: procsOf(values.procs, group.procs),
-    whole:
-      own.length === 0 && !values.skip && labels === undefined && !values.failed && !values.rest,
+    whole: completes && !values.rest,
+    completes,
     failed: values.failed ?? false,
     rest: values.rest ?? false,
     keep: values.keep ?? false,

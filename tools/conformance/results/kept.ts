@@ -8,15 +8,19 @@ const DOCS = join(import.meta.dirname, "../../../docs");
 const FOLDER = join(DOCS, "conformance");
 const REASONS = "reasons.json";
 
-/** Writes the result's file, a part into what is kept of the same kubelet; gives its path below the checkout. */
-export function keepResult(result: KeptResult): string {
+/**
+ * Writes the result's file, a part into what is kept of the same kubelet; gives its path below the checkout. `completes`: every spec
+ * of the group has a result then.
+ */
+export function keepResult(result: KeptResult, completes: boolean): string {
   const name = `${result.group}-${result.kubelet}.json`;
   const file = join(FOLDER, name);
   mkdirSync(FOLDER, { recursive: true });
   const before: KeptResult | undefined = existsSync(file)
     ? JSON.parse(readFileSync(file, "utf8"))
     : undefined;
-  const kept = before && !result.whole ? mergedResult(before, result) : result;
+  const merged = before && !result.whole ? mergedResult(before, result) : result;
+  const kept = { ...merged, whole: merged.whole || completes };
   writeFileSync(file, `${JSON.stringify(kept, null, 1)}\n`);
   return `docs/conformance/${name}`;
 }

@@ -39,6 +39,20 @@ test("README says how many specs of the parallel group pass, and whose the other
   assert.ok(read("README.md").replaceAll("\n", " ").includes(sentence), sentence);
 });
 
+test("README says that every spec of the cluster suite's Conformance passes", () => {
+  const groups = keptResults().filter(
+    ({ group, kubelet }) => group.startsWith("cluster") && kubelet === "nodelet",
+  );
+  assert.deepEqual(groups.map(({ group, whole }) => [group, whole]).toSorted(), [
+    ["cluster", true],
+    ["cluster-serial", true],
+  ]);
+  const passed = groups.flatMap((result) => result.passed).length;
+  assert.equal(passed, groups.flatMap(ranIn).length);
+  const sentence = `All ${passed} specs of Kubernetes' Conformance suite pass`;
+  assert.ok(read("README.md").replaceAll("\n", " ").includes(sentence), sentence);
+});
+
 test("a reason that is known names a spec that fails and a place that exists", () => {
   const failed = keptResults()
     .filter(({ kubelet }) => kubelet === "nodelet")
