@@ -33,9 +33,10 @@ test("a focus, a filter, a list or what failed is only a part", () => {
       ["--list", list],
       ["--failed"],
       ["--rest"],
-    ])
+    ]) {
       const { whole, completes } = parseConformanceOptions(argv);
       assert.deepEqual([whole, completes], [false, argv.join() === "--rest"], argv.join(" "));
+    }
     const { selection } = parseConformanceOptions(["--list", list]);
     assert.deepEqual(selection, {
       focus: ["\\[sig-node\\] Pods \\[It\\] should \\(a\\+b\\)$"],
