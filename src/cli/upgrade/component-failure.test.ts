@@ -18,7 +18,7 @@ function pod(states: { state?: ContainerState; lastState?: ContainerState }, lab
   return { metadata: { name: "x", labels }, status: { containerStatuses: [container] } };
 }
 
-const ended = (finishedAt: string) => ({ terminated: { exitCode: 1, finishedAt } });
+const ended = (finishedAt: string, exitCode = 1) => ({ terminated: { exitCode, finishedAt } });
 
 for (const [name, given, problem] of [
   ["a new container", pod({ state: { waiting: { reason: "ContainerCreating" } } }), undefined],
@@ -35,6 +35,11 @@ for (const [name, given, problem] of [
       lastState: ended("2026-11-29T12:00:00Z"),
     }),
     "it ended with code 1",
+  ],
+  [
+    "one that has ended without an error",
+    pod({ state: ended("2026-11-29T12:00:02Z", 0) }),
+    undefined,
   ],
   [
     "one that runs again after an end before",

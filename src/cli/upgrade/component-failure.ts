@@ -28,6 +28,7 @@ export function componentFailure(
   const ended = container?.state?.terminated ?? container?.lastState?.terminated;
   // Times have whole seconds.
   const at = Date.parse(ended?.finishedAt ?? "") + 1_000;
-  if (ended === undefined || !(at > sinceMs)) return undefined;
+  // One that ends without an error is being replaced.
+  if (ended === undefined || ended.exitCode === 0 || !(at > sinceMs)) return undefined;
   return { component, problem: `it ended with code ${ended.exitCode}` };
 }

@@ -20,6 +20,7 @@ export function watchComponents(
   const leave = new AbortController();
   const began = now();
   const known = new Map<string, string>();
+  const printed = new Map<string, string>();
   const following = followNode(
     new AgentClient(agentSocket),
     ({ pods }) => {
@@ -29,8 +30,10 @@ export function watchComponents(
         const { component, problem } = failure;
         const wrote = componentLine(component);
         const text = wrote === undefined ? problem : `${problem}; it wrote last: ${wrote}`;
-        if (known.get(component) === text) continue;
         known.set(component, text);
+        // Components end again and again while they wait for the API server, with other words each time.
+        if (printed.get(component) === problem) continue;
+        printed.set(component, problem);
         print(`${component}: ${text}`);
       }
     },

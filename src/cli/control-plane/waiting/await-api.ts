@@ -1,10 +1,11 @@
-/** Waits until the API server of the cluster answers. */
+/** Waits until the API server of the cluster serves. */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as kube from "../../../outside/kube/kube.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { connectApi } from "../../api-access.ts";
 
 const RETRY_MS = 500;
+const OK = 200;
+const READY = { method: "GET", path: "/readyz", timeoutMs: 10_000 } as const;
 
 interface ApiWait {
   readonly timeoutMs: number;
@@ -18,14 +19,15 @@ export async function awaitApi(kubeconfig: string, { timeoutMs, signal }: ApiWai
   const end = AbortSignal.any([signal, late]);
   try {
     for (;;) {
-      const failed = await api.client.list(kube.NODES, { limit: 1 }, end).then(
-        () => undefined,
-        (error: Error) => error,
+      // Not before it knows what the user may do, as a list of something would be answered.
+      const problem = await api.client.transport.request(READY, end).then(
+        ({ status }) => (status === OK ? undefined : `HTTP ${status}`),
+        (error: Error) => error.message,
       );
-      if (failed === undefined || kube.isApiError(failed, 403)) return;
+      if (problem === undefined) return;
       signal.throwIfAborted();
       if (late.aborted)
-        throw new CliError(`the API server does not answer: ${failed.message}`, {
+        throw new CliError(`the API server does not answer: ${problem}`, {
           fix: "nodelet get pods and nodelet why show what it waits for",
         });
       await sleep(RETRY_MS, undefined, { signal: end }).catch(() => {});

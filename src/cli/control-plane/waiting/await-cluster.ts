@@ -41,6 +41,8 @@ export async function awaitCluster(
   let waiting: readonly string[] = ["the agent does not answer"];
   let shown = "";
   const onPicture = (picture: NodePicture) => {
+    // What comes after the end, such as a pod that has just been made, takes nothing back.
+    if (leave.signal.aborted) return;
     waiting = notReady(picture, addons, io.now());
     const [first = "", ...others] = waiting;
     const text = others.length === 0 ? first : `${first} (and ${others.length} more)`;
