@@ -301,4 +301,32 @@ export const CHOSEN_MUTANTS: readonly ChosenMutant[] = [
     instead: "",
     tests: ["src/cli/up/up-files.test.ts"],
   },
+  {
+    without: "names of CSI drivers being those of folders",
+    file: "src/subsystems/csi/drivers/registered-drivers.ts",
+    guard: "if (!isFileName(name))",
+    instead: "if (false)",
+    tests: ["src/subsystems/csi/registration.test.ts"],
+  },
+  {
+    without: "names of volumes being those of folders",
+    file: "src/subsystems/csi/csi-paths.ts",
+    guard: "if (!isFileName(escaped))",
+    instead: "if (false)",
+    tests: ["src/subsystems/csi/registration.test.ts"],
+  },
+  {
+    without: "slashes in names of volumes, which lead to other folders",
+    file: "src/subsystems/csi/csi-paths.ts",
+    guard: 'name.replaceAll("/", "~")',
+    instead: "name",
+    tests: ["src/subsystems/csi/registration.test.ts"],
+  },
+  {
+    without: "names of file servers that are options of mount(8)",
+    file: "src/subsystems/volumes/kinds/nfs.ts",
+    guard: ' || server.startsWith("-")',
+    instead: "",
+    tests: ["src/subsystems/volumes/nfs.test.ts"],
+  },
 ];
