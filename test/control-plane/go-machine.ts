@@ -1,11 +1,11 @@
-/** A machine with containerd and the Go kubelet, as their packages install them: it joins by the real `kubeadm join`. */
+/** A machine with containerd and the Go kubelet, as their packages install them: for the real `kubeadm join`, and `kubeadm init`. */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildPrograms } from "../../tools/go/build-programs.mjs";
-import { type Box, startBox } from "../box/box.ts";
+import { type Box, type ContainerdVersion, startBox } from "../box/box.ts";
 import { cniConfig } from "../box/containerd.ts";
-import { clusterImages, componentPrograms } from "./images.ts";
-import { type MachinePlace, startRegistry } from "./machine.ts";
+import { clusterImages, componentPrograms, LATEST } from "./images.ts";
+import { KUBEADM_CONFIG, type MachinePlace, startRegistry } from "./machine.ts";
 
 const JOIN_MS = 600_000;
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -29,6 +29,19 @@ case $1 in
 esac
 `;
 
+const INIT_CONFIG = `${KUBEADM_CONFIG}nodeRegistration: {taints: [], criSocket: "unix:///run/containerd/containerd.sock"}
+---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: ${LATEST}
+networking: {podSubnet: 10.85.0.0/16}
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: cgroupfs
+failCgroupV1: false
+`;
+
 /** A node of a cluster, as others see it. */
 export interface NodePlace {
   readonly name: string;
@@ -47,9 +60,35 @@ class GoMachine implements AsyncDisposable {
   }
 
   /** Runs `kubeadm join` with the words of a line that kubeadm has printed; throws when it fails. */
-  async join(words: readonly string[]): Promise<string> {
-    const argv = ["join", ...words, "--ignore-preflight-errors=SystemVerification"];
-    return await this.box.run([join(this.#programs, "kubeadm"), ...argv], {
+  join(words: readonly string[]): Promise<string> {
+    return this.#kubeadm("join", ...words);
+  }
+
+  /** Makes a cluster as `nodelet up --control-plane` does: pods have a network, and run on the only node. */
+  async init(): Promise<void> {
+    this.box.write("/run/tmp/kubeadm.yaml", INIT_CONFIG);
+    await this.box.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"]);
+    await this.#kubeadm("init", "--config=/run/tmp/kubeadm.yaml", "--skip-token-print");
+    // As with nodelet, the network of the pods follows from what the cluster gives to the node.
+    await this.kubectl("wait", "--for=jsonpath={.spec.podCIDR}", "node/one", "--timeout=60s");
+    const podCidr = await this.kubectl("get", "node", "one", "-ojsonpath={.spec.podCIDR}");
+    await this.connectPods([{ name: "one", address: this.box.nodeAddress, podCidr }]);
+    // Without it no pod is taken yet; `nodelet up` waits for more than that.
+    await this.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s");
+  }
+
+  /** Standard output of kubectl; throws when it fails. */
+  kubectl(...argv: readonly string[]): Promise<string> {
+    const kubectl = join(this.#programs, "kubectl");
+    return this.box.run([kubectl, "--kubeconfig=/etc/kubernetes/admin.conf", ...argv], {
+      timeoutMs: JOIN_MS,
+    });
+  }
+
+  #kubeadm(...argv: readonly string[]): Promise<string> {
+    // The kernel of the machine has no list of its configuration in the box.
+    const words = [...argv, "--ignore-preflight-errors=SystemVerification"];
+    return this.box.run([join(this.#programs, "kubeadm"), ...words], {
       env: { PATH: `${this.#programs}:${PATH}` },
       timeoutMs: JOIN_MS,
     });
@@ -73,14 +112,19 @@ class GoMachine implements AsyncDisposable {
 }
 
 /** Starts containerd on a machine that has kubeadm and the kubelet. */
-export async function goMachine(place: MachinePlace): Promise<GoMachine> {
+export async function goMachine(
+  place: MachinePlace,
+  containerd: ContainerdVersion = "2.4",
+): Promise<GoMachine> {
   const programs = await componentPrograms();
   const [kubelet = ""] = await buildPrograms(["kubelet"]);
-  const box = await startBox({ containerd: "2.4", network: false, storeMib: 0, ...place });
+  const box = await startBox({ containerd, network: false, storeMib: 0, ...place });
   try {
     const folder = join(box.folder, "programs");
     mkdirSync(folder);
-    symlinkSync(programs.get("kubeadm") ?? "", join(folder, "kubeadm"));
+    for (const name of ["kubeadm", "kubectl"])
+      symlinkSync(programs.get(name) ?? "", join(folder, name));
+    await box.run(["mkdir", "-p", "/run/tmp"]);
     symlinkSync(kubelet, join(folder, "kubelet"));
     const script = systemctl(join(box.folder, "kubelet.log"));
     writeFileSync(join(folder, "systemctl"), script, { mode: 0o755 });

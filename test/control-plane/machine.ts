@@ -18,7 +18,7 @@ export const controlPlaneObstacle = goObstacle;
  * What a namespace of the test does not let kube-proxy set, and deadlines for a machine that is busy with other things; a file for
  * `--kubeadm-config`.
  */
-const KUBEADM_CONFIG = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+export const KUBEADM_CONFIG = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 ---

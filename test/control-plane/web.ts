@@ -5,19 +5,22 @@ import { isReady } from "../../src/present/readiness.ts";
 import { WEB_IMAGE } from "./images.ts";
 import type { ClusterMachine } from "./machine.ts";
 
+/** A machine whose cluster can be asked. */
+type Asked = Pick<ClusterMachine, "kubectl">;
+
 const ANSWER_MS = 180_000;
 const SERVICE = "web.default.svc.cluster.local:80";
 const SERVE = "mkdir /www; hostname >/www/index.html; exec httpd -f -p 80 -h /www";
 
 /** Makes the Deployment and its Service. */
-export async function serveWeb(machine: ClusterMachine, replicas: number): Promise<void> {
+export async function serveWeb(machine: Asked, replicas: number): Promise<void> {
   const of = [`--image=${WEB_IMAGE}`, `--replicas=${replicas}`];
   await machine.kubectl("create", "deployment", "web", ...of, "--", "sh", "-c", SERVE);
   await machine.kubectl("expose", "deployment", "web", "--port=80");
 }
 
 /** The same with one replica on each node; a machine that is gone is given up after five seconds. */
-export async function serveOnEachNode(machine: ClusterMachine, nodes: number): Promise<void> {
+export async function serveOnEachNode(machine: Asked, nodes: number): Promise<void> {
   await serveWeb(machine, 0);
   const spread = {
     maxSkew: 1,
@@ -45,7 +48,7 @@ interface WebPod {
 }
 
 /** Its pods, but for those that are being deleted. */
-export async function webPods(machine: ClusterMachine): Promise<readonly WebPod[]> {
+export async function webPods(machine: Asked): Promise<readonly WebPod[]> {
   const text = await machine.kubectl("get", "pods", "-lapp=web", "-ojson");
   const { items } = JSON.parse(text) as { readonly items: readonly Pod[] };
   return items
@@ -58,11 +61,7 @@ export async function webPods(machine: ClusterMachine): Promise<readonly WebPod[
 }
 
 /** Makes a pod that can ask; on the node where one is named. */
-export async function startClient(
-  machine: ClusterMachine,
-  name: string,
-  node?: string,
-): Promise<void> {
+export async function startClient(machine: Asked, name: string, node?: string): Promise<void> {
   const where =
     node === undefined ? [] : [`--overrides=${JSON.stringify({ spec: { nodeName: node } })}`];
   const argv = [
@@ -79,11 +78,7 @@ export async function startClient(
 }
 
 /** Waits until a pod reaches the Service by its DNS name, or another address. */
-export async function answered(
-  machine: ClusterMachine,
-  client: string,
-  address = SERVICE,
-): Promise<void> {
+export async function answered(machine: Asked, client: string, address = SERVICE): Promise<void> {
   const deadline = performance.now() + ANSWER_MS;
   const ask = ["exec", client, "--", "/agnhost", "connect", address, "--timeout=5s"];
   for (;;) {
