@@ -25,6 +25,8 @@ test("a Deployment behind a Service is reached by its DNS name; down takes all o
   await answered(machine, "client");
   t.diagnostic(`a Service answered after ${((performance.now() - began) / 1000).toFixed(0)} s`);
 
+  const pods = ["pod", "-nkube-system", "-ltier=control-plane"];
+  await machine.kubectl("wait", ...pods, "--for=condition=Ready", "--timeout=60s");
   const parts = await machine.nodelet(["get", "control-plane"]);
   for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
     assert.match(parts.stdout, new RegExp(`^${name} +ok +healthy`, "m"));

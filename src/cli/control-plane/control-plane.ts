@@ -1,6 +1,7 @@
 /** `nodelet up --control-plane`: makes the machine the control plane and only node of a cluster, by kubeadm. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import type { Pod } from "../../api/generated/types.ts";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
@@ -68,7 +69,8 @@ async function create(request: ControlPlaneRequest, command: NodeCommand): Promi
     moreArguments: ["--skip-token-print"],
   });
   if (!isNode) return EXIT_FAILURE;
-  return await finish(command);
+  // kubeadm has asked them whether they are healthy; their probes begin ten seconds after their start.
+  return await finish(command, ({ metadata }) => metadata?.labels?.["tier"] === "control-plane");
 }
 
 function configText(
@@ -90,13 +92,17 @@ function configText(
   return kubeadmConfig("init", settings, file);
 }
 
-async function finish({ request, context, print }: NodeCommand): Promise<number> {
+async function finish(
+  { request, context, print }: NodeCommand,
+  isSeen: (pod: Pod) => boolean = () => false,
+): Promise<number> {
   const { paths, timeoutMs } = request;
   const { io } = context;
   const client = new AgentClient(paths.agentSocket);
   const signal = context.onInterrupt();
   keepAdmin(paths);
-  const isReady = await awaitCluster(client, { addons: ADDONS, timeoutMs, signal, print, io });
+  const waiting = { addons: ADDONS, isSeen, timeoutMs, signal, print, io };
+  const isReady = await awaitCluster(client, waiting);
   if (!isReady) return EXIT_FAILURE;
   await grantNodeRights(signal);
   const word = commandWord();

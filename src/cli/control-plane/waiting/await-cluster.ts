@@ -17,6 +17,8 @@ interface Addon {
 
 interface Waiting {
   readonly addons: readonly Addon[];
+  /** Whether somebody else has seen a pod serve, so that its own probes need not be waited for. */
+  readonly isSeen?: (pod: Pod) => boolean;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly print: (text: string) => void;
@@ -32,7 +34,7 @@ export const ADDONS: readonly Addon[] = [
 /** Resolves with whether all became ready; else, when the time is over or `signal` is aborted, says what is not. */
 export async function awaitCluster(
   client: AgentClient,
-  { addons, timeoutMs, signal, print, io }: Waiting,
+  { addons, isSeen = () => false, timeoutMs, signal, print, io }: Waiting,
 ): Promise<boolean> {
   const leave = new AbortController();
   const end = () => leave.abort();
@@ -43,7 +45,7 @@ export async function awaitCluster(
   const onPicture = (picture: NodePicture) => {
     // What comes after the end, such as a pod that has just been made, takes nothing back.
     if (leave.signal.aborted) return;
-    waiting = notReady(picture, addons, io.now());
+    waiting = notReady(picture, { addons, isSeen, now: io.now() });
     const [first = "", ...others] = waiting;
     const text = others.length === 0 ? first : `${first} (and ${others.length} more)`;
     if (text !== shown && text !== "") print(`waiting: ${text}`);
@@ -62,8 +64,12 @@ export async function awaitCluster(
   return false;
 }
 
-function notReady(picture: NodePicture, addons: readonly Addon[], now: number): readonly string[] {
-  const { node, pods } = stateOf(picture);
+function notReady(
+  picture: NodePicture,
+  { addons, isSeen, now }: Required<Pick<Waiting, "addons" | "isSeen">> & { readonly now: number },
+): readonly string[] {
+  const { node, pods: all } = stateOf(picture);
+  const pods = all.filter((pod) => !isSeen(pod));
   const missing = addons.filter(
     ({ app }) => !pods.some((pod) => labelOf(pod) === app && isReady(pod)),
   );
