@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { inCluster } from "./cluster-world.ts";
+import { conditionOf, inCluster, podOf } from "./cluster-world.ts";
 
 test("PodReadyToStartContainers names what is missing, and nothing once it is True", () =>
   inCluster(async ({ world, api, create }) => {
@@ -29,4 +29,20 @@ test("PodReadyToStartContainers names what is missing, and nothing once it is Tr
       "False PodSandboxNotReady pod sandbox is not ready",
       "True",
     ]);
+  }));
+
+test("PodReadyToStartContainers is True while the image is pulled", () =>
+  inCluster(async ({ world, api, pod }) => {
+    world.runtime.store.pullTakes = (_, signal) => world.clock.sleep(60_000, signal);
+    // From then on the agent trusts the runtime's events, and lists everything twice a minute only.
+    await world.advance(40_000);
+    const made = podOf("web", { kind: "sleep" }, "Always");
+    const { spec } = made as { readonly spec: Pod["spec"] };
+    const containers = spec?.containers.map((each) => ({ ...each, imagePullPolicy: "Always" }));
+    const draft = { ...made, spec: { ...spec, containers } };
+    api.objects.create({ collection: "pods", namespace: "default" }, draft);
+    await world.advance(5_000);
+    assert.equal(conditionOf(pod("web"), "PodReadyToStartContainers"), "True");
+    const [container] = pod("web")?.status?.containerStatuses ?? [];
+    assert.equal(container?.state?.waiting?.reason, "ContainerCreating");
   }));

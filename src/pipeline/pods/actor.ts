@@ -9,6 +9,7 @@ import type { PodAction, PodPlan } from "./plan/actions.ts";
 import { planPod } from "./plan/plan.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
 import type { RecordedPodDeps } from "./ports.ts";
+import { isHeldUp } from "./record/pod-fact.ts";
 import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./record/record.ts";
 import { isQuiet, type PodSignal } from "./record/signals.ts";
 import { transition, withPlan } from "./record/transition.ts";
@@ -129,6 +130,7 @@ export class PodActor {
       this.#recordHistory(before);
       if (signal.kind === "progress" && signal.message !== undefined)
         this.#attempts.waits(signal.container, signal.message);
+      if (!isHeldUp(before) && isHeldUp(this.#record)) void this.#observeMeanwhile();
       if (supersedes(before.life, this.#record.life))
         this.#inFlight?.abort(new Error("the pod is being ended"));
     }
@@ -212,6 +214,21 @@ export class PodActor {
     if (isQuiet(this.#record, acted)) this.#take(acted);
     else this.post(acted);
     await this.#observe(leave);
+  }
+
+  /**
+   * Observes once while something holds up what is being done: events of the runtime were not followed until now, and the
+   * status shows the sandbox, and containers that have started, before a long pull ends.
+   */
+  async #observeMeanwhile(): Promise<void> {
+    const { signal } = this.#inFlight ?? {};
+    if (!signal) return;
+    try {
+      const found = await this.#deps.ports.runtime.observe(this.#record.uid, signal);
+      if (!signal.aborted) this.post(signalOf(found));
+    } catch {
+      // The pod is observed again when all is done.
+    }
   }
 
   /** Observes until the runtime answers: without a fresh observation nothing is planned. */
