@@ -53,8 +53,8 @@ export type { Authentication, Identity, PresentedCredentials } from "./access/au
 export type { Attributes } from "./access/authorize.ts";
 export type { Delegated } from "./access/delegated.ts";
 export { delegatedTo } from "./access/delegated.ts";
-export type { ApiPodReply } from "./routes/api-pods.ts";
 export type { ControlPlaneReport } from "./control-plane/control-plane.ts";
+export type { ApiPodReply } from "./routes/api-pods.ts";
 export type { CollectionAnswer } from "./routes/image-routes.ts";
 export type { Overview } from "./routes/overview.ts";
 export type { ServedNode, ServedResources } from "./served-node.ts";
