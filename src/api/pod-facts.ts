@@ -12,7 +12,7 @@ export interface PodFact {
   /** With the resources that it was given. */
   readonly pod: IdentifiedPod;
   readonly life: PodLifeName;
-  /** Whether something is being done for it: it is observed right after that. */
+  /** Whether something is being done for it that nothing holds up: it is observed right after that. */
   readonly busy: boolean;
   /** Its last observation. */
   readonly observed: Observation;

@@ -1,5 +1,6 @@
 /** What is known of the control plane on the node. */
 import type { Pod, PodList } from "../api/generated/types.ts";
+import { controlPlaneComponent } from "../api/pod/pod.ts";
 import { CliError } from "../present/cli-error.ts";
 import {
   controlPlaneVerdicts,
@@ -23,11 +24,10 @@ export async function requestControlPlane(client: AgentClient): Promise<readonly
 /** Those on the component that a pod is; none for other pods. */
 export async function requestVerdictsOf(
   client: AgentClient,
-  { metadata }: Pod,
+  pod: Pod,
 ): Promise<readonly PartVerdict[]> {
-  const component = metadata?.labels?.["component"];
-  if (component === undefined || metadata?.labels?.["tier"] !== "control-plane") return [];
-  return verdictsOf(component, await requestControlPlane(client));
+  const component = controlPlaneComponent(pod);
+  return component === undefined ? [] : verdictsOf(component, await requestControlPlane(client));
 }
 
 /** An agent of an earlier version, which runs on while the command is new, has no such route. */

@@ -56,6 +56,12 @@ export const usesUserNamespace = ({ spec }: Pod): boolean => spec?.hostUsers ===
 /** Whether the pod lives in the node's own network. */
 export const isHostNetworkPod = (pod: Pod): boolean => pod.spec?.hostNetwork === true;
 
+/** The component of a control plane that a pod is by kubeadm's labels, like `etcd`; undefined for all others. */
+export function controlPlaneComponent({ metadata }: Pod): string | undefined {
+  const { component, tier } = metadata?.labels ?? {};
+  return tier === "control-plane" ? component : undefined;
+}
+
 /** `name_namespace`, as the Go kubelet keys pods across sources. */
 export const podFullName = (pod: Pod): string =>
   `${pod.metadata?.name ?? ""}_${pod.metadata?.namespace ?? ""}`;

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Pod } from "../../api/generated/types.ts";
+import { controlPlaneComponent } from "../../api/pod/pod.ts";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
@@ -70,7 +71,7 @@ async function create(request: ControlPlaneRequest, command: NodeCommand): Promi
   });
   if (!isNode) return EXIT_FAILURE;
   // kubeadm has asked them whether they are healthy; their probes begin ten seconds after their start.
-  return await finish(command, ({ metadata }) => metadata?.labels?.["tier"] === "control-plane");
+  return await finish(command, (pod) => controlPlaneComponent(pod) !== undefined);
 }
 
 function configText(

@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
+import { controlPlaneComponent } from "../../api/pod/pod.ts";
 
-const COMPONENT = "component";
 /** What a container waits for that has only just been made. */
 const USUAL = ["ContainerCreating", "PodInitializing", "CrashLoopBackOff"];
 
@@ -13,13 +13,10 @@ interface ComponentFailure {
 }
 
 /** The failure of a static pod of the control plane since that time; undefined for other pods, and where there is none. */
-export function componentFailure(
-  { metadata, status }: Pod,
-  sinceMs: number,
-): ComponentFailure | undefined {
-  const component = metadata?.labels?.[COMPONENT];
-  const [container] = status?.containerStatuses ?? [];
-  if (component === undefined || metadata?.labels?.["tier"] !== "control-plane") return undefined;
+export function componentFailure(pod: Pod, sinceMs: number): ComponentFailure | undefined {
+  const component = controlPlaneComponent(pod);
+  if (component === undefined) return undefined;
+  const [container] = pod.status?.containerStatuses ?? [];
   const { waiting } = container?.state ?? {};
   if (waiting?.reason !== undefined && !USUAL.includes(waiting.reason)) {
     const why = waiting.message === undefined ? "" : `: ${waiting.message}`;

@@ -1,7 +1,12 @@
 // pure
 /** What static pods of a control plane say of themselves by their flags, as kubeadm writes them. */
 import type { Pod } from "../../api/generated/types.ts";
-import { podDisplayName } from "../../api/pod/pod.ts";
+import {
+  annotationOf,
+  CONFIG_SOURCE_ANNOTATION,
+  controlPlaneComponent,
+  podDisplayName,
+} from "../../api/pod/pod.ts";
 
 /** A static pod of the control plane. */
 export interface ControlPlaneComponent {
@@ -11,14 +16,12 @@ export interface ControlPlaneComponent {
   readonly pod: string;
 }
 
-const SOURCE = "kubernetes.io/config.source";
-
 /** The component that a pod is; undefined for all others. */
 export function componentOf(pod: Pod): ControlPlaneComponent | undefined {
-  const { labels = {}, annotations = {} } = pod.metadata ?? {};
-  const component = labels["component"];
-  if (component === undefined || labels["tier"] !== "control-plane") return undefined;
-  return annotations[SOURCE] === "file" ? { component, pod: podDisplayName(pod) } : undefined;
+  const component = controlPlaneComponent(pod);
+  if (component === undefined || annotationOf(pod, CONFIG_SOURCE_ANNOTATION) !== "file")
+    return undefined;
+  return { component, pod: podDisplayName(pod) };
 }
 
 /** Files with certificates that its flags name: of themselves, or in a kubeconfig. */
