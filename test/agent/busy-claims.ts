@@ -4,13 +4,11 @@ import { mkdirSync } from "node:fs";
 import type { Pod } from "../../src/api/generated/types.ts";
 import type { Box } from "../box/box.ts";
 import { CDI_FOLDER } from "../claims/cdi.ts";
+import { allocatedStatus, CLAIMS, claimObject } from "../claims/claim-objects.ts";
 import type { ClusterNode } from "../kube/cluster-node.ts";
 import { CsiNodeBox, STORAGE, DRIVER as VOLUME_DRIVER } from "../volumes/csi-node-box.ts";
 
 const DEVICE_DRIVER = "nic.example.com";
-const CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
-const KIND = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim" };
-const SPEC = { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "any" } }] } };
 const REGISTRY = "/var/lib/kubelet/plugins_registry";
 const FOLDER = `/var/lib/kubelet/plugins/${DEVICE_DRIVER}`;
 const MAIN = new URL("../claims/driver-main.ts", import.meta.url).pathname;
@@ -40,7 +38,7 @@ export class BusyClaims {
     await server.must("POST", `${STORAGE}/csidrivers`, driver);
     for (const name of names)
       if (claims.#hasVolume(name)) await claims.#csi.claimed(name);
-      else await server.must("POST", CLAIMS, { ...KIND, metadata: { name }, spec: SPEC });
+      else await server.must("POST", CLAIMS, claimObject(name));
     return claims;
   }
 
@@ -61,14 +59,12 @@ export class BusyClaims {
   }
 
   /** Does a scheduler's part for a pod that was made: its claim is allocated and reserved for it alone. */
-  async reserve({ metadata }: Pod): Promise<void> {
-    const { name = "", uid } = metadata ?? {};
+  async reserve(pod: Pod): Promise<void> {
+    const { name = "" } = pod.metadata ?? {};
     if (!this.#names.includes(name) || this.#hasVolume(name)) return;
     const { server } = this.#node;
     const claim = (await server.request({ method: "GET", path: `${CLAIMS}/${name}` })).body;
-    const results = [{ request: "gpu", driver: DEVICE_DRIVER, pool: "p", device: name }];
-    const reservedFor = [{ resource: "pods", name, uid }];
-    const status = { allocation: { devices: { results } }, reservedFor };
+    const status = allocatedStatus({ driver: DEVICE_DRIVER, device: name }, [pod]);
     const body = { ...(claim as object), status };
     await server.request({ method: "PUT", path: `${CLAIMS}/${name}/status`, body });
   }

@@ -13,12 +13,12 @@ import { type ClusterNode, PODS, podOf, withNode } from "../kube/cluster-node.ts
 import { STAY } from "../support/agent.ts";
 import { ClaimDriver } from "../support/claim-driver.ts";
 import { cdiDevice, cdiId, writeCdi } from "./cdi.ts";
+import { allocatedStatus, CLAIMS, claimObject } from "./claim-objects.ts";
 
 const skip = apiServerObstacle() ?? false;
 
 const GPU = "gpu.example.com";
 const NIC = "nic.example.com";
-const CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 const SLICES = "/apis/resource.k8s.io/v1/resourceslices";
 const REGISTRY = "/var/lib/kubelet/plugins_registry";
 const folderOf = (driver: string) => `/var/lib/kubelet/plugins/${driver}`;
@@ -79,26 +79,17 @@ class ClaimNode {
   }
 
   async addClaim(name: string): Promise<void> {
-    const requests = [{ name: "gpu", exactly: { deviceClassName: "any", count: 1 } }];
-    await this.node.server.must("POST", CLAIMS, {
-      apiVersion: "resource.k8s.io/v1",
-      kind: "ResourceClaim",
-      metadata: { name },
-      spec: { devices: { requests } },
-    });
+    await this.node.server.must("POST", CLAIMS, claimObject(name));
   }
 
   /** What a scheduler and its controllers do: allocates the claim and reserves it for the pods. */
   async allocate(name: string, driver: string, ...pods: readonly string[]): Promise<void> {
     const claim = await this.node.get<object>(`${CLAIMS}/${name}`);
-    const reservedFor = await Promise.all(
-      pods.map(async (pod) => {
-        const { metadata } = (await this.node.pod(pod)) ?? {};
-        return { resource: "pods", name: pod, uid: metadata?.uid };
-      }),
+    const users = await Promise.all(pods.map((pod) => this.node.pod(pod)));
+    const status = allocatedStatus(
+      { driver, device: "d0" },
+      users.flatMap((pod) => pod ?? []),
     );
-    const results = [{ request: "gpu", driver, pool: "p", device: "d0" }];
-    const status = { allocation: { devices: { results } }, reservedFor };
     await this.node.server.must("PUT", `${CLAIMS}/${name}/status`, { ...claim, status });
   }
 

@@ -18,6 +18,7 @@ import {
 } from "../kube/cluster-node.ts";
 import { ClaimDriver } from "../support/claim-driver.ts";
 import { cdiDevice, writeCdi } from "./cdi.ts";
+import { allocatedStatus, CLAIMS, claimObject } from "./claim-objects.ts";
 
 const skip = apiServerObstacle() ?? false;
 const COUNT = 50;
@@ -27,24 +28,18 @@ const MAX_RATIO = 1.2;
 const DRIVER = "gpu.example.com";
 const REGISTRY = "/var/lib/kubelet/plugins_registry";
 const FOLDER = `/var/lib/kubelet/plugins/${DRIVER}`;
-const CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 const LIMIT_MS = 240_000;
 
 const names = (prefix: string) => Array.from({ length: COUNT }, (_, i) => `${prefix}-${i}`);
 
 /** What a scheduler has done before it binds the pod. */
 async function addClaim({ server }: ClusterNode, pod: Pod, root: string): Promise<void> {
-  const { name = "", uid } = pod.metadata ?? {};
-  const requests = [{ name: "gpu", exactly: { deviceClassName: "any", count: 1 } }];
-  const metadata = { name };
-  const spec = { devices: { requests } };
-  const kind = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim" };
-  const made = await server.must<ResourceClaimObject>("POST", CLAIMS, { ...kind, metadata, spec });
+  const { name = "" } = pod.metadata ?? {};
+  const claim = claimObject(name);
+  const made = await server.must<ResourceClaimObject>("POST", CLAIMS, claim);
   writeCdi(made.metadata?.uid ?? "", root);
-  const results = [{ request: "gpu", driver: DRIVER, pool: "p", device: name }];
-  const reservedFor = [{ resource: "pods", name, uid }];
-  const status = { allocation: { devices: { results } }, reservedFor };
-  await server.must("PUT", `${CLAIMS}/${name}/status`, { ...kind, metadata, spec, status });
+  const status = allocatedStatus({ driver: DRIVER, device: name }, [pod]);
+  await server.must("PUT", `${CLAIMS}/${name}/status`, { ...claim, status });
 }
 
 /** Milliseconds from the first binding until the last pod is Ready. */
