@@ -44,6 +44,8 @@ export async function assembleResourceClaims(
       },
       isInRuntime: async (uid: PodUid, signal) => {
         const found = await runtime.observe(uid, signal);
+        // What was observed is no change to the next listing: an orphan that could not be read before would never be found.
+        news.publish({ kind: "found", found });
         if (found.kind !== "observed") return true;
         const { sandboxes, containers } = found.observed;
         return (

@@ -225,7 +225,7 @@ export class PodActor {
     if (!signal) return;
     try {
       const found = await this.#deps.ports.runtime.observe(this.#record.uid, signal);
-      if (!signal.aborted) this.post(signalOf(found));
+      this.post(signalOf(found));
     } catch {
       // The pod is observed again when all is done.
     }

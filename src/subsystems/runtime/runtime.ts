@@ -180,7 +180,7 @@ export class Runtime {
     scope.spawn("runtime listings", "restart", (signal) => this.watch.followPods(signal));
   }
 
-  /** Observes one pod; throws when the runtime cannot list. */
+  /** Observes one pod for its caller, who passes on what was found: no listing reports it again. Throws when the runtime cannot list. */
   observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
     return this.watch.observe(uid, signal);
   }
