@@ -136,7 +136,7 @@ if [ "$BOX_INIT" = systemd ]; then
   ) &
   exec 3<&-
   # systemd takes the group it starts in for the root, and has its own processes in groups of their own.
-  echo 1 >/sys/fs/cgroup/cgroup.procs
+  [ "$BOX_CGROUP_VERSION" = 1 ] || echo 1 >/sys/fs/cgroup/cgroup.procs
   exec env container=nodelet-box /lib/systemd/systemd --unit=box.target --show-status=0 \
     --log-target=null >/dev/null
 fi

@@ -128,9 +128,10 @@ export class ClusterMachine implements AsyncDisposable {
 export async function clusterMachine(
   place: MachinePlace = { hostname: "one" },
   moreStores: readonly string[] = [],
+  init: "sh" | "systemd" = "sh",
 ): Promise<ClusterMachine> {
   const programs = await componentPrograms();
-  const node = await bareMachine({ storeMib: 0, ...place });
+  const node = await bareMachine({ storeMib: 0, init, ...place });
   try {
     const { box } = node;
     const folder = join(box.folder, "programs");

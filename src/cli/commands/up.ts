@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import type { CliContext } from "../context.ts";
+import { prepareAfterBoot } from "../control-plane/cluster-node.ts";
 import { runControlPlane } from "../control-plane/control-plane.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 import { OCI_RUNTIME_NAMES } from "../up/runtime/oci-runtimes.ts";
@@ -10,6 +11,7 @@ import { runUp } from "../up/up.ts";
 import { readDuration } from "./options/arguments.ts";
 import { type ClusterFlags, clusterOptionsOf, withClusterOptions } from "./options/cluster.ts";
 import {
+  clusterArgv,
   type PlaceOptions,
   pathsOf,
   supervisorCommand,
@@ -25,6 +27,7 @@ interface UpOptions extends PlaceOptions, ClusterFlags {
   readonly containerd: string;
   readonly ociRuntime?: string;
   readonly supervise?: boolean;
+  readonly prepare?: boolean;
 }
 
 const TIMEOUT_MS = 120_000;
@@ -62,6 +65,12 @@ export function addUpCommand(program: Command, context: CliContext): void {
         "--supervise",
         "restart agent and runtime when they exit, and do nothing else",
       ).hideHelp(),
+    )
+    .addOption(
+      new Option(
+        "--prepare",
+        "with --supervise: prepare the machine of a cluster's node first",
+      ).hideHelp(),
     );
   withPlaceOptions(withClusterOptions(command))
     .addHelpText("after", EXAMPLES)
@@ -86,7 +95,10 @@ async function up(
   context: CliContext,
 ): Promise<number> {
   const paths = pathsOf(options, context.io.cwd);
-  if (options.supervise === true) return await runSupervisor(paths, flags, context);
+  if (options.supervise === true) {
+    if (options.prepare === true) await prepareAfterBoot(paths, context.io);
+    return await runSupervisor(paths, flags, context);
+  }
   const cluster = clusterOptionsOf(options);
   const request = {
     paths,
@@ -106,7 +118,7 @@ async function up(
     const { containerd, ociRuntime, timeoutMs } = request;
     return await runControlPlane(
       { paths, containerd, ociRuntime, timeoutMs, agentFlags: flags, ...cluster },
-      { io, onInterrupt, backgroundArgv: supervisorCommand(paths, []) },
+      { io, onInterrupt, ...clusterArgv(paths) },
     );
   }
   return await runUp(request, { io, onInterrupt, backgroundArgv });

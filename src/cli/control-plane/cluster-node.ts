@@ -9,7 +9,7 @@ import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../present/exit-codes.ts";
 import { runDown } from "../down/down.ts";
-import { writeLines } from "../io.ts";
+import { type Io, writeLines } from "../io.ts";
 import { judgeMachine, type MachineReport } from "../up/checks.ts";
 import { linkCommand } from "../up/command-link.ts";
 import { type ClusterNote, OpenLedger, readLedger } from "../up/ledger.ts";
@@ -19,13 +19,14 @@ import { prepareNode } from "../up/prepare.ts";
 import { renderChecks } from "../up/render-checks.ts";
 import type { UpContext } from "../up/request.ts";
 import type { RuntimeChoice } from "../up/runtime/find-runtime.ts";
-import { startSupervisor } from "../up/supervise/background.ts";
+import { startSupervisor, supervisorEnvironment } from "../up/supervise/background.ts";
 import { claimSupervisor, readSupervisor } from "../up/supervise/supervisor-note.ts";
 import { compatOf } from "./agent-flags.ts";
 import { componentEvidence } from "./component-evidence.ts";
 import { findKubeadm } from "./find-kubeadm.ts";
 import { forgetNode } from "./forget-node.ts";
 import { kubeadmFailures } from "./kubeadm-output.ts";
+import { hasSystemd, startNodeService } from "./node-service.ts";
 import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
 import { restartAgent } from "./restart-agent.ts";
 import { endOrphanedKubeadm, runKubeadm } from "./run-kubeadm.ts";
@@ -49,10 +50,16 @@ export interface ClusterNodeRequest {
   readonly agentFlags: readonly string[];
 }
 
+/** Dependencies of the commands that make a cluster's node. */
+export interface NodeContext extends UpContext {
+  /** What keeps the node running from every start of the machine on, where systemd starts it. */
+  readonly serviceArgv: readonly [string, ...string[]];
+}
+
 /** The request with what a command has to do with it. */
 export interface NodeCommand {
   readonly request: ClusterNodeRequest;
-  readonly context: UpContext;
+  readonly context: NodeContext;
   readonly print: (text: string) => void;
 }
 
@@ -151,7 +158,7 @@ async function surveyForCluster({
   paths: chosen,
   containerd,
   ociRuntime,
-}: ClusterNodeRequest): Promise<ClusterSurvey> {
+}: Pick<ClusterNodeRequest, "paths" | "containerd" | "ociRuntime">): Promise<ClusterSurvey> {
   const paths = clusterPaths(chosen);
   const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
@@ -162,11 +169,26 @@ async function surveyForCluster({
 /** Makes the runtime ready, and has the agent started as soon as there are kubeadm's files for it. */
 async function startNode(
   { request, context, print }: NodeCommand,
-  { host, report }: ClusterSurvey,
+  survey: ClusterSurvey,
   ledger: OpenLedger,
 ): Promise<void> {
-  const paths = clusterPaths(request.paths);
-  const { ociRuntime } = request;
+  await prepareMachine(request, survey, ledger, print);
+  if (!hasSystemd()) {
+    startSupervisor(clusterPaths(request.paths), context);
+    return;
+  }
+  print("starting the service kubelet, which runs nodelet");
+  await startNodeService(ledger, { command: context.serviceArgv, env: supervisorEnvironment() });
+}
+
+/** What has to be there before the supervisor starts; all of it may be repeated. */
+async function prepareMachine(
+  { paths: chosen, ociRuntime }: Pick<ClusterNodeRequest, "paths" | "ociRuntime">,
+  { host, report }: ClusterSurvey,
+  ledger: OpenLedger,
+  print: (text: string) => void,
+): Promise<void> {
+  const paths = clusterPaths(chosen);
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   {
     using _claim = claimSupervisor(paths);
@@ -174,7 +196,14 @@ async function startNode(
     await prepareNode({ paths, ledger, report, host, print, ociRuntime, forKubeadm });
   }
   forwardPackets(host);
-  startSupervisor(paths, context);
+}
+
+/** Prepares the machine again after a start of it, before the supervisor runs as a service. Throws `CliError`. */
+export async function prepareAfterBoot(paths: UpPaths, io: Pick<Io, "stderr">): Promise<void> {
+  const request = { paths, containerd: "auto", ociRuntime: undefined };
+  const print = (text: string) => writeLines(io.stderr, [text]);
+  const ledger = new OpenLedger(paths.ledger);
+  await prepareMachine(request, await surveyForCluster(request), ledger, print);
 }
 
 /** `down` puts the old value back. Where it cannot be set, kubeadm's preflight names it with the fix. */

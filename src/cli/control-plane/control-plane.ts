@@ -12,7 +12,6 @@ import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";
 import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
-import type { UpContext } from "../up/request.ts";
 import { freePodNetwork } from "../up/runtime/own-containerd.ts";
 import { compatOf } from "./agent-flags.ts";
 import {
@@ -20,12 +19,14 @@ import {
   keepAdmin,
   makeNode,
   type NodeCommand,
+  type NodeContext,
   namedFile,
   refuseOtherNodes,
   resumeNode,
 } from "./cluster-node.ts";
 import { kubeadmConfig } from "./kubeadm-config.ts";
 import { grantNodeRights } from "./node-rights.ts";
+import { hasSystemd } from "./node-service.ts";
 import { clusterPaths, kubeadmPlaces } from "./places.ts";
 import type { ControlPlaneRequest } from "./request.ts";
 import { kubeadmSettings } from "./settings.ts";
@@ -35,7 +36,7 @@ import { ADDONS, awaitCluster } from "./waiting/await-cluster.ts";
 /** Runs `up --control-plane`; resolves with the exit code when the cluster is ready. */
 export async function runControlPlane(
   request: ControlPlaneRequest,
-  context: UpContext,
+  context: NodeContext,
 ): Promise<number> {
   const { paths } = request;
   const { io } = context;
@@ -112,7 +113,9 @@ async function finish(
     "The cluster is ready and keeps running in the background.",
     `  ${kubectl} create deployment web --image=IMAGE`,
     `  kubeadm token create --print-join-command --kubeconfig ${paths.kubeconfig}`,
-    `  ${word} up --control-plane   starts it again after a reboot`,
+    ...(hasSystemd()
+      ? ["  systemctl status kubelet     its service, which also starts it after a reboot"]
+      : [`  ${word} up --control-plane   starts it again after a reboot`]),
     `  ${word} down                 removes the cluster with all its data`,
   ]);
   return EXIT_OK;

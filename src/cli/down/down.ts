@@ -12,6 +12,7 @@ import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { packageRoot } from "../../process/package-root.ts";
 import type { CommandContext } from "../context.ts";
 import { installedPaths } from "../control-plane/installed-paths.ts";
+import { removeNodeService } from "../control-plane/node-service.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
 import { removeEtcdMember, resetCluster } from "../control-plane/reset-cluster.ts";
 import { endOrphanedKubeadm } from "../control-plane/run-kubeadm.ts";
@@ -248,7 +249,7 @@ async function clean(ledger: HostLedger, { request, host, removal }: Parts): Pro
   const { cluster, chainsBefore } = ledger;
   await removeChains(chainsBefore, cluster === undefined ? makers : "cluster and CNI plugins");
   if (cluster !== undefined) await removeRoutes();
-  removeFiles(paths, ledger, removal, purge);
+  await removeNodeService(ledger, () => removeFiles(paths, ledger, removal, purge));
   removeLinks(ledger, removal);
   const keptImages = request.images ? [] : ledger.userImages;
   await removeFolders({ paths, ledger, keptImages }, host, removal);

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
+import { stopNodeService } from "../control-plane/node-service.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { endProcess } from "../up/supervise/processes.ts";
 import {
@@ -21,6 +22,7 @@ export async function endAgent(paths: UpPaths, print: (text: string) => void): P
   refuseWhileStopping(paths);
   // An agent that its supervisor could not end in time is left without one, and seen only then.
   const supervisor = () => readSupervisor(paths)?.supervisor;
+  await stopNodeService(paths);
   for (const find of [supervisor, () => orphanedAgent(paths)]) {
     const mark = find();
     if (mark === undefined) continue;

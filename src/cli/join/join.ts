@@ -12,11 +12,13 @@ import {
   keepAdmin,
   makeNode,
   type NodeCommand,
+  type NodeContext,
   namedFile,
   refuseOtherNodes,
   resumeNode,
 } from "../control-plane/cluster-node.ts";
 import { kubeadmConfig } from "../control-plane/kubeadm-config.ts";
+import { hasSystemd } from "../control-plane/node-service.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
 import { newerThanServer } from "../control-plane/version-skew.ts";
 import { awaitCluster } from "../control-plane/waiting/await-cluster.ts";
@@ -25,7 +27,6 @@ import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";
 import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
-import type { UpContext } from "../up/request.ts";
 import { discoverCluster, refuse } from "./discover.ts";
 import {
   choiceSettings,
@@ -41,7 +42,7 @@ interface JoinRequest extends ClusterNodeRequest {
 }
 
 /** Runs `join`; resolves with the exit code when the node is ready. */
-export async function runJoin(request: JoinRequest, context: UpContext): Promise<number> {
+export async function runJoin(request: JoinRequest, context: NodeContext): Promise<number> {
   const { paths } = request;
   const { io } = context;
   if (process.getuid?.() !== 0)
@@ -127,7 +128,9 @@ async function finish({ request, context, print }: NodeCommand): Promise<number>
   writeLines(io.stdout, [
     "This machine is a node of the cluster and keeps running in the background.",
     `  ${word} get pods   lists its pods`,
-    `  ${word} join       starts it again after a reboot`,
+    ...(hasSystemd()
+      ? ["  systemctl status kubelet   its service, which also starts it after a reboot"]
+      : [`  ${word} join       starts it again after a reboot`]),
     `  ${word} leave      takes it out of the cluster`,
   ]);
   return EXIT_OK;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { parseLastExit } from "../../node/last-exit.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { describeService, type ServiceKind, serviceFiles } from "./service.ts";
-import { renderUnit } from "./unit.ts";
+import { renderNodeUnit, renderUnit } from "./unit.ts";
 
 const PLACES = { units: "/etc/systemd/system", program: "/opt/nodelet/bin/nodelet" };
 const fileOf = (service: ServiceKind) => {
@@ -102,4 +102,35 @@ test("describeService: what systemctl show says, in words", () => {
     "restarts: 2, last end: watchdog",
   ]);
   assert.deepEqual(describeService(""), ["systemd does not answer"]);
+});
+
+const SUPERVISOR = {
+  command: ["/opt/nodelet/node", "--flag", "/opt/nodelet/cli.cjs", "up", "--supervise"],
+  env: { HOME: "/root" },
+};
+
+test("renderNodeUnit: the supervisor of a cluster's node, whose containers outlive it", () => {
+  const lines = renderNodeUnit(SUPERVISOR, "unit").split("\n");
+  for (const line of [
+    "Description=nodelet, the Kubernetes node agent",
+    "Type=exec",
+    'Environment="HOME=/root"',
+    "ExecStart=/opt/nodelet/node --flag /opt/nodelet/cli.cjs up --supervise",
+    "Restart=always",
+    "KillMode=process",
+    "Delegate=yes",
+    "StartLimitIntervalSec=0",
+    "WantedBy=multi-user.target",
+  ])
+    assert.ok(lines.includes(line), `${line} in\n${lines.join("\n")}`);
+  assert.equal(lines.filter((line) => line.startsWith("ExecStart=")).length, 1);
+});
+
+test("renderNodeUnit: as a drop-in it replaces the command of the unit, and leaves to that when it starts", () => {
+  const lines = renderNodeUnit(SUPERVISOR, "drop-in").split("\n");
+  const [first, second] = lines.filter((line) => line.startsWith("ExecStart="));
+  assert.equal(first, "ExecStart=");
+  assert.match(second ?? "", /--supervise$/);
+  assert.ok(!lines.includes("[Install]"));
+  assert.ok(!lines.some((line) => line.startsWith("Description=")));
 });

@@ -73,7 +73,7 @@ function serviceLines(options: UnitOptions): readonly string[] {
     "Type=notify",
     "# The messages are sent by a program that the agent starts.",
     "NotifyAccess=all",
-    ...Object.entries(env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`),
+    ...environmentLines(env),
     ...envFiles.map((file) => `EnvironmentFile=-${file}`),
     `ExecStart=${[...command.map(word), ...variables.map((name) => `$${name}`)].join(" ")}`,
     "# For `nodelet why --agent`.",
@@ -146,6 +146,44 @@ export function renderDropIn(options: UnitOptions): string {
     ...serviceLines(options),
     "",
   ].join("\n");
+}
+
+/** The supervisor of a cluster's node as a service. */
+export interface SupervisorUnit {
+  /** Its command: absolute path of the program, then its arguments. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/**
+ * The unit `kubelet` of a node that `nodelet up --control-plane` or `nodelet join` makes: it runs the supervisor, which keeps
+ * agent and containerd running, and kubeadm stops and starts it by its name. As a drop-in it takes the place of what the
+ * unit of a kubelet's package starts.
+ */
+export function renderNodeUnit({ command, env }: SupervisorUnit, as: "unit" | "drop-in"): string {
+  const isUnit = as === "unit";
+  return [
+    "# Written by nodelet; `nodelet down` and `nodelet leave` remove it.",
+    "[Unit]",
+    ...(isUnit ? ["Description=nodelet, the Kubernetes node agent"] : []),
+    "Wants=network-online.target",
+    `After=${AFTER.join(" ")}`,
+    "StartLimitIntervalSec=0",
+    "",
+    "[Service]",
+    "Type=exec",
+    ...environmentLines(env),
+    ...(isUnit ? [] : ["ExecStart="]),
+    `ExecStart=${command.map(word).join(" ")}`,
+    `TimeoutStopSec=${STOP_SECONDS}`,
+    ...OUTLIVED,
+    ...(isUnit ? ["", "[Install]", "WantedBy=multi-user.target"] : []),
+    "",
+  ].join("\n");
+}
+
+function environmentLines(env: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`);
 }
 
 /** Writes how the agent ended, as `parseLastExit` reads it. */

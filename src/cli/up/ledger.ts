@@ -38,6 +38,16 @@ export interface ClusterNote {
   readonly agentFlags?: readonly string[];
 }
 
+/** The unit of systemd that keeps a cluster's node running. */
+export interface ServiceNote {
+  /** The file of ours: the unit, or a drop-in of the one that a package has brought. */
+  readonly file: string;
+  /** Whether the unit was enabled before. */
+  readonly enabled: boolean;
+  /** Whether it was started before, with whatever success. */
+  readonly started: boolean;
+}
+
 /** Things that `up` has created. */
 export interface HostLedger {
   readonly format: typeof FORMAT;
@@ -47,6 +57,7 @@ export interface HostLedger {
   readonly files: Readonly<Record<string, string>>;
   readonly runtime?: RuntimeNote;
   readonly cluster?: ClusterNote;
+  readonly service?: ServiceNote;
   /** References of images that `up` brought to a runtime it only found. */
   readonly images: readonly string[];
   /** References of images that the user loaded or pulled. */

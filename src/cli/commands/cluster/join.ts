@@ -4,12 +4,7 @@ import { runJoin } from "../../join/join.ts";
 import { OCI_RUNTIME_NAMES } from "../../up/runtime/oci-runtimes.ts";
 import { readDuration } from "../options/arguments.ts";
 import { type KubeadmFlags, kubeadmOptionsOf, withKubeadmOptions } from "../options/cluster.ts";
-import {
-  type FolderOptions,
-  pathsOf,
-  supervisorCommand,
-  withFolderOptions,
-} from "../options/places.ts";
+import { clusterArgv, type FolderOptions, pathsOf, withFolderOptions } from "../options/places.ts";
 
 interface JoinOptions extends KubeadmFlags, FolderOptions {
   readonly token?: string;
@@ -113,6 +108,5 @@ async function joinAs(
       config: options.config,
     },
   };
-  const backgroundArgv = supervisorCommand(paths, []);
-  return await runJoin(request, { io, onInterrupt, backgroundArgv });
+  return await runJoin(request, { io, onInterrupt, ...clusterArgv(paths) });
 }

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { NODE_FLAGS } from "../../../outside/memory/memory.ts";
 import { selfCommand } from "../../../process/package-root.ts";
+import type { NodeContext } from "../../control-plane/cluster-node.ts";
 import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../../up/paths.ts";
 
 /** The options for the location of an installation. */
@@ -48,6 +49,15 @@ export function supervisorCommand(
 ): readonly [string, ...string[]] {
   const words = ["up", "--supervise", ...placeArguments(paths), "--", ...agentFlags];
   return selfCommand(NODE_FLAGS, words);
+}
+
+/** Both ways to keep a cluster's node running: in the background, and as a service, which prepares the machine after a reboot, too. */
+export function clusterArgv(paths: UpPaths): Pick<NodeContext, "backgroundArgv" | "serviceArgv"> {
+  const words = ["up", "--supervise", "--prepare", ...placeArguments(paths)];
+  return {
+    backgroundArgv: supervisorCommand(paths, []),
+    serviceArgv: selfCommand(NODE_FLAGS, words),
+  };
 }
 
 /** The same options as words of a command line. */

@@ -58,6 +58,11 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
   return EXIT_OK;
 }
 
+/** Variables of that process. */
+export function supervisorEnvironment(): Readonly<Record<string, string>> {
+  return { PATH: searchPath(), HOME: "/root", NODELET_INVOKED_AS: "nodelet" };
+}
+
 /** Starts the process that keeps agent and runtime running; it outlives this one. */
 export function startSupervisor(
   { supervisorLog }: Pick<UpPaths, "supervisorLog">,
@@ -65,7 +70,7 @@ export function startSupervisor(
 ): ChildProcess {
   return startDetached({
     argv: backgroundArgv,
-    env: { PATH: searchPath(), HOME: "/root", NODELET_INVOKED_AS: "nodelet" },
+    env: supervisorEnvironment(),
     log: supervisorLog,
   });
 }
