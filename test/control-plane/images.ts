@@ -36,6 +36,8 @@ const OF_RELEASE_BEFORE = [
   "kube-proxy",
 ] as const;
 
+const ETCD_BEFORE = "etcd-3.6";
+
 /** An image with a shell, a web server and a client that resolves names, under a name of the registry. */
 export const WEB_IMAGE = "registry.example/web:1";
 
@@ -59,10 +61,14 @@ export async function componentPrograms(): Promise<Programs> {
   return new Map(PROGRAMS.map((name, at) => [name as string, paths[at] ?? ""]));
 }
 
-/** The same of the minor release before; what Kubernetes does not release itself is that of today. */
+/** The same of the minor release before, with the etcd that it asks for; CoreDNS is that of today. */
 export async function programsBefore(): Promise<Programs> {
-  const paths = await buildPrograms(OF_RELEASE_BEFORE.map((name) => `${name}-${RELEASE_BEFORE}`));
-  const own = OF_RELEASE_BEFORE.map((name, at) => [name, paths[at] ?? ""] as const);
+  const names = [...OF_RELEASE_BEFORE, "etcd"] as const;
+  const paths = await buildPrograms([
+    ...OF_RELEASE_BEFORE.map((name) => `${name}-${RELEASE_BEFORE}`),
+    ETCD_BEFORE,
+  ]);
+  const own = names.map((name, at) => [name, paths[at] ?? ""] as const);
   return new Map([...(await componentPrograms()), ...own]);
 }
 

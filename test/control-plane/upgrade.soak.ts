@@ -31,6 +31,12 @@ function apiServerImage(machine: ClusterMachine): Promise<string> {
   return machine.kubectl("get", ...pods, `-ojsonpath=${image}`);
 }
 
+async function etcdVersion(machine: ClusterMachine): Promise<string> {
+  const pod = ["-nkube-system", "etcd-one", "--", "etcd", "--version"];
+  const text = await machine.kubectl("exec", ...pod);
+  return /^etcd Version: (.*)$/m.exec(text)?.[1] ?? text;
+}
+
 async function startPods(machine: ClusterMachine): Promise<void> {
   await serveWeb(machine, REPLICAS);
   await machine.kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=240s");
@@ -51,6 +57,7 @@ test("a minor release later, no container of a pod has restarted", { skip }, asy
   const up = await machine.up(...version, "--", "--compat=1.36");
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(await kubeletVersion(machine), /^v1\.36\.\d+\+nodelet/);
+  assert.match(await etcdVersion(machine), /^3\.6\./);
   await startPods(machine);
   const before = await restarts(machine, "app=web");
 
@@ -67,6 +74,7 @@ test("a minor release later, no container of a pod has restarted", { skip }, asy
   );
   assert.ok(away <= 60, `${away} s`);
   assert.match(await apiServerImage(machine), new RegExp(`:${LATEST}$`));
+  assert.match(await etcdVersion(machine), /^3\.7\./);
   await answered(machine, "client");
   assert.equal(await restarts(machine, "app=web"), before);
   assert.equal(before.match(/ 0 /g)?.length, REPLICAS);

@@ -78,6 +78,12 @@ export const FAMILIES = {
     programs: { etcd: "go.etcd.io/etcd/server/v3" },
     file: "etcd",
   },
+  // That which the release of Kubernetes before asks for; a data folder of it is upgraded.
+  "etcd-3.6": {
+    module: "go.etcd.io/etcd/server/v3",
+    programs: { "etcd-3.6": "go.etcd.io/etcd/server/v3" },
+    file: "etcd",
+  },
   "etcd-tools": {
     module: "go.etcd.io/etcd/etcdutl/v3",
     programs: {
