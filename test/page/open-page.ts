@@ -1,5 +1,7 @@
 // Ways to the page of a node: a browser, a port that leads into the box, and a link with a ticket.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import type { NodeBox } from "../cli/node-box.ts";
@@ -49,4 +51,25 @@ export async function openPage(
   await page.goto(link);
   await page.getByRole("status").filter({ hasText: "live" }).waitFor();
   return { page, problems };
+}
+
+/** What axe runs in the page, and what it gives. */
+interface Axe {
+  run(): Promise<{
+    violations: readonly {
+      id: string;
+      impact: string;
+      nodes: readonly { html: string }[];
+    }[];
+  }>;
+}
+
+/** Faults of accessibility in what the page shows now; its context has to bypass the page's content security policy. */
+export async function axeFaults(page: Page): Promise<readonly string[]> {
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.addScriptTag({ content: axe });
+  return await page.evaluate(async () => {
+    const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run();
+    return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
+  });
 }

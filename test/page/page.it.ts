@@ -1,11 +1,9 @@
 // The page of the node in a real browser: what it shows, how fast, who may see it, and that everybody can use it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
-import { forwardPage, launchBrowser, openPage, pageLink } from "./open-page.ts";
+import { axeFaults, forwardPage, launchBrowser, openPage, pageLink } from "./open-page.ts";
 
 const WAIT_MS = 60_000;
 
@@ -162,7 +160,6 @@ spec:
 });
 
 test("axe finds no fault in any view, light and dark, and the keyboard reaches all of them", async () => {
-  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   for (const colorScheme of ["light", "dark"] as const) {
     const context = await browser.newContext({
       ignoreHTTPSErrors: true,
@@ -170,26 +167,10 @@ test("axe finds no fault in any view, light and dark, and the keyboard reaches a
       colorScheme,
     });
     const { page } = await openFresh(context);
-    await page.addScriptTag({ content: axe });
     for (const view of ["pods", "events", "probes", "images", "devices", "cgroups", "node"]) {
       await page.goto(`${origin}/page/#/${view}`);
       await page.getByRole("main").locator("table, .tree, .empty").first().waitFor();
-      const found = await page.evaluate(async () => {
-        const { violations } = await (
-          globalThis as unknown as {
-            axe: {
-              run(): Promise<{
-                violations: readonly {
-                  id: string;
-                  impact: string;
-                  nodes: readonly { html: string }[];
-                }[];
-              }>;
-            };
-          }
-        ).axe.run();
-        return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html}`);
-      });
+      const found = await axeFaults(page);
       assert.deepEqual(found, [], `${colorScheme} ${view}`);
     }
     await context.close();
