@@ -49,6 +49,10 @@ test("the service starts the node after a reboot, and again when it is killed", 
   assert.match(up.stdout, /^ {2}systemctl status kubelet +its service, which also starts it/m);
   assert.equal(await property(machine, "ActiveState"), "active");
   assert.equal(await property(machine, "UnitFileState"), "enabled");
+  const shown = await machine.nodelet(["service", "status"]);
+  assert.match(shown.stdout, /^installed: .*\/kubelet\.service\nstate: active \(running\)/);
+  const second = await machine.nodelet(["service", "install", "--kubeadm"]);
+  assert.match(second.stderr, /runs nodelet on this node already/);
   await serveWeb(machine, 2);
   await startClient(machine, "client");
   await answered(machine, "client");

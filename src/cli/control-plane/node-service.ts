@@ -2,17 +2,16 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { CliError } from "../../present/cli-error.ts";
-import { runSystemctl } from "../service/service.ts";
+import { NODE_SERVICE, runSystemctl } from "../service/service.ts";
 import { renderNodeUnit, type SupervisorUnit } from "../service/unit.ts";
 import { type HostLedger, type OpenLedger, readLedger, type ServiceNote } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 
-/** The name by which kubeadm stops and starts the agent. */
-const NODE_UNIT = "kubelet.service";
 const UNITS = "/etc/systemd/system";
-const UNIT_FILE = `${UNITS}/${NODE_UNIT}`;
-/** After kubeadm's own `10-kubeadm.conf`, and after that of `nodelet service install --kubeadm`. */
-const DROP_IN_FILE = `${UNITS}/${NODE_UNIT}.d/90-nodelet-node.conf`;
+/** The name by which kubeadm stops and starts the agent. */
+const NODE_UNIT = NODE_SERVICE.unit;
+const UNIT_FILE = `${UNITS}/${NODE_SERVICE.file}`;
+const DROP_IN_FILE = `${UNITS}/${NODE_SERVICE.dropIn}`;
 
 /** Whether systemd is the machine's first process, as sd_booted(3) finds out. */
 export function hasSystemd(): boolean {

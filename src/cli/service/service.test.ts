@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fakeIo } from "../../../test/cli/fake-io.ts";
 import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { installService, removeService, type ServiceKind, showService } from "./service.ts";
+import { renderNodeUnit } from "./unit.ts";
 
 const KUBEADM: ServiceKind = { kind: "kubeadm" };
 const OWN: ServiceKind = { kind: "own", flags: ["--config=/c.yaml"] };
@@ -101,6 +102,39 @@ test("removeService: kubeadm's drop-in goes, its unit and the drop-ins of others
     assert.match(io.out(), /systemctl restart kubelet\.service/);
     await removeService(places, io);
     assert.match(io.out(), /no service of nodelet is installed/);
+  }));
+
+test("on a cluster's node its service is shown, and neither a second one installed nor it removed", () =>
+  withUnits(async ({ units, ran, places, io, answer }) => {
+    const folder = join(units, "kubelet.service.d");
+    mkdirSync(folder, { recursive: true });
+    const supervisor = { command: ["/opt/nodelet", "up", "--supervise"], env: {} };
+    for (const [as, path] of [
+      ["unit", join(units, "kubelet.service")],
+      ["drop-in", join(folder, "90-nodelet-node.conf")],
+    ] as const) {
+      writeFileSync(path, renderNodeUnit(supervisor, as));
+      for (const service of [KUBEADM, OWN])
+        await assert.rejects(
+          installService(service, places, { io, starts: true }),
+          (thrown: Error) => {
+            assert.equal(
+              thrown.message,
+              `the service kubelet.service runs nodelet on this node already: ${path}`,
+            );
+            return true;
+          },
+        );
+      assert.equal(await removeService(places, io), 0);
+      assert.deepEqual(ran, []);
+      answer.stdout = "ActiveState=active\nSubState=running\nMainPID=7\nNRestarts=0\n";
+      assert.equal(await showService(places, io), 0);
+      assert.match(io.out(), new RegExp(`installed: ${path}\nstate: active`));
+      ran.splice(0);
+      rmSync(path);
+    }
+    writeFileSync(join(units, "kubelet.service"), "[Service]\nExecStart=/usr/bin/kubelet\n");
+    assert.equal(await installService(KUBEADM, places, { io, starts: false }), 0);
   }));
 
 test("showService: which unit, and what systemd says of it", () =>

@@ -27,6 +27,7 @@ import { type Io, writeLines } from "../io.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { readSupervisor } from "../up/supervise/supervisor-note.ts";
 import {
+  isNodeUnit,
   RUNTIME_UNIT_NAME,
   renderDropIn,
   renderRuntimeUnit,
@@ -57,6 +58,15 @@ const DROP_INS = "kubelet.service.d";
 /** After kubeadm's own, `10-kubeadm.conf`. */
 const DROP_IN = `${DROP_INS}/20-nodelet.conf`;
 const KUBEADM_UNIT = "kubelet.service";
+
+/** The unit of a node that `nodelet up --control-plane` or `nodelet join` has made, and its files below the folder of units. */
+export const NODE_SERVICE = {
+  unit: KUBEADM_UNIT,
+  file: KUBEADM_UNIT,
+  /** After kubeadm's own, and after that of `nodelet service install --kubeadm`. */
+  dropIn: `${DROP_INS}/90-nodelet-node.conf`,
+} as const;
+
 const NO_CONFIG = "there is no configuration yet";
 
 /** Command and environment of the unit. */
@@ -145,12 +155,29 @@ function installedFiles({ units }: Pick<ServicePlaces, "units">): readonly Servi
   ].filter(({ path }) => existsSync(path));
 }
 
+/** That of a cluster's node, where there is one. */
+function nodeFiles({ units }: Pick<ServicePlaces, "units">): readonly ServiceFile[] {
+  return [NODE_SERVICE.file, NODE_SERVICE.dropIn]
+    .map((name) => ({ path: `${units}/${name}`, text: "", unit: NODE_SERVICE.unit }))
+    .filter(({ path }) => existsSync(path) && isNodeUnit(readFileSync(path, "utf8")));
+}
+
+/** The agent would be started twice, or without what keeps it running. */
+function refuseOnClusterNode(places: Pick<ServicePlaces, "units">): void {
+  const [found] = nodeFiles(places);
+  if (found === undefined) return;
+  throw new CliError(`the service ${found.unit} runs nodelet on this node already: ${found.path}`, {
+    fix: "nodelet service status shows it; nodelet down or nodelet leave removes it with the node",
+  });
+}
+
 /** Writes the unit; with `starts` it is enabled and started. Resolves with the exit code. */
 export async function installService(
   service: ServiceKind,
   places: ServicePlaces,
   { io, starts }: { readonly io: Io; readonly starts: boolean },
 ): Promise<number> {
+  refuseOnClusterNode(places);
   if (service.kind === "own" && service.up) refuseSecond(service.up);
   const files = serviceFiles(service, places);
   for (const file of files)
@@ -197,7 +224,12 @@ function refuseSecond(up: UpPaths): void {
 export async function removeService(places: ServicePlaces, io: Io): Promise<number> {
   const found = installedFiles(places);
   if (found.length === 0) {
-    writeLines(io.stdout, ["no service of nodelet is installed"]);
+    const [ofNode] = nodeFiles(places);
+    writeLines(io.stdout, [
+      ofNode === undefined
+        ? "no service of nodelet is installed"
+        : `${ofNode.path} is of this node, which nodelet down or nodelet leave removes`,
+    ]);
     return EXIT_OK;
   }
   for (const { path, unit } of found) {
@@ -223,7 +255,7 @@ function rmIfEmpty(folder: string): void {
 
 /** Shows which service is installed and what systemd says of it. */
 export async function showService(places: ServicePlaces, io: Io): Promise<number> {
-  const files = installedFiles(places);
+  const files = [...installedFiles(places), ...nodeFiles(places)];
   if (files.length === 0) {
     writeLines(io.stdout, ["not installed; install it: sudo nodelet service install"]);
     return EXIT_NOT_FOUND;

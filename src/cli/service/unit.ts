@@ -148,6 +148,14 @@ export function renderDropIn(options: UnitOptions): string {
   ].join("\n");
 }
 
+/** First line of the unit of a cluster's node. */
+const NODE_UNIT_HEAD = "# Written by nodelet; `nodelet down` and `nodelet leave` remove it.";
+
+/** Whether the text of a unit or drop-in is that of a cluster's node. */
+export function isNodeUnit(text: string): boolean {
+  return text.startsWith(NODE_UNIT_HEAD);
+}
+
 /** The supervisor of a cluster's node as a service. */
 export interface SupervisorUnit {
   /** Its command: absolute path of the program, then its arguments. */
@@ -163,7 +171,7 @@ export interface SupervisorUnit {
 export function renderNodeUnit({ command, env }: SupervisorUnit, as: "unit" | "drop-in"): string {
   const isUnit = as === "unit";
   return [
-    "# Written by nodelet; `nodelet down` and `nodelet leave` remove it.",
+    NODE_UNIT_HEAD,
     "[Unit]",
     ...(isUnit ? ["Description=nodelet, the Kubernetes node agent"] : []),
     "Wants=network-online.target",
