@@ -112,7 +112,12 @@ async function firstFailure(kubelet: string): Promise<string | undefined> {
   const selection = { focus: focusOn(partOfSuite()), skip: [] };
   const { signal } = new AbortController();
   const outcomes = await runSuite({
-    ...{ parts, selection, procs: PROCS, folder, signal, say: () => {} },
+    parts,
+    selection,
+    procs: PROCS,
+    folder,
+    signal,
+    say: () => {},
     toFirstFailure: true,
   });
   assert.ok(outcomes.length > 0, "no spec has run");
