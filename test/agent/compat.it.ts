@@ -6,10 +6,11 @@ import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, type Manifest, manifest, STAY } from "../support/agent.ts";
 import { essence } from "../support/essence.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const PODS = 20;
 /** Longer than any probe and than the rounds in which cgroups are compared with the plan. */
-const SETTLED_MS = 15_000;
+const SETTLED_MS = 15_000 * TIMEOUT_FACTOR;
 const OLD = ["--compat=1.36"];
 
 /**

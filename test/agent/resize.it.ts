@@ -11,12 +11,13 @@ import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { PROGRAMS, programOf } from "../localapi/kubectl.ts";
 import { groupValue } from "../support/cgroup-box.ts";
 import { STAY } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const KUBECTL = PROGRAMS.map(programOf).at(-1);
 const skip = KUBECTL === undefined ? `needs kubectl from Debian (cache: ${CACHE_DIR})` : false;
 const MI = 2 ** 20;
 const { version } = cgroupRoots();
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 60_000 * TIMEOUT_FACTOR;
 
 type List = Readonly<Record<string, string>>;
 

@@ -9,6 +9,7 @@ import { withBox } from "../box/box.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { answerOf } from "../server/http.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const SECOND = {
   config: "/etc/second.yaml",
@@ -21,7 +22,7 @@ const OPEN = `authentication: {anonymous: {enabled: true}, webhook: {enabled: fa
 authorization: {mode: AlwaysAllow}`;
 /** As long as it takes for either to see everything on the machine. */
 const TOGETHER_MS = 5_000;
-const WAIT_MS = 60_000;
+const WAIT_MS = 60_000 * TIMEOUT_FACTOR;
 
 /** GET at the HTTPS port on the node's own address. */
 async function secure(node: Pick<NodeBox, "box">, port: number, path: string) {

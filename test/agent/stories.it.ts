@@ -8,10 +8,11 @@ import { messageOf } from "../../src/kit/errors.ts";
 import { ALL_STORIES } from "../sim/stories/all-stories.ts";
 import { AFTER_THE_OTHERS, ON_CONTAINERD, type OtherWords } from "../sim/stories/on-containerd.ts";
 import { whyTextOf } from "../sim/stories/why-text.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { RealStory, StoriesNode } from "./stories-node.ts";
 
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/why.md"), "utf8");
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 180_000 * TIMEOUT_FACTOR;
 const POLL_MS = 700;
 /** Stories played side by side; with more of them a machine of two cores is late everywhere. */
 const AT_ONCE = 8;

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Box, withBox } from "../box/box.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
 import { PROGRAM } from "../support/program.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const ROOT = "/var/lib/kubelet";
 const OTHER_ROOT = "/var/lib/kubelet-second";
@@ -14,7 +15,7 @@ const MANIFESTS = "/etc/second";
 const PODS = 4;
 /** An orphan has a grace period of one second; a listing of the runtime comes every second. */
 const WATCHED_MS = 12_000;
-const REFUSED_MS = 30_000;
+const REFUSED_MS = 30_000 * TIMEOUT_FACTOR;
 
 /** An agent that serves nothing, so that no port and no socket keeps it from starting. */
 function writeSecond(box: Box): void {

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
-import { bareMachine } from "./node-box.ts";
+import { bareMachine, Running } from "./node-box.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-/** Holds the lock of dpkg as its frontends do (fcntl(2)), and says so. */
+/** Holds the lock of dpkg as its frontends do (fcntl(2)) until it is ended, and says so. */
 const HOLD_LOCK = `use Fcntl; $| = 1; open(F, ">>", "/var/lib/dpkg/lock-frontend") or die;
   fcntl(F, F_SETLK, pack("s s x4 q q l x4", F_WRLCK, SEEK_SET, 0, 0, 0)) or die "$!";
-  print "held\\n"; sleep 4;`;
+  print "held\\n"; sleep;`;
 
 /** What README proposes for another terminal, without what needs an answer, never ends, or names no file. */
 function commandsOfReadme(): readonly string[] {
@@ -28,13 +28,13 @@ test("setup waits for a package lock held by another process, and reports it", a
   await new Promise((held) => holder.stdout?.once("data", held));
   const script = `const { install } = await import(${JSON.stringify(join(ROOT, "tools/setup/packages-step.mjs"))});
     await install(["mount"], { lockSeconds: 60 });`;
-  const { code, stderr } = await node.box.exec(
-    [process.execPath, "--input-type=module", "-e", script],
-    { timeoutMs: 90_000 },
+  const setup = new Running(
+    node.box.spawn([process.execPath, "--input-type=module", "-e", script]),
   );
-  assert.equal(code, 0, stderr);
-  assert.match(stderr, /setup: waiting for the package lock, held by process \d+ \(perl\)/);
-  assert.match(stderr, /installing Debian packages: mount: done/);
+  await setup.reported(/setup: waiting for the package lock, held by process \d+ \(perl\)/);
+  await holder.kill();
+  await setup.reported(/installing Debian packages: mount: done/);
+  assert.equal((await setup.process.exited).code, 0, setup.text);
 });
 
 test("up links nodelet into the PATH, what it prints can be typed, and its check is well beside its agent", async () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PAUSE_IMAGE, TEST_IMAGE } from "../box/images.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { bareMachine } from "./node-box.ts";
 
 const FOREIGN = JSON.stringify({
@@ -45,7 +46,10 @@ test("up leaves a containerd with other pods alone and starts its own", async ()
     "1000",
   );
   const { connectCri } = await import("../../src/outside/cri/connect-cri.ts");
-  const cri = connectCri({ runtimeEndpoint: `unix://${node.box.criSocket}`, timeoutMs: 30_000 });
+  const cri = connectCri({
+    runtimeEndpoint: `unix://${node.box.criSocket}`,
+    timeoutMs: 30_000 * TIMEOUT_FACTOR,
+  });
   const { signal } = new AbortController();
   const sandbox = await cri.runtime.runSandbox(
     {

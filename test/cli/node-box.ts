@@ -9,13 +9,14 @@ import {
   startBox,
 } from "../box/box.ts";
 import { differences, machinePicture } from "../support/picture.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const PROGRAM = join(resolve(import.meta.dirname, "../.."), "bin/nodelet");
-const COMMAND_MS = 120_000;
-const WAIT_MS = 60_000;
+const COMMAND_MS = 120_000 * TIMEOUT_FACTOR;
+const WAIT_MS = 60_000 * TIMEOUT_FACTOR;
 const POLL_MS = 50;
 /** How long processes of a command that has ended may take to exit. */
-const EXIT_MS = 5_000;
+const EXIT_MS = 5_000 * TIMEOUT_FACTOR;
 
 /** A box and the command in it. */
 export class NodeBox implements AsyncDisposable {

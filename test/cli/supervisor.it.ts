@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { bareMachine, type NodeBox } from "./node-box.ts";
 
 const READY = /pod default\/hello-\S+: Running, 1\/1 ready$/m;
@@ -27,7 +28,7 @@ async function httpdOf(node: NodeBox): Promise<string> {
 }
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + 60_000 * TIMEOUT_FACTOR;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`not within a minute: ${what}`);
     await sleep(100);

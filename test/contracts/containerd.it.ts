@@ -8,6 +8,7 @@ import { type ContainerdVersion, usualContainerd } from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { findProgram } from "../box/prerequisites.ts";
 import { leaveHybrid } from "../support/hybrid-cgroups.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Bench, type RuntimeUnderTest, runtimeContract } from "./runtime-contract.ts";
 
 const SIGNAL = new AbortController().signal;
@@ -43,7 +44,10 @@ if (findProgram("crun") !== undefined)
   });
 
 function underTest(box: Box): RuntimeUnderTest {
-  const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: 60_000 });
+  const cri = connectCri({
+    runtimeEndpoint: `unix://${box.criSocket}`,
+    timeoutMs: 60_000 * TIMEOUT_FACTOR,
+  });
   return {
     cri,
     image: TEST_IMAGE,

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PodSpec } from "../../src/api/generated/types.ts";
 import { loopObstacle } from "../support/loop-device.ts";
 import { STAY, WAIT_FOREVER } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { tenantSpec } from "./constellations.ts";
 import { EvictionNode, isEvicted, nameOf, podSpec } from "./node.ts";
 import { isDisrupted, startMemoryNode } from "./suffer.ts";
@@ -15,7 +16,7 @@ import { isDisrupted, startMemoryNode } from "./suffer.ts";
 /** Longer than the time between two rounds, so that a second victim would be seen. */
 const ROUND_MS = 12_000;
 const POLL_MS = 2;
-const STEP_WITHIN_MS = 60_000;
+const STEP_WITHIN_MS = 60_000 * TIMEOUT_FACTOR;
 
 /** What is short, who takes it, and who would be next. */
 interface Scene {

@@ -2,13 +2,14 @@
 // request, priority and usage. Rounds come every ten seconds, which is mostly waiting: four nodes do it side by side.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { CONSTELLATIONS, type Constellation } from "./constellations.ts";
 import type { EvictionNode } from "./node.ts";
 import { assertSense, isDisrupted, startMemoryNode, suffer } from "./suffer.ts";
 
 const LANES = 4;
 /** The next round is at most ten seconds away; the rest is what a busy machine takes. */
-const CONDITION_WITHIN_MS = 20_000;
+const CONDITION_WITHIN_MS = 20_000 * TIMEOUT_FACTOR;
 const MESSAGE =
   /^The node was low on resource: memory\. Threshold quantity: 100Mi, available: \d+(Ki|Mi)?\. /;
 

@@ -8,9 +8,10 @@ import type { Container, Node, Pod, PodSpec } from "../../src/api/generated/type
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { Kubectl, PROGRAMS, programOf } from "../localapi/kubectl.ts";
 import { STAY } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const IMAGE = "localhost/nodelet/hello:1";
-const WAIT_MS = 60_000;
+const WAIT_MS = 60_000 * TIMEOUT_FACTOR;
 /** What all pods may use together; 100 MiB of it are to be left. */
 const PODS_MIB = 400;
 const STORE_MIB = 800;

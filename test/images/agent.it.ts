@@ -8,11 +8,12 @@ import type { ImagesReport } from "../../src/subsystems/images/images.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { testImage } from "../box/images.ts";
 import { PROGRAM } from "../support/program.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const MANIFESTS = "/etc/nodelet/manifests";
 const CONFIG = "/etc/nodelet/config.yaml";
 const POLICY = "/etc/nodelet/images.yaml";
-const WAIT_MS = 60_000;
+const WAIT_MS = 60_000 * TIMEOUT_FACTOR;
 const MIB = 2 ** 20;
 const name = (letter: string) => `nodelet.test/${letter}:1`;
 

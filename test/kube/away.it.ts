@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { apiServerObstacle } from "./apiserver.ts";
 import { type ClusterNode, conditionOf, PODS, podOf, withNode } from "./cluster-node.ts";
 
@@ -12,7 +13,7 @@ const STAYING = 18;
 const ENDING = 12;
 const LIMIT_MS = 180_000;
 /** How soon after the server is back it must be seen that the node follows its pods again. */
-const RESUME_MS = 5_000;
+const RESUME_MS = 5_000 * TIMEOUT_FACTOR;
 
 const job = (name: string, seconds: number, code: number): Pod =>
   podOf(name, {

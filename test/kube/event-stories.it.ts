@@ -10,13 +10,14 @@ import type { EventMode } from "../../src/subsystems/events/events.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { STAY } from "../support/agent.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { type ApiServer, apiServerObstacle, startApiServer } from "./apiserver.ts";
 import type { EventNode } from "./event-node.ts";
 
 const skip = apiServerObstacle() ?? false;
 const PROGRAM = join(import.meta.dirname, "event-node.ts");
 const NODE = "node-1";
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 120_000 * TIMEOUT_FACTOR;
 
 type Container = NonNullable<NonNullable<Pod["spec"]>["containers"]>[number];
 

@@ -5,11 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Container, ContainerStatus, Pod, PodSpec } from "../../src/api/generated/types.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { STAY } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const IMAGE = "localhost/nodelet/hello:1";
 const REGISTRY = "127.0.0.1:5000";
-const WAIT_MS = 40_000;
+const WAIT_MS = 40_000 * TIMEOUT_FACTOR;
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;

@@ -4,11 +4,12 @@ import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;
-const WAIT_MS = 40_000;
+const WAIT_MS = 40_000 * TIMEOUT_FACTOR;
 const VOLUMES = "/var/lib/nodelet/volumes";
 
 const MANIFESTS = `

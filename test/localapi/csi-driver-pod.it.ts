@@ -4,14 +4,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { TEST_IMAGE } from "../box/images.ts";
+import { archiveFile, standardImages, TEST_IMAGE } from "../box/images.ts";
 import { bareMachine } from "../cli/node-box.ts";
 import { STAY } from "../support/agent.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;
-const WAIT_MS = 60_000;
+const WAIT_MS = 60_000 * TIMEOUT_FACTOR;
 const DRIVER = "csi.nodelet.test";
 /** `nodelet up` keeps the agent here. */
 const ROOT_FOLDER = "/var/lib/nodelet/kubelet";
@@ -100,6 +101,8 @@ test("a CSI driver in a pod serves a claim on one machine", { skip }, async () =
   const kubectl = new Kubectl(node, program ?? "");
   const up = await node.nodelet(["up", "--detach", "--until-ready"]);
   assert.equal(up.code, 0, up.stdout + up.stderr);
+  // With the driver systemd the box's containerd, which has it, is not the one that is used.
+  await node.run("images", "load", "-i", archiveFile(standardImages()));
   const until = async (what: RegExp, ask: () => Promise<string>) => {
     const deadline = performance.now() + WAIT_MS;
     for (;;) {

@@ -7,12 +7,13 @@ import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
 import { PROGRAM } from "../support/program.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { accessIn } from "./local-api.ts";
 
 const API = "/var/lib/kubelet/api";
 const DATABASE = `${API}/objects.db`;
 /** Takes longer when several attempts have failed: pauses grow. */
-const BACK_MS = 60_000;
+const BACK_MS = 60_000 * TIMEOUT_FACTOR;
 
 type Damage = (file: string, box: Box) => unknown;
 

@@ -4,16 +4,17 @@ import { mkdirSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectGrpc } from "../../src/outside/grpc/grpc.ts";
-import { TEST_IMAGE } from "../box/images.ts";
+import { archiveFile, standardImages, TEST_IMAGE } from "../box/images.ts";
 import { cdiDevice, writeCdi } from "../claims/cdi.ts";
 import { bareMachine } from "../cli/node-box.ts";
 import { STAY } from "../support/agent.ts";
 import { ClaimDriver } from "../support/claim-driver.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
 const skip = program === undefined ? "needs a kubectl from Debian" : false;
-const WAIT_MS = 40_000;
+const WAIT_MS = 40_000 * TIMEOUT_FACTOR;
 const DRIVER = "gpu.example.com";
 /** `nodelet up` keeps the agent here. */
 const ROOT_FOLDER = "/var/lib/nodelet/kubelet";
@@ -80,6 +81,8 @@ test("a pod with a claim from a template runs on one machine with a DRA driver",
   const kubectl = new Kubectl(node, program ?? "");
   const up = await node.nodelet(["up", "--detach", "--until-ready"]);
   assert.equal(up.code, 0, up.stdout + up.stderr);
+  // With the driver systemd the box's containerd, which has it, is not the one that is used.
+  await node.run("images", "load", "-i", archiveFile(standardImages()));
   const root = node.box.path("");
   for (const folder of [REGISTRY, FOLDER]) mkdirSync(`${root}${folder}`, { recursive: true });
   await using driver = await new ClaimDriver(connectGrpc(), {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
 import { builtProgram, pinnedVersion } from "../../tools/go/build-programs.mjs";
 import type { NodeBox } from "../cli/node-box.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 /** What `nodelet up` writes for administrators. */
 export const KUBECONFIG = "/etc/nodelet/kubeconfig";
@@ -70,7 +71,7 @@ export class Kubectl {
     const result = await this.#node.box.exec([this.#program, ...args], {
       env: { KUBECONFIG, HOME: "/root", KUBE_EDITOR: 'sed -i s/edited:.*/edited:\\ \\"yes\\"/' },
       stdin,
-      timeoutMs: 60_000,
+      timeoutMs: 60_000 * TIMEOUT_FACTOR,
     });
     const reported = `${result.stdout}${result.stderr}`;
     this.transcript.push(`$ kubectl ${args.join(" ")}`, reported.trimEnd());
@@ -78,9 +79,9 @@ export class Kubectl {
     return reported;
   }
 
-  /** Runs a command again, for 30 s at most, until it reports what is expected. */
+  /** Runs a command again, for 30 s at most where nothing is emulated, until it reports what is expected. */
   async until(args: readonly string[], expected: RegExp): Promise<string> {
-    const deadline = performance.now() + 30_000;
+    const deadline = performance.now() + 30_000 * TIMEOUT_FACTOR;
     for (;;) {
       const reported = await this.run(args);
       if (expected.test(reported)) return reported;

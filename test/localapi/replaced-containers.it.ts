@@ -6,12 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Container, ContainerStatus, Pod } from "../../src/api/generated/types.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { STAY } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const IMAGE = "localhost/nodelet/hello:1";
 const REGISTRY = "127.0.0.1:5000";
 const OTHER_IMAGE = `${REGISTRY}/ok/app:1`;
-const WAIT_MS = 60_000;
+const WAIT_MS = 60_000 * TIMEOUT_FACTOR;
 const POLICIES = ["Always", "OnFailure", "Never"] as const;
 const CASES = ["image", "liveness", "startup", "untouched"] as const;
 

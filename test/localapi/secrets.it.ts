@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { KUBECONFIG, Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const IMAGE = "localhost/nodelet/hello:1";
-const WAIT_MS = 40_000;
+const WAIT_MS = 40_000 * TIMEOUT_FACTOR;
 const CONFIG = "/etc/nodelet/config.yaml";
 
 /** One for each way in. Long enough to be found once only. */

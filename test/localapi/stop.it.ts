@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
 import { WAIT_FOREVER } from "../support/stay.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
 const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
@@ -44,7 +45,7 @@ async function dataOf(kubectl: Kubectl, names: readonly string[]): Promise<reado
 }
 
 async function untilRunning(node: NodeBox, count: number): Promise<void> {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + 60_000 * TIMEOUT_FACTOR;
   for (;;) {
     const { stdout } = await node.nodelet(["get", "pods", "-A"]);
     if ((stdout.match(/ 1\/1 +Running/g) ?? []).length === count) return;

@@ -1,8 +1,11 @@
 // Runtime classes of a real API server, on a containerd that has a second handler.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { cgroupRoots } from "../box/prerequisites.ts";
 import { type ClusterNode, PODS, podOf, withNode } from "../kube/cluster-node.ts";
 import { STAY } from "../support/agent.ts";
 
@@ -17,6 +20,13 @@ runtime_type = "io.containerd.runc.v2"
 [${RUNTIMES}.traced.options]
 BinaryName = "${PROGRAM}"
 `;
+
+const { version } = cgroupRoots();
+const CPU =
+  version === 1
+    ? { file: "cpu.cfs_quota_us", limited: "15000" }
+    : { file: "cpu.max", limited: "15000 100000" };
+const MEMORY_LIMIT = version === 1 ? "memory.limit_in_bytes" : "memory.max";
 
 const limited = { requests: { cpu: "100m" }, limits: { cpu: "100m", memory: "64Mi" } };
 const containers = [{ name: "main", image: TEST_IMAGE, command: [...STAY], resources: limited }];
@@ -50,11 +60,12 @@ test("a pod's runtime class: waited for, its handler runs the containers, its ov
       const pod = (await node.pod("traced")) as Pod;
       assert.deepEqual(pod.spec?.overhead, { cpu: "50m", memory: "32Mi" });
       assert.match(await box.run(["cat", TRACE]), / start /);
-      const group = `/kubepods/pod${pod.metadata?.uid}`;
-      const cat = async (controller: string, file: string) =>
-        (await box.run(["cat", `/sys/fs/cgroup/${controller}${group}/${file}`])).trim();
-      assert.equal(await cat("cpu", "cpu.cfs_quota_us"), "15000");
-      assert.equal(await cat("memory", "memory.limit_in_bytes"), String(96 * 1024 ** 2));
+      const read = (controller: string, file: string) => {
+        const group = box.cgroupPath(`/kubepods/pod${pod.metadata?.uid}`, controller);
+        return readFileSync(join(group, file), "utf8").trim();
+      };
+      assert.equal(read("cpu", CPU.file), CPU.limited);
+      assert.equal(read("memory", MEMORY_LIMIT), String(96 * 1024 ** 2));
     },
     { box: { containerdConfig: CONTAINERD } },
   ));

@@ -7,9 +7,10 @@ import { test } from "node:test";
 import { containerdPrograms, usualContainerd } from "../box/containerd.ts";
 import { runcProgram } from "../box/runc.ts";
 import { bareMachine } from "../cli/node-box.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const START_MS = 240_000;
+const START_MS = 240_000 * TIMEOUT_FACTOR;
 const MANIFEST = "/etc/nodelet/manifests/newer.yaml";
 const IMAGE = "localhost/nodelet/hello:1";
 const POD = `{apiVersion: v1, kind: Pod, metadata: {name: newer}, spec: {hostUsers: false, terminationGracePeriodSeconds: 0,

@@ -20,6 +20,7 @@ import { accessIn } from "../localapi/local-api.ts";
 import { BoxedAgent, podTraces } from "../support/agent.ts";
 import { condition, PodSigner } from "../support/pod-signer.ts";
 import { PROGRAM } from "../support/program.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { insideOf, staying } from "./world.ts";
 
 const SERVER = join(import.meta.dirname, "../localapi/serve.ts");
@@ -28,7 +29,7 @@ const LOOPBACK = "127.0.0.1";
 const REQUESTS = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests";
 const BUNDLES = "/apis/certificates.k8s.io/v1/clustertrustbundles";
 const SIGNER = "example.test/pods";
-const START_MS = 30_000;
+const START_MS = 30_000 * TIMEOUT_FACTOR;
 const HOUR_MS = 3_600_000;
 /** No certificate is asked for twice within a minute. */
 const RENEWED_MS = 90_000;

@@ -76,6 +76,13 @@ const NEEDS = [
     met: program(name),
     wholeOnly: true,
   })),
+  // Of util-linux itself before Debian 14.
+  {
+    debian: "util-linux-extra",
+    profiles: ["test"],
+    met: program("pivot_root"),
+    wholeOnly: true,
+  },
   { debian: "debootstrap", profiles: ["test"], met: program("debootstrap"), wholeOnly: true },
   { debian: "chromium", profiles: ["test"], met: program("chromium"), wholeOnly: true },
   {

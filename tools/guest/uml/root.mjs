@@ -23,7 +23,8 @@ const PACKAGES = [
   ...["systemd", "systemd-sysv", "dbus", "kmod", "init-system-helpers", "libatomic1"],
   ...["containerd", "runc", "containernetworking-plugins", "iptables", "iproute2"],
   ...["mount", "util-linux", "curl", "jq", "procps", "busybox-static", "e2fsprogs", "fuse3"],
-  ...["openssl", "perl-base", "ca-certificates", "crun"],
+  // For pivot_root, which a box with another system than the machine's needs.
+  ...["openssl", "perl-base", "ca-certificates", "crun", "util-linux-extra"],
 ];
 const DISK_BYTES = 8 * 1024 ** 3;
 
