@@ -5,7 +5,6 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { bareMachine } from "../cli/node-box.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const TIME = "1700000000";
@@ -15,12 +14,11 @@ const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"))
   readonly version: string;
 };
 const archive = join(out, `nodelet-${version}.tgz`);
-const executable = join(out, `nodelet-${version}-linux-${process.arch}`);
 
 function build(folder: string): string {
   execFileSync(
     process.execPath,
-    [join(ROOT, "tools/package/package.mjs"), "--out", folder, "npm", "executable"],
+    [join(ROOT, "tools/package/package.mjs"), "--out", folder, "npm"],
     { env: { ...process.env, SOURCE_DATE_EPOCH: TIME }, stdio: ["ignore", "ignore", "inherit"] },
   );
   return readFileSync(join(folder, "SHA256SUMS"), "utf8");
@@ -106,15 +104,4 @@ test("the bill of materials names the packages inside, with their checksums", ()
     const [, text = ""] = licences.split(new RegExp(`^${name} \\S+: `, "m"));
     assert.match(text.split(/^-{80}$/m)[0] ?? "", /copyright|licen[cs]e/i, name);
   }
-});
-
-test("the single executable makes a bare machine a node, with file workers of its own", async () => {
-  await using node = await bareMachine({}, executable);
-  const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
-  assert.equal(up.code, 0, up.stdout + up.stderr);
-  assert.match(await node.run("get", "pods"), /^hello-\S+ +1\/1 +Running/m);
-  assert.match(await node.run("logs", "hello"), /^serving \/www on port 8080$/m);
-  const processes = await node.box.run(["ps", "-eo", "args"]);
-  assert.match(processes, /__file-worker/);
-  assert.match(await node.run("down", "--yes"), /Done: nothing of nodelet is running or left\./);
 });

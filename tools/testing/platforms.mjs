@@ -10,6 +10,9 @@ const NOT_IN_GUEST = {
     ["test/setup/debian-node.it.ts"],
   "needs a machine with containerd 1.7 alone, and nodelet prefers the containerd 2.1 of the guest":
     ["test/cli/deprecations.it.ts"],
+  "calls npm, which the guest does not have, nor a way to a registry": [
+    "test/packages/packages.it.ts",
+  ],
 };
 
 /** Files that run there with the driver cgroupfs, by the reason. */
@@ -26,6 +29,11 @@ const WITH_CGROUPFS = {
   "calls the runtime by itself, as a node with cgroupfs does": [
     "test/box/box.it.ts",
     "test/contracts/abilities.it.ts",
+    "test/contracts/containerd.it.ts",
+    "test/images/collection.it.ts",
+  ],
+  "uses the machine's containerd, which must have the driver of `nodelet up`": [
+    "test/cli/machine-containerd.it.ts",
   ],
   "starts a journal service of its own": ["test/server/server.it.ts"],
   "starts a system bus of its own, at which systemd is not": ["test/agent/shutdown.it.ts"],
