@@ -4,10 +4,20 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { cgroupRoots } from "../box/prerequisites.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
 import { essence } from "../support/essence.ts";
 
 const PODS = 30;
+/** A group for all pods that is not the root, and where a container is below it, as each driver spells it. */
+const ELSEWHERE = {
+  cgroupfs: { name: "elsewhere", place: /\/elsewhere\/kubepods\/besteffort\/pod[^/]+\/[^/]+\n$/ },
+  systemd: {
+    name: "elsewhere.slice",
+    place:
+      /\/elsewhere\.slice\/elsewhere-kubepods\.slice\/[^/]+\/[^/]+-pod[^/]+\.slice\/[^/]+\.scope\n$/,
+  },
+} as const;
 
 test(`kill -9 of the agent under ${PODS} pods: no restart, no condition flips, steady within 2 s`, (t) =>
   withBox({}, async (box) => {
@@ -129,15 +139,17 @@ test("a pod found running outside of its cgroup is started again in it", () =>
     agent.apply("web.yaml", manifest("web"));
     await agent.untilReady();
     await agent.kill();
-    await box.run(["sh", "-c", "for c in /sys/fs/cgroup/*/; do mkdir -p $c/elsewhere; done"]);
+    const trees = cgroupRoots().version === 1 ? "/sys/fs/cgroup/*/" : "/sys/fs/cgroup/";
+    const { name, place } = ELSEWHERE[box.cgroupDriver];
+    await box.run(["sh", "-c", `for c in ${trees}; do mkdir -p $c/${name}; done`]);
     const again = await BoxedAgent.start(box, { config: "cgroupRoot: /elsewhere" });
     await again.until("its second attempt is Ready", () => {
       const status = again.status()?.containerStatuses?.[0];
       return status?.restartCount === 1 && status.ready;
     });
     const id = again.status()?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
-    const found = await box.run(["sh", "-c", `find /sys/fs/cgroup/memory/ -name '${id}'`]);
-    assert.match(found, /\/elsewhere\/kubepods\/besteffort\/pod[^/]+\/[^/]+\n$/);
+    const tree = cgroupRoots().version === 1 ? "/sys/fs/cgroup/memory/" : "/sys/fs/cgroup/";
+    assert.match(await box.run(["find", tree, "-type", "d", "-name", `*${id}*`]), place);
     assert.ok(again.decisions().some(({ rule }) => rule === "pod cgroup was missing"));
   }));
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MemoryQos } from "./settings.ts";
-import { memoryQosWarning } from "./start.ts";
+import { checkRoot, memoryQosWarning } from "./start.ts";
 
 const ON: MemoryQos = { reservation: "None", pageBytes: 4096 };
 
@@ -21,3 +21,18 @@ for (const [version, kernelVersion, expected] of ROWS)
     else assert.match(warning ?? "", expected);
     assert.equal(memoryQosWarning({ version }, { kernelVersion }), undefined, "gate off");
   });
+
+test("checkRoot: the group that is not there is named as the driver spells it", async () => {
+  const tree = { exists: async (path: string) => path === "/there" };
+  const root = ["all", "pods"];
+  await assert.rejects(
+    checkRoot(tree, { root, driver: "cgroupfs" }, "/all/pods"),
+    /^UsageError: cgroupRoot "\/all\/pods": no cgroup \/all\/pods with all controllers; create it/,
+  );
+  await assert.rejects(
+    checkRoot(tree, { root, driver: "systemd" }, "/all/pods"),
+    /no cgroup \/all\.slice\/all-pods\.slice with all controllers/,
+  );
+  await checkRoot(tree, { root: ["there"], driver: "cgroupfs" }, "/there");
+  await checkRoot(tree, { root: [], driver: "systemd" }, "/");
+});

@@ -47,14 +47,14 @@ export function checkControllers({ controllers }: CgroupTree): void {
 
 /** `UsageError` when the configured root is not there with all controllers. */
 export async function checkRoot(
-  tree: CgroupTree,
-  settings: CgroupSettings,
+  tree: Pick<CgroupTree, "exists">,
+  settings: Pick<CgroupSettings, "root" | "driver">,
   configured: string,
 ): Promise<void> {
   const root = literalPath(settings.root, settings.driver);
   if (root === "/" || (await tree.exists(root))) return;
   throw new UsageError(
-    `cgroupRoot ${JSON.stringify(configured)}: no such cgroup with all controllers; create it before the agent starts`,
+    `cgroupRoot ${JSON.stringify(configured)}: no cgroup ${root} with all controllers; create it before the agent starts`,
   );
 }
 
