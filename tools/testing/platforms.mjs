@@ -18,6 +18,7 @@ const NOT_IN_GUEST = {
 /** Files that run there with the driver cgroupfs, by the reason. */
 const WITH_CGROUPFS = {
   "compares or makes groups by the names that cgroupfs gives them": [
+    "test/agent/chaos.it.ts",
     "test/agent/resize.it.ts",
     "test/cgroups/example.it.ts",
     "test/cgroups/hosts.it.ts",
@@ -27,6 +28,7 @@ const WITH_CGROUPFS = {
     "test/memory/memory-nodes.it.ts",
   ],
   "calls the runtime by itself, as a node with cgroupfs does": [
+    "test/bench.it.ts",
     "test/box/box.it.ts",
     "test/contracts/abilities.it.ts",
     "test/contracts/containerd.it.ts",
