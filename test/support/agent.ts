@@ -221,7 +221,9 @@ export async function podTraces(box: Box): Promise<Readonly<Record<string, reado
     mounts: await lines(
       "grep -E '/var/lib/kubelet/pods|/run/containerd/io.containerd|/netns/' /proc/self/mounts || true",
     ),
-    cgroups: await lines("find /sys/fs/cgroup -type d -name 'pod*' 2>/dev/null || true"),
+    cgroups: await lines(
+      "find /sys/fs/cgroup -type d '(' -name 'pod*' -o -name '*-pod*.slice' ')' 2>/dev/null || true",
+    ),
     folders: await lines("ls -d /var/lib/kubelet/pods/* /var/log/pods/* 2>/dev/null || true"),
     statuses: [...keptStatuses(textOf(box.path(`${STATE}/${STATUSES}`))).keys()],
     namespaces: await lines("ls -d /var/run/netns/* 2>/dev/null || true"),
