@@ -24,6 +24,7 @@ import { awaitCluster } from "../control-plane/waiting/await-cluster.ts";
 import { writeLines } from "../io.ts";
 import { type ClusterNote, OpenLedger, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
+import { settleInterrupted } from "./interrupted-upgrade.ts";
 import { upgradeObstacle } from "./skew.ts";
 import { watchComponents } from "./watch-components.ts";
 
@@ -64,7 +65,8 @@ export async function runUpgrade(
       fix: "kubeadm upgrade upgrades other clusters",
     });
   const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
-  const current = await clusterVersion(context.onInterrupt());
+  await settleInterrupted(request.paths, print);
+  const current = await versionOfCluster(request, context, print);
   const isOther = isFurtherNode(cluster);
   const obstacle = upgradeObstacle({
     cluster: current,
@@ -92,6 +94,23 @@ function isFurtherNode({ joined }: ClusterNote): boolean {
 function clusterKubeconfig(): string {
   const { adminKubeconfig, kubeconfig } = KUBEADM_FILES;
   return existsSync(adminKubeconfig) ? adminKubeconfig : kubeconfig;
+}
+
+/** The API server may be starting again, after a run that was interrupted or a change of its manifest. */
+async function versionOfCluster(
+  { timeoutMs }: Pick<UpgradeRequest, "timeoutMs">,
+  { onInterrupt }: Pick<CommandContext, "onInterrupt">,
+  print: (text: string) => void,
+): Promise<string> {
+  const signal = onInterrupt();
+  try {
+    return await clusterVersion(signal);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    print(`${error.message}; waiting for it`);
+  }
+  await awaitApi(clusterKubeconfig(), { timeoutMs, signal });
+  return await clusterVersion(signal);
 }
 
 async function clusterVersion(signal: AbortSignal): Promise<string> {
