@@ -25,9 +25,6 @@ function build(folder: string): string {
 
 let executable: string;
 before(() => {
-  execFileSync(process.execPath, [join(ROOT, "tools/build.mjs"), "--types"], {
-    stdio: ["ignore", "ignore", "inherit"],
-  });
   executable = build(join(base, "out"));
 });
 after(() => rmSync(base, { recursive: true, force: true }));
