@@ -117,6 +117,7 @@ test("the tests of a newcomer ask for no browser, no emulator and no build tools
     "libseccomp-dev",
     "pkg-config",
     ...(process.arch === "x64" ? ["qemu-system-x86"] : []),
+    "util-linux-extra",
   ].sort();
   assert.deepEqual(
     names(true)

@@ -39,7 +39,7 @@ export function addUpgradeCommand(program: Command, context: CliContext): void {
       "kubeadm's checks that may fail, separated by commas",
     )
     .addOption(
-      new Option("--timeout <duration>", "give up waiting for API server or node after this time")
+      new Option("--timeout <duration>", "how long to wait for API server and node")
         .default(TIMEOUT_MS, "3m")
         .argParser(readDuration),
     )
