@@ -49,11 +49,18 @@ interface KubeadmResult {
 const KEPT_LINES = 400;
 const END_MS = 10_000;
 
-/** Ends a kubeadm whose command was killed: it would go on with what the next command takes back or begins again. */
-export async function endOrphanedKubeadm(running: string): Promise<void> {
+/**
+ * Ends a kubeadm whose command was killed: it would go on with what the next command takes back or begins again. `settle` puts
+ * right what it left, before the note of it is gone.
+ */
+export async function endOrphanedKubeadm(
+  running: string,
+  settle: () => void = () => {},
+): Promise<void> {
   if (!existsSync(running)) return;
   const mark = readMark(running);
   if (mark !== undefined && isRunning(mark)) await endProcess(mark, END_MS);
+  settle();
   rmSync(running, { force: true });
 }
 

@@ -16,9 +16,10 @@ export async function settleInterrupted(
   const { running } = kubeadmPlaces(paths);
   if (!existsSync(running)) return;
   print("an earlier run was interrupted: going on from what it left");
-  await endOrphanedKubeadm(running);
-  for (const name of restoreMoved(KUBEADM_FILES.folder))
-    print(`put back ${name}, which kubeadm had moved away to replace it`);
+  await endOrphanedKubeadm(running, () => {
+    for (const name of restoreMoved(KUBEADM_FILES.folder))
+      print(`put back ${name}, which kubeadm had moved away to replace it`);
+  });
 }
 
 /**
