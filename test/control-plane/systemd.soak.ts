@@ -10,7 +10,7 @@ import { answered, serveWeb, startClient } from "./web.ts";
 const skip = controlPlaneObstacle();
 const WAIT_MS = 120_000;
 const UNITS_OF_PACKAGES = "/usr/local/lib/systemd/system";
-/** A unit as the package of a kubelet brings it; its program stays in the way of any other kubelet. */
+/** A unit as the package of a kubelet brings it, and kubeadm's drop-in, which names another program. */
 const PACKAGED =
   "[Service]\nExecStart=/bin/false\nRestart=always\n[Install]\nWantedBy=multi-user.target\n";
 const OF_KUBEADM = "[Service]\nExecStart=\nExecStart=/bin/sleep 100000\n";

@@ -1,6 +1,7 @@
 // `nodelet up --control-plane` with the real kubeadm and control plane: a cluster on a bare machine, and the machine as before.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { leaveHybrid } from "../support/hybrid-cgroups.ts";
 import { clusterMachine, controlPlaneObstacle } from "./machine.ts";
 import { answered, serveWeb, startClient } from "./web.ts";
 
@@ -73,4 +74,31 @@ test("what kubeadm refuses is said in a sentence with its fix, and the machine i
   const network = await machine.nodelet(["up", "--pod-cidr=10.1.0.0/16"]);
   assert.equal(network.code, 2);
   assert.match(network.stderr, /--pod-cidr has no effect without --control-plane/);
+});
+
+test("the OCI runtime that was chosen stays chosen when the node starts again", {
+  skip,
+}, async () => {
+  await using machine = await clusterMachine();
+  const { box } = machine.node;
+  await leaveHybrid(box);
+  const chosen = async (): Promise<string> => {
+    const config = await box.run(["cat", "/var/lib/nodelet/containerd.toml"]);
+    return /^default_runtime_name = "(.*)"$/m.exec(config)?.[1] ?? config;
+  };
+  const up = await machine.up("--oci-runtime=runc");
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  assert.doesNotMatch(up.stderr, /crun is not offered/, "it would be the default");
+  assert.equal(await chosen(), "runc");
+  for (const [option, expected] of [
+    ["--timeout=5m", "runc"],
+    ["--oci-runtime=crun", "crun"],
+    ["--timeout=5m", "crun"],
+  ] as const) {
+    const stopped = await machine.nodelet(["stop"]);
+    assert.equal(stopped.code, 0, stopped.stderr);
+    const again = await machine.up(option);
+    assert.equal(again.code, 0, again.stdout + again.stderr);
+    assert.equal(await chosen(), expected);
+  }
 });

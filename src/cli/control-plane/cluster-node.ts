@@ -127,9 +127,9 @@ export async function makeNode(command: NodeCommand, plan: NodePlan): Promise<bo
   expectFolders();
   const ledger = new OpenLedger(paths.ledger);
   const criSocket = survey.report.runtime.socket;
-  const { podRoutes, networkPlugin, agentFlags } = request;
+  const { podRoutes, networkPlugin, agentFlags, ociRuntime } = request;
   const joined = plan.command === "join" ? { joined: true } : {};
-  const choices = { podRoutes, networkPlugin, agentFlags };
+  const choices = { podRoutes, networkPlugin, agentFlags, ...(ociRuntime ? { ociRuntime } : {}) };
   ledger.change(() => ({ cluster: { kubeadm, criSocket, ...choices, ...joined } }));
   await startNode(command, survey, ledger);
   if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(ledger, print);
@@ -162,7 +162,8 @@ async function surveyForCluster({
   const paths = clusterPaths(chosen);
   const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
-  const report = await surveyMachine({ host, paths, ledger, containerd, ociRuntime });
+  const kept = ociRuntime ?? ledger?.cluster?.ociRuntime;
+  const report = await surveyMachine({ host, paths, ledger, containerd, ociRuntime: kept });
   return { host, report };
 }
 
@@ -172,7 +173,7 @@ async function startNode(
   survey: ClusterSurvey,
   ledger: OpenLedger,
 ): Promise<void> {
-  await prepareMachine(request, survey, ledger, print);
+  await prepareMachine(request.paths, survey, ledger, print);
   if (!hasSystemd()) {
     startSupervisor(clusterPaths(request.paths), context);
     return;
@@ -183,12 +184,13 @@ async function startNode(
 
 /** What has to be there before the supervisor starts; all of it may be repeated. */
 async function prepareMachine(
-  { paths: chosen, ociRuntime }: Pick<ClusterNodeRequest, "paths" | "ociRuntime">,
+  chosen: UpPaths,
   { host, report }: ClusterSurvey,
   ledger: OpenLedger,
   print: (text: string) => void,
 ): Promise<void> {
   const paths = clusterPaths(chosen);
+  const ociRuntime = ledger.now.cluster?.ociRuntime;
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   {
     using _claim = claimSupervisor(paths);
@@ -200,10 +202,9 @@ async function prepareMachine(
 
 /** Prepares the machine again after a start of it, before the supervisor runs as a service. Throws `CliError`. */
 export async function prepareAfterBoot(paths: UpPaths, io: Pick<Io, "stderr">): Promise<void> {
-  const request = { paths, containerd: "auto", ociRuntime: undefined };
   const print = (text: string) => writeLines(io.stderr, [text]);
-  const ledger = new OpenLedger(paths.ledger);
-  await prepareMachine(request, await surveyForCluster(request), ledger, print);
+  const survey = await surveyForCluster({ paths, containerd: "auto", ociRuntime: undefined });
+  await prepareMachine(paths, survey, new OpenLedger(paths.ledger), print);
 }
 
 /** `down` puts the old value back. Where it cannot be set, kubeadm's preflight names it with the fix. */
@@ -268,11 +269,12 @@ async function removeNode({ request, context }: NodeCommand): Promise<void> {
 /** Starts the node again after a reboot, or when the agent was stopped, with other flags where some are given; resolves with whether it did not run already. */
 export async function resumeNode(command: NodeCommand): Promise<boolean> {
   const { request, print } = command;
-  const { agentFlags, paths } = request;
+  const { agentFlags, ociRuntime, paths } = request;
   const ledger = new OpenLedger(paths.ledger);
   const isOther =
     agentFlags.length > 0 && agentFlags.join("\n") !== ledger.now.cluster?.agentFlags?.join("\n");
   if (isOther) changeNote(ledger, { agentFlags });
+  if (ociRuntime !== undefined) changeNote(ledger, { ociRuntime });
   if (readSupervisor(paths) !== undefined) {
     if (isOther) await restartAgent(paths, "with other flags", print);
     return false;

@@ -36,6 +36,8 @@ export interface ClusterNote {
   readonly networkPlugin?: boolean;
   /** Flags for the agent that the user has given; the supervisor reads them whenever it starts the agent. */
   readonly agentFlags?: readonly string[];
+  /** The OCI runtime that the user has chosen for pods that name no RuntimeClass. */
+  readonly ociRuntime?: string;
 }
 
 /** The unit of systemd that keeps a cluster's node running. */
