@@ -58,7 +58,9 @@ test("a Go kubelet joins beside ours; its machine dies, the other one leaves", {
   assert.equal(joined.code, 0, joined.stdout + joined.stderr);
   t.diagnostic(`nodelet has joined after ${seconds()} s`);
   await three.join(await one.joinWords());
-  await one.kubectl("wait", "--for=jsonpath={.spec.podCIDR}", "node/three", "--timeout=60s");
+  // kubeadm ends when the kubelet has its certificate, which is before it has made its Node.
+  for (const what of ["create", "jsonpath={.spec.podCIDR}"])
+    await one.kubectl("wait", `--for=${what}`, "node/three", "--timeout=60s");
   const nodes = await nodesOf(one);
   await three.connectPods(nodes.map(placeOf));
   await one.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=180s");
