@@ -41,7 +41,7 @@ interface NodeDeps {
   readonly neighbors: Neighbors;
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
-  readonly runtime: Pick<Runtime, "service">;
+  readonly runtime: Pick<Runtime, "service" | "watch">;
   readonly oomCounts: OomCounts;
   /** The node's own object; undefined as long as the API has none. */
   readonly node: Reading<Node | undefined>;
@@ -67,7 +67,7 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
     log: outside.log.child("node"),
     scope,
     node: deps.node,
-    runtime: deps.runtime.service,
+    runtime: deps.runtime,
   });
   startLogRotation(options.config, { outside, scope, pipeline, logs, metrics });
   startHousekeeping(options, {

@@ -9,10 +9,10 @@ import type { Clock } from "../kit/clock.ts";
 import { isOutside } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { RuntimeService } from "../outside/cri/cri.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
 
 interface PodCidrDeps {
-  readonly runtime: Pick<RuntimeService, "updateRuntimeConfig">;
+  readonly runtime: Pick<Runtime, "service" | "watch">;
   /** The node's own object; undefined as long as the API has none. */
   readonly node: Reading<Node | undefined>;
   readonly clock: Clock;
@@ -42,7 +42,8 @@ export function startPodCidr(
       const cidr = podCidr.get();
       try {
         if (differs(cidr)) {
-          await runtime.updateRuntimeConfig(cidr, signal);
+          await runtime.service.updateRuntimeConfig(cidr, signal);
+          runtime.watch.expectNetwork();
           log.info("Updating Pod CIDR", { originalPodCIDR: previous, newPodCIDR: cidr });
           previous = cidr;
         }

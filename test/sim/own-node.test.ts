@@ -207,6 +207,21 @@ test("the runtime gets the addresses for pods, again when it could not be, and w
     assert.equal(world.runtime.podCidrs.length, 2);
   }));
 
+test("a node is Ready as soon as the runtime has made its network of the addresses for pods", () =>
+  inCluster(async ({ world, api, node }) => {
+    const isReady = () =>
+      node()?.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+    world.runtime.options.networkReady = false;
+    await world.advance(16_000);
+    assert.equal(isReady(), false);
+    const spec = { podCIDRs: ["10.7.0.0/24"] };
+    api.objects.update(NODE, false, { ...node(), spec } as unknown as StoredObject);
+    await world.advance(200);
+    world.runtime.options.networkReady = true;
+    await world.advance(800);
+    assert.equal(isReady(), true);
+  }));
+
 test("pods of the API are watched once the node's own object is there; static pods run before", () =>
   inCluster(
     async ({ world, api, pod, create, node }) => {

@@ -326,3 +326,43 @@ test("a pod that takes long to be read does not delay what events report of othe
   await Promise.allSettled(work);
   assert.deepEqual(Object.fromEntries(endedAt), { [slow]: 5_800, [quick]: 5_050 });
 });
+
+/** When the status was asked for, in milliseconds after the runtime was given a network that is ready after `loadedMs`. */
+async function statusChecks(loadedMs: number): Promise<readonly number[]> {
+  const clock = new SimClock();
+  const fake = new FakeRuntime(clock, createSeededRandom(1), { networkReady: false });
+  const checks: number[] = [];
+  const runtime = {
+    ...fake.runtime,
+    status: (signal: AbortSignal) => {
+      checks.push(clock.monotonic());
+      return fake.runtime.status(signal);
+    },
+  };
+  const { watch } = watchOver({ runtime, images: fake.images, clock });
+  const leave = new AbortController();
+  const work = watch.followHealth(leave.signal);
+  await clock.advance(6_000);
+  const given = clock.monotonic();
+  watch.expectNetwork();
+  await clock.advance(loadedMs);
+  fake.options.networkReady = true;
+  await clock.advance(12_000 - loadedMs);
+  assert.equal(watch.health.get().networkReady, true);
+  leave.abort();
+  await clock.advance(1);
+  await work;
+  return checks.filter((at) => at >= given).map((at) => at - given);
+}
+
+for (const [loadedMs, soon] of [
+  [1, [0, 100]],
+  [650, [0, 100, 300, 700]],
+  [8_000, [0, 100, 300, 700, 1_500, 3_100]],
+] as const)
+  test(`a network that is ready ${loadedMs} ms after the runtime was given one is seen soon, and asked for in the usual period after that`, async () => {
+    const checks = await statusChecks(loadedMs);
+    assert.deepEqual(checks.slice(0, soon.length), soon);
+    const later = checks.slice(soon.length);
+    assert.ok(later.length >= 1 && later.length <= 3, checks.join(" "));
+  });

@@ -1,6 +1,7 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { NodeFeatures, NodeRuntimeHandler } from "../../api/generated/types.ts";
 import { deprecationsOf } from "../../api/node/runtime-deprecations.ts";
+import { conditionText, nodeHandlers } from "../../api/node/runtime-status.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import { asPodUid } from "../../api/pod-identity.ts";
@@ -60,6 +61,8 @@ const RUNTIME_UNKNOWN: RuntimeHealth = {
 
 /** Period of the runtime's status check (kubelet updateRuntimeUp). */
 const STATUS_PERIOD_MS = 5_000;
+/** Pauses between checks after the runtime was given a network: it loads that in moments, and has no event for it. */
+const NETWORK_CHECKS_MS = [100, 200, 400, 800, 1_600] as const;
 /** Period of full listings with and without an event stream (generic PLEG: 1 s). */
 const RELIST_WITH_EVENTS_MS = 30_000;
 const RELIST_WITHOUT_EVENTS_MS = 1_000;
@@ -97,6 +100,9 @@ export class RuntimeWatch {
   readonly #measures: WatchMeasures;
   readonly #observations: PodObservations;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
+  /** Pauses before the next checks of the status, instead of the usual one. */
+  #soonMs: readonly number[] = [];
+  readonly #checkNow = new Wakeup();
   #lastReady: MonotonicMs | undefined;
   #lastAnswer: MonotonicMs | undefined;
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
@@ -179,11 +185,22 @@ export class RuntimeWatch {
     this.#wakeup.wake();
   }
 
+  /** The runtime was given what it makes a network of: whether that is ready is asked soon, and not a period later. */
+  expectNetwork(): void {
+    this.#soonMs = NETWORK_CHECKS_MS;
+    this.#checkNow.wake();
+  }
+
   /** Polls the runtime's own status; run it with policy `restart`. */
   async followHealth(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
     while (!signal.aborted) {
       await this.checkHealth(signal);
-      await this.#deps.clock.coalesced.sleep(STATUS_PERIOD_MS, signal).catch(() => {});
+      const [soon, ...later] = this.#health.get().networkReady ? [] : this.#soonMs;
+      this.#soonMs = later;
+      const pause =
+        soon === undefined ? { clock: clock.coalesced, ms: STATUS_PERIOD_MS } : { clock, ms: soon };
+      await this.#checkNow.wait(pause, signal);
     }
   }
 
@@ -207,17 +224,7 @@ export class RuntimeWatch {
         message: [runtime?.reason, runtime?.message].filter(Boolean).join(": "),
         networkMessage: [network?.reason, network?.message].filter(Boolean).join(": "),
         networkProblem: `container runtime network not ready: ${conditionText("NetworkReady", network)}`,
-        handlers: runtimeHandlers.map(({ name, features: offers }) => ({
-          name,
-          ...(offers
-            ? {
-                features: {
-                  recursiveReadOnlyMounts: offers.recursiveReadOnlyMounts,
-                  userNamespaces: offers.userNamespaces,
-                },
-              }
-            : {}),
-        })),
+        handlers: nodeHandlers(runtimeHandlers),
         features: features && { supplementalGroupsPolicy: features.supplementalGroupsPolicy },
         userNamespacesHostNetwork: features?.userNamespacesHostNetwork ?? false,
         mountOptions: features?.mountOptions ?? false,
@@ -380,15 +387,4 @@ export class RuntimeWatch {
   #setHealth(health: RuntimeHealth): void {
     if (!isSame(this.#health.get(), health)) this.#health.set(health);
   }
-}
-
-/** A condition of the runtime as Go prints it (RuntimeCondition.String). */
-function conditionText(
-  type: string,
-  condition:
-    | { readonly status: boolean; readonly reason: string; readonly message: string }
-    | undefined,
-): string {
-  const { status = false, reason = "", message = "" } = condition ?? {};
-  return `${type}=${status} reason:${reason} message:${message}`;
 }
