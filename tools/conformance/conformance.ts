@@ -72,7 +72,7 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   writeFileSync(join(folder, RESULT), JSON.stringify(result, null, 1));
   writeFailureLogs(folder, outcomes, join(folder, "failures"));
   report(outcomes, folder);
-  if (options.keep) say(`kept as ${keepResult(result, options.completes)}, wrote ${writePage()}`);
+  if (options.keep) say(`kept as ${keepResult(result, options)}, wrote ${writePage()}`);
   return outcomes.some(({ outcome }) => outcome === "failed") ? 1 : 0;
 }
 

@@ -51,6 +51,12 @@ test("a focus, a filter, a list or what failed is only a part", () => {
   assert.deepEqual(selection, { focus: ["x"], skip: [...GROUPS.node.selection.skip, "y"] });
 });
 
+test("a further run that counts is one of the whole group", () => {
+  assert.equal(parseConformanceOptions(["node-serial", "--again"]).again, true);
+  assert.equal(parseConformanceOptions([]).again, false);
+  assert.throws(() => parseConformanceOptions(["--again", "--rest"]), /--again runs the whole/);
+});
+
 test("names become expressions that match nothing else", () => {
   const [expression = ""] = focusOn(["a.b [c] (d|e)*"]);
   assert.match("a.b [c] (d|e)*", new RegExp(`^${expression}$`));

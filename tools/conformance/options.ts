@@ -26,6 +26,8 @@ export interface ConformanceOptions {
   readonly rest: boolean;
   /** Result file to write in docs/conformance and the page after it. */
   readonly keep: boolean;
+  /** The result that is kept counts how often each spec has failed, this run and the earlier ones together. */
+  readonly again: boolean;
   /** Only writes the page from the result files that are kept. */
   readonly page: boolean;
 }
@@ -41,6 +43,7 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --rest             only what has no result yet of this group with this kubelet in docs/conformance/
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
+  --again            the whole group once more; with --keep, count in how many runs each spec has failed
   --page             run nothing, write docs/conformance.md from the results that are kept`;
 
 /** The command line is wrong; the message says how to mend it. */
@@ -63,6 +66,11 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   const own = [...(values.focus ?? []), ...listed];
   const labels = values["label-filter"];
   const completes = own.length === 0 && !values.skip && labels === undefined && !values.failed;
+  const whole = completes && !values.rest;
+  if (values.again && !whole)
+    throw new UsageProblem(
+      "--again runs the whole group: leave out --focus, --skip, --label-filter, --list, --failed and --rest",
+    );
   return {
     group: name,
     kubelet: kubeletOf(values.kubelet ?? "nodelet"),
@@ -74,11 +82,12 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
       ...(labels === undefined ? {} : { labels }),
     },
     procs: procsOf(values.procs, group.procs),
-    whole: completes && !values.rest,
+    whole,
     completes,
     failed: values.failed ?? false,
     rest: values.rest ?? false,
     keep: values.keep ?? false,
+    again: values.again ?? false,
     page: values.page ?? false,
   };
 }
@@ -103,6 +112,7 @@ function read(argv: readonly string[]) {
         rest: { type: "boolean" },
         procs: { type: "string" },
         keep: { type: "boolean" },
+        again: { type: "boolean" },
         page: { type: "boolean" },
       },
     });

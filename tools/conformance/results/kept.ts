@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { conformancePage, type KnownReason } from "./page.ts";
-import { type KeptResult, mergedResult } from "./result.ts";
+import { countedResult, type KeptResult, mergedResult } from "./result.ts";
 
 const DOCS = join(import.meta.dirname, "../../../docs");
 const FOLDER = join(DOCS, "conformance");
@@ -10,19 +10,27 @@ const REASONS = "reasons.json";
 
 /**
  * Writes the result's file, a part into what is kept of the same kubelet; gives its path below the checkout. `completes`: every spec
- * of the group has a result then.
+ * of the group has a result then. `again`: what is kept counts the runs.
  */
-export function keepResult(result: KeptResult, completes: boolean): string {
+export function keepResult(
+  result: KeptResult,
+  { completes, again }: { readonly completes: boolean; readonly again: boolean },
+): string {
   const name = `${result.group}-${result.kubelet}.json`;
   const file = join(FOLDER, name);
   mkdirSync(FOLDER, { recursive: true });
   const before: KeptResult | undefined = existsSync(file)
     ? JSON.parse(readFileSync(file, "utf8"))
     : undefined;
-  const merged = before && !result.whole ? mergedResult(before, result) : result;
+  const merged = before ? resultAfter(before, result, again) : result;
   const kept = { ...merged, whole: merged.whole || completes };
   writeFileSync(file, `${JSON.stringify(kept, null, 1)}\n`);
   return `docs/conformance/${name}`;
+}
+
+function resultAfter(before: KeptResult, result: KeptResult, again: boolean): KeptResult {
+  if (!result.whole) return mergedResult(before, result);
+  return again ? countedResult(before, result) : result;
 }
 
 /** Writes docs/conformance.md; gives its path below the checkout. */

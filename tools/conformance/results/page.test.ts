@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { keptResults, knownReasons, pageOfKept } from "./kept.ts";
-import { settle } from "./page.ts";
+import { conformancePage, settle } from "./page.ts";
 import { type KeptResult, ranIn } from "./result.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -64,6 +64,28 @@ test("a reason that is known names a spec that fails and a place that exists", (
     );
     assert.ok(read(`docs/${link.replace(/#.*/, "")}`).length > 0, link);
   }
+});
+
+test("the page names what failed in some of several runs, not what failed in all", () => {
+  const result: KeptResult = {
+    ...(keptResults()[0] as KeptResult),
+    group: "node",
+    kubelet: "nodelet",
+    whole: true,
+    passed: ["once", "never"],
+    failed: { always: "m" },
+    leftOut: {},
+    runs: 5,
+    failures: { once: 1, always: 5 },
+  };
+  const page = conformancePage([result], []);
+  assert.match(page, /### Failed in some of 5 runs with nodelet \(1\)\n\n- once: 1 of 5\n\n/);
+  assert.match(
+    conformancePage([{ ...result, failures: { always: 5 } }], []),
+    /\(0\)\n\nEvery spec ended in the same way each time\.\n/,
+  );
+  const { runs: _, failures: __, ...single } = result;
+  assert.doesNotMatch(conformancePage([single], []), /Failed in some/);
 });
 
 test("the lab is the reason only where the Go kubelet does not pass either", () => {

@@ -29,6 +29,7 @@ npm run conformance                        # node suite, NodeConformance, in par
 npm run conformance -- --kubelet go        # the same on the Go kubelet, in the same place
 npm run conformance -- --focus 'Probing'   # only what matches
 npm run conformance -- --failed            # again what failed the last time
+npm run conformance -- --again --keep      # once more: count in how many runs each spec has failed
 npm run conformance -- --rest --keep       # what has no result here yet: a group in several parts
 npm run conformance -- cluster             # cluster suite, Conformance, in parallel, on two nodes
 npm run conformance -- --help
@@ -94,7 +95,7 @@ ${GROUPS[group].about} ${place} A spec that does not suit the node leaves itself
 | Kubelet | specs that ran | passed | failed | left themselves out | date | minutes | at once |
 |---|---|---:|---:|---:|---|---:|---:|
 ${rows.join("\n")}
-${ours === undefined ? "" : againText(ours) + settledText(settle(ours, theirs, reasons))}`;
+${ours === undefined ? "" : againText(ours) + unsteadyText(ours) + settledText(settle(ours, theirs, reasons))}`;
 }
 
 /** What does not pass with nodelet, each with its reason. */
@@ -122,6 +123,16 @@ function againText({ again }: KeptResult): string {
   if (again.length === 0) return "";
   const lines = again.map((name) => `- ${escaped(name)}`);
   return `\n### Run again with nodelet, the later result counts (${again.length})\n\n${lines.join("\n")}\n`;
+}
+
+/** What failed in one run and passed in another. */
+function unsteadyText({ runs = 1, failures = {} }: KeptResult): string {
+  if (runs === 1) return "";
+  const unsteady = Object.entries(failures).filter(([, count]) => count < runs);
+  const lines = unsteady.map(([name, count]) => `- ${escaped(name)}: ${count} of ${runs}`);
+  const list =
+    lines.length === 0 ? "Every spec ended in the same way each time." : lines.join("\n");
+  return `\n### Failed in some of ${runs} runs with nodelet (${unsteady.length})\n\n${list}\n`;
 }
 
 function settledText(settled: readonly Settled[]): string {

@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { linesBetween } from "./failure-logs.ts";
 import { NOTHING_YET, progressAfter, progressText } from "./progress.ts";
-import { keptResult, mergedResult, outcomesOf, type RunFacts, type SuiteReport } from "./result.ts";
+import {
+  countedResult,
+  keptResult,
+  mergedResult,
+  outcomesOf,
+  type RunFacts,
+  type SuiteReport,
+} from "./result.ts";
 
 const FACTS: RunFacts = {
   group: "node",
@@ -88,6 +95,28 @@ test("a part that is run later takes the place of what it repeats", () => {
       leftOut: { e: "no" },
       again: ["b", "c"],
       minutes: 2,
+    },
+  );
+});
+
+test("a group that runs several times keeps the last outcomes and how often each spec has failed", () => {
+  const run = (passed: string[], failed: Record<string, string>) => ({
+    ...keptResult(FACTS, []),
+    passed,
+    failed,
+  });
+  const first = run(["a", "b"], { c: "late", d: "always" });
+  const second = countedResult(first, run(["a", "c"], { b: "once", d: "always" }));
+  const third = countedResult(second, run(["a", "b", "c"], { d: "at last" }));
+  assert.deepEqual([second.runs, second.failures], [2, { b: 1, c: 1, d: 2 }]);
+  const { runs, failures, passed, failed } = third;
+  assert.deepEqual(
+    { runs, failures, passed, failed },
+    {
+      runs: 3,
+      failures: { b: 1, c: 1, d: 3 },
+      passed: ["a", "b", "c"],
+      failed: { d: "at last" },
     },
   );
 });

@@ -72,6 +72,10 @@ export interface KeptResult extends RunFacts {
   readonly leftOut: Readonly<Record<string, string>>;
   /** Specs that were run again in a later run, which counts. */
   readonly again: readonly string[];
+  /** How often the whole group ran; once where nothing is said. */
+  readonly runs?: number;
+  /** Of several runs: how many a spec failed in, by its name; those that never failed are left out. */
+  readonly failures?: Readonly<Record<string, number>>;
 }
 
 const NANOSECONDS = 1e9;
@@ -155,4 +159,16 @@ export function mergedResult(before: KeptResult, later: KeptResult): KeptResult 
     leftOut: sorted([...others(before.leftOut), ...Object.entries(later.leftOut)]),
     again: [...new Set([...before.again, ...both])].sort(),
   };
+}
+
+/** What is kept after the whole group ran once more: the later outcome of each spec, and how often it has failed in all. */
+export function countedResult(before: KeptResult, later: KeptResult): KeptResult {
+  const failures = { ...failuresOf(before) };
+  for (const name of Object.keys(later.failed)) failures[name] = (failures[name] ?? 0) + 1;
+  const entries = Object.entries(failures).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return { ...later, runs: (before.runs ?? 1) + 1, failures: Object.fromEntries(entries) };
+}
+
+function failuresOf({ failures, failed }: KeptResult): Readonly<Record<string, number>> {
+  return failures ?? Object.fromEntries(Object.keys(failed).map((name) => [name, 1]));
 }
