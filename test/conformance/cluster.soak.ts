@@ -19,7 +19,7 @@ test("specs of the cluster suite pass on two nodes", {
   skip: nodeSuiteObstacle() ?? false,
 }, async () => {
   // Not in /tmp: nodes have their own.
-  const folder = resultsFolder("cluster-part", "nodelet");
+  const folder = resultsFolder("cluster-part-nodelet");
   const parts = await prepareParts({ kind: "nodelet" }, say, "cluster");
   const selection = { focus: FOCUS, skip: ["\\[Serial\\]", "\\[Feature:"] };
   const { signal } = new AbortController();

@@ -16,7 +16,7 @@ const words = chosen?.split(",") ?? DEFECTS.map(({ word }) => word);
 const say = (text: string) => process.stderr.write(`defects: ${text}\n`);
 
 // Not in /tmp: the node has its own.
-const folderOf = ({ word }: Defect) => resultsFolder("defect", word);
+const folderOf = ({ word }: Defect) => resultsFolder(`defect-${word}`);
 const checkoutOf = (defect: Defect) => `${folderOf(defect)}-checkout`;
 
 /** Specs of the part that notice the defect, until the first one has. */

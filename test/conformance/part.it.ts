@@ -13,7 +13,7 @@ test("specs of every file of the node suite pass", {
   skip: nodeSuiteObstacle() ?? false,
 }, async () => {
   // Not in /tmp: the node has its own.
-  const folder = resultsFolder("part", "nodelet");
+  const folder = resultsFolder("part-nodelet");
   const parts = await prepareParts({ kind: "nodelet" }, say);
   const names = partOfSuite();
   const selection = { focus: focusOn(names), skip: [] };

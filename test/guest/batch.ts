@@ -1,20 +1,14 @@
 /** Integration files that run one after the other in one guest, each as a test of its own. */
 import assert from "node:assert/strict";
-import { realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { buildAll } from "../../tools/build.mjs";
-import { CACHE_DIR } from "../../tools/debian-suite.mjs";
-import { goCommand } from "../../tools/go/go-command.mjs";
+import { checkoutScript } from "../../tools/guest/uml/checkout-script.ts";
 import { runInMachine } from "../../tools/guest/uml/machine.mjs";
 
-const ROOT = join(import.meta.dirname, "../..");
 /** Everything takes about so many times longer there. */
 const TIMEOUT_FACTOR = 4;
-
-/** Where this machine's Go is, by whose version the programs are found that it has built; the guest has none of its own. */
-const GO_COMMAND = goCommand();
-const GO = GO_COMMAND === undefined ? undefined : realpathSync(GO_COMMAND);
+const ABOUT =
+  'echo "guest runs $(uname -r), $(stat -f -c %T /sys/fs/cgroup), $(cat /proc/1/comm), $(containerd --version | cut -d" " -f1,3)"';
 
 /** What `run-files.mjs` writes of a file. */
 interface FileResult {
@@ -50,8 +44,10 @@ export async function runBatch(
       `${result.path}: ${result.passed} passed, ${result.failures.length} failed (${result.seconds.toFixed(1)} s)`,
     );
   };
-  const options = { timeoutMs, onLine, folders: GO === undefined ? [] : [dirname(dirname(GO))] };
-  const { code } = await runInMachine(command(paths), options);
+  const { command, folders } = checkoutScript(["tools/guest/uml/run-files.mjs", ...paths], {
+    NODELET_TEST_TIMEOUT_FACTOR: TIMEOUT_FACTOR,
+  });
+  const { code } = await runInMachine(`${ABOUT}\n${command}`, { timeoutMs, onLine, folders });
   for (const path of paths)
     await t.test(path, () => {
       const result = results.get(path);
@@ -65,12 +61,3 @@ export async function runBatch(
   assert.match(about ?? "", /cgroup2fs.*containerd.* 2\./, lines.join("\n"));
   console.log(about);
 }
-
-const command = (paths: readonly string[]): string =>
-  [
-    `cd ${ROOT}`,
-    'echo "guest runs $(uname -r), $(stat -f -c %T /sys/fs/cgroup), $(cat /proc/1/comm), $(containerd --version | cut -d" " -f1,3)"',
-    ...(GO === undefined ? [] : [`export PATH="$PATH:${dirname(GO)}"`]),
-    `export XDG_CACHE_HOME=${dirname(CACHE_DIR)} NODELET_TEST_TIMEOUT_FACTOR=${TIMEOUT_FACTOR}`,
-    `${process.execPath} tools/guest/uml/run-files.mjs ${paths.join(" ")}`,
-  ].join("\n");

@@ -28,8 +28,10 @@ import {
   keptResult,
   type RunFacts,
   ranIn,
+  resultName,
   type SpecOutcome,
 } from "./results/result.ts";
+import { guestObstacle, runInGuest } from "./run-in-guest.ts";
 import { runSuite } from "./run-suite.ts";
 
 const RESULT = "result.json";
@@ -52,13 +54,29 @@ async function main(argv: readonly string[]): Promise<number> {
   const interrupted = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const)
     process.on(name, () => interrupted.abort(new UsageProblem("interrupted")));
-  return await runGroup(options, interrupted.signal);
+  return options.guest
+    ? await runGroupInGuest(options, argv, interrupted.signal)
+    : await runGroup(options, interrupted.signal);
+}
+
+/** Builds here what the guest then finds: it has no compilers and no way to a registry. */
+async function runGroupInGuest(
+  { kubelet, group }: ConformanceOptions,
+  argv: readonly string[],
+  signal: AbortSignal,
+): Promise<number> {
+  const obstacle = guestObstacle();
+  if (obstacle !== undefined)
+    throw new UsageProblem(`--guest: no guest can be started: ${obstacle}`);
+  await prepareParts(kubelet, say, setUpOf(group).suite);
+  return await runInGuest(argv, say, signal);
 }
 
 async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promise<number> {
   const { group, kubelet, procs } = options;
   const name = nameOf(kubelet);
-  const folder = resultsFolder(group, name);
+  const cgroup = cgroupHere();
+  const folder = resultsFolder(resultName({ group, kubelet: name, cgroup }));
   const selection = selectionOf(options, folder);
   const setUp = setUpOf(group);
   const parts = await prepareParts(kubelet, say, setUp.suite);
@@ -84,10 +102,15 @@ function selectionOf(
   if (failed) return { focus: focusOn(failedBefore(folder, group)), skip: [] };
   if (!rest) return selection;
   const kept = keptResults().filter(
-    (result) => result.group === group && result.kubelet === nameOf(kubelet),
+    (result) =>
+      result.group === group &&
+      result.kubelet === nameOf(kubelet) &&
+      result.cgroup === cgroupHere(),
   );
   return { ...selection, skip: [...selection.skip, ...focusOn(kept.flatMap(ranIn))] };
 }
+
+const cgroupHere = () => `v${cgroupRoots().version}`;
 
 function nameOf(kubelet: KubeletChoice): string {
   return kubelet.kind === "path" ? basename(kubelet.path) : kubelet.kind;
@@ -119,7 +142,7 @@ function factsOf(
     suite: `Kubernetes ${pinnedVersion("e2e_node.test")}`,
     runtime: `containerd ${pinnedVersion("containerd")}, runc ${pinnedVersion("runc")}`,
     kernel: release(),
-    cgroup: `v${cgroupRoots().version}`,
+    cgroup: cgroupHere(),
     machine: `${cpus().length} CPUs, ${Math.round(totalmem() / GIB)} GiB, ${process.arch}`,
     date: began.toISOString().slice(0, 10),
     minutes,

@@ -28,6 +28,8 @@ export interface ConformanceOptions {
   readonly keep: boolean;
   /** The result that is kept counts how often each spec has failed, this run and the earlier ones together. */
   readonly again: boolean;
+  /** In a guest with cgroup v2. */
+  readonly guest: boolean;
   /** Only writes the page from the result files that are kept. */
   readonly page: boolean;
 }
@@ -41,6 +43,7 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --list FILE        only the specs whose texts stand in the file, one on a line
   --failed           only what failed in the last run of this group with this kubelet
   --rest             only what has no result yet of this group with this kubelet in docs/conformance/
+  --guest            in a guest (User-Mode Linux) with cgroup v2, which takes several times longer
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
   --again            the whole group once more; with --keep, count in how many runs each spec has failed
@@ -88,6 +91,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     rest: values.rest ?? false,
     keep: values.keep ?? false,
     again: values.again ?? false,
+    guest: values.guest ?? false,
     page: values.page ?? false,
   };
 }
@@ -113,6 +117,7 @@ function read(argv: readonly string[]) {
         procs: { type: "string" },
         keep: { type: "boolean" },
         again: { type: "boolean" },
+        guest: { type: "boolean" },
         page: { type: "boolean" },
       },
     });

@@ -50,7 +50,7 @@ export function chooseSpecs(
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const folder = resultsFolder("node", "nodelet");
+  const folder = resultsFolder("node-nodelet");
   const result: KeptResult = JSON.parse(readFileSync(join(folder, "result.json"), "utf8"));
   if (!result.whole) throw new Error("the last run was of a part: npm run conformance");
   const file = join(folder, "report.json");

@@ -41,9 +41,9 @@ const HOME = join(CACHE_DIR, "conformance");
 const UNUSED_MS = 24 * 3600 * 1000;
 const IMAGES = join(import.meta.dirname, "images");
 
-/** Folder of reports and logs of the last run of a group. */
-export function resultsFolder(group: string, kubelet: string): string {
-  return join(HOME, "results", `${group}-${kubelet}`);
+/** Folder of reports and logs of the last run, by the name of its result. */
+export function resultsFolder(name: string): string {
+  return join(HOME, "results", name);
 }
 
 /** Why the node suite cannot run here, in words for a skipped test; undefined when it can. */

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { conformancePage, type KnownReason } from "./page.ts";
-import { countedResult, type KeptResult, mergedResult } from "./result.ts";
+import { countedResult, type KeptResult, mergedResult, resultName } from "./result.ts";
 
 const DOCS = join(import.meta.dirname, "../../../docs");
 const FOLDER = join(DOCS, "conformance");
@@ -16,7 +16,7 @@ export function keepResult(
   result: KeptResult,
   { completes, again }: { readonly completes: boolean; readonly again: boolean },
 ): string {
-  const name = `${result.group}-${result.kubelet}.json`;
+  const name = `${resultName(result)}.json`;
   const file = join(FOLDER, name);
   mkdirSync(FOLDER, { recursive: true });
   const before: KeptResult | undefined = existsSync(file)

@@ -29,9 +29,11 @@ test("a result that is kept is whole: no spec twice, facts of where it ran", () 
 
 test("README says how many specs of the parallel group pass, and whose the others are", () => {
   const ours = keptResults().find(
-    ({ group, kubelet }) => group === "node" && kubelet === "nodelet",
+    ({ group, kubelet, cgroup }) => group === "node" && kubelet === "nodelet" && cgroup === "v1",
   );
-  const theirs = keptResults().find(({ group, kubelet }) => group === "node" && kubelet === "go");
+  const theirs = keptResults().find(
+    ({ group, kubelet, cgroup }) => group === "node" && kubelet === "go" && cgroup === "v1",
+  );
   assert.ok(ours?.whole && theirs);
   const others = settle(ours, theirs, knownReasons());
   const lab = others.filter(({ reason }) => reason === "the lab").length;

@@ -32,6 +32,7 @@ npm run conformance -- --failed            # again what failed the last time
 npm run conformance -- --again --keep      # once more: count in how many runs each spec has failed
 npm run conformance -- --rest --keep       # what has no result here yet: a group in several parts
 npm run conformance -- cluster             # cluster suite, Conformance, in parallel, on two nodes
+npm run conformance -- --guest --keep      # in a guest with cgroup v2: several times slower
 npm run conformance -- --help
 \`\`\`
 
@@ -57,8 +58,11 @@ export function conformancePage(
 ): string {
   const groups = Object.keys(GROUPS).filter(isGroupName);
   const sections = groups.flatMap((group) => {
-    const those = results.filter((result) => result.group === group);
-    return those.length === 0 ? [] : [groupSection(group, those, reasons)];
+    const those = Map.groupBy(
+      results.filter((result) => result.group === group),
+      ({ cgroup }) => cgroup,
+    );
+    return [...those.values()].map((same) => groupSection(group, same, reasons));
   });
   const missing = groups.filter((group) => !results.some((result) => result.group === group));
   const open = missing.map(
@@ -88,7 +92,7 @@ function groupSection(
     ? `${first.suite} on ${first.runtime}, cgroup ${first.cgroup}, Linux ${first.kernel}; ${first.machine}.`
     : "";
   return `
-## ${GROUPS[group].title}
+## ${GROUPS[group].title}${first === undefined || first.cgroup === "v1" ? "" : `, cgroup ${first.cgroup}`}
 
 ${GROUPS[group].about} ${place} A spec that does not suit the node leaves itself out.
 

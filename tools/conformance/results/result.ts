@@ -78,6 +78,15 @@ export interface KeptResult extends RunFacts {
   readonly failures?: Readonly<Record<string, number>>;
 }
 
+/** What its file is called: the rule is cgroup v1, which the machine of the command usually has. */
+export function resultName({
+  group,
+  kubelet,
+  cgroup,
+}: Pick<RunFacts, "group" | "kubelet" | "cgroup">): string {
+  return cgroup === "v1" ? `${group}-${kubelet}` : `${group}-${kubelet}-${cgroup}`;
+}
+
 const NANOSECONDS = 1e9;
 const MESSAGE_CHARACTERS = 240;
 /** A whole pod says less than what follows it. */

@@ -10,5 +10,6 @@ export function runInMachine(
     readonly folders?: readonly string[];
     readonly onLine?: (line: string) => void;
     readonly say?: (text: string) => void;
+    readonly signal?: AbortSignal;
   },
 ): Promise<{ readonly code: number | undefined; readonly output: string }>;

@@ -21,7 +21,8 @@ export const machineObstacle = () => umlObstacle() ?? rootObstacle();
 
 /**
  * Runs a shell command as root in a machine of its own; resolves with what it wrote and its code, which is undefined when
- * the machine did not come to its end. `onLine` receives every line as it comes; `folders` are seen at their own paths.
+ * the machine did not come to its end. `onLine` receives every line as it comes; `folders` are seen at their own paths;
+ * `signal` ends the machine.
  */
 export async function runInMachine(command, options = {}) {
   const {
@@ -31,6 +32,7 @@ export async function runInMachine(command, options = {}) {
     folders = [],
     onLine = () => {},
     say,
+    signal,
   } = options;
   const kernel = umlKernel({ say });
   const disk = rootImage({ say });
@@ -59,9 +61,12 @@ export async function runInMachine(command, options = {}) {
       if (error.code !== "ESRCH") throw error;
     }
   };
+  signal?.addEventListener("abort", end, { once: true });
   try {
+    if (signal?.aborted) end();
     return await guestEnd(child, { onLine, timeoutMs, end });
   } finally {
+    signal?.removeEventListener("abort", end);
     for (const folder of [work, memory]) rmSync(folder, { recursive: true, force: true });
   }
 }
