@@ -22,10 +22,14 @@ const waiting = (name: string): PodRecord => {
 };
 
 /** Admits in the order of the names; the large pod does not fit. Answers who was judged, beside whom. */
-async function admitted(names: readonly string[]): Promise<readonly string[]> {
+async function admitted(
+  names: readonly string[],
+  before: readonly PodRecord[] = [],
+): Promise<readonly string[]> {
   const clock = new SimClock();
-  const allocated = new Set<string>();
-  const records = new Map(names.map((name) => [name as PodUid, waiting(name)]));
+  const allocated = new Set<string>(before.map(({ uid }) => uid));
+  const fresh = names.map((name) => waiting(name));
+  const records = new Map([...before, ...fresh].map((record) => [record.uid, record]));
   const judged: string[] = [];
   const ports = {
     resizes: {
@@ -70,4 +74,15 @@ test("Admissions: a pod that was given nothing counts for no other, waiting or r
     `${LARGE} beside ${SMALL}`,
     `next beside ${SMALL}`,
   ]);
+});
+
+test("Admissions: what no source names any more counts for no other, as long as it may take to end", async () => {
+  const named = waiting("named");
+  const orphan = waiting("orphan");
+  const before = [
+    named,
+    { ...waiting("removed"), desired: { ...named.desired, removed: true } },
+    { ...orphan, desired: { ...orphan.desired, source: "runtime" as const } },
+  ];
+  assert.deepEqual(await admitted([SMALL], before), [`${SMALL} beside named`]);
 });

@@ -170,11 +170,16 @@ export class Admissions {
   }
 }
 
-/** Whether resources must be kept for the pod; one with an allocation holds it until it ends. */
+/**
+ * Whether resources must be kept for the pod; one with an allocation holds it until it ends, or until no source names it any
+ * more: whoever removed it counts on its place, and what is refused for its sake is refused for good (kubelet
+ * getAllocatedPods counts what its sources name).
+ */
 function holdsResources(
-  { uid, life, admission }: PodRecord,
+  { uid, life, admission, desired }: PodRecord,
   isAllocated: (uid: PodUid) => boolean,
 ): boolean {
+  if (desired.removed || desired.source === "runtime") return false;
   if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
   return life.kind === "waiting" && (admission.kind === "admitted" || isAllocated(uid));
 }
