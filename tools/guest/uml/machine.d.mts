@@ -6,6 +6,7 @@ export function runInMachine(
   options?: {
     readonly timeoutMs?: number;
     readonly memoryMib?: number;
+    readonly cpus?: number;
     /** Folders of the host that are seen at their own paths, beside the checkout and the cache. */
     readonly folders?: readonly string[];
     readonly onLine?: (line: string) => void;
