@@ -1,6 +1,6 @@
 /** What the command line of `npm run conformance` asks for. */
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { GROUPS, type GroupName, isGroupName, type Selection } from "./groups.ts";
 
@@ -93,6 +93,23 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     again: values.again ?? false,
     guest: values.guest ?? false,
     page: values.page ?? false,
+  };
+}
+
+/** The command line as it stands in a guest, and the folders that it names: they must be there at their own paths. */
+export function inGuest(argv: readonly string[]): {
+  readonly words: readonly string[];
+  readonly folders: readonly string[];
+} {
+  const { values, positionals } = read(argv);
+  const { guest: _, list, ...others } = values;
+  const file = list === undefined ? undefined : resolve(list);
+  const words = Object.entries({ ...others, list: file }).flatMap(([name, value]) =>
+    [value ?? []].flat().map((each) => (each === true ? `--${name}` : `--${name}=${each}`)),
+  );
+  return {
+    words: [...positionals, ...words],
+    folders: file === undefined ? [] : [dirname(file)],
   };
 }
 

@@ -1,6 +1,7 @@
 /** The command in a guest with cgroup v2. */
 import { checkoutScript } from "../guest/uml/checkout-script.ts";
 import { machineObstacle, runInMachine } from "../guest/uml/machine.mjs";
+import { inGuest } from "./options.ts";
 
 /** A whole group takes hours. */
 const TIMEOUT_MS = 10 * 3_600_000;
@@ -17,14 +18,14 @@ export async function runInGuest(
   say: (text: string) => void,
   signal: AbortSignal,
 ): Promise<number> {
-  const words = argv.filter((word) => word !== "--guest");
+  const { words, folders: named } = inGuest(argv);
   const { command, folders } = checkoutScript(["tools/conformance/conformance.ts", ...words]);
   const onLine = (line: string) => console.error(line);
   const { code } = await runInMachine(command, {
     timeoutMs: TIMEOUT_MS,
     memoryMib: MEMORY_MIB,
     cpus: CPUS,
-    folders,
+    folders: [...folders, ...named],
     onLine,
     say,
     signal,
