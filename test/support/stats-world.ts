@@ -123,9 +123,13 @@ export async function statsWorld(
     setCpu(path, 1);
     if (version === 1) {
       cgroups.set(path, "memory.usage_in_bytes", `${100 * 2 ** 20}`);
-      cgroups.set(path, "memory.stat", "rss 1\ntotal_rss 5000\ntotal_inactive_file 1048576");
+      cgroups.set(
+        path,
+        "memory.stat",
+        "rss 1\npgfault 4\ntotal_rss 5000\ntotal_inactive_file 1048576\ntotal_pgfault 900",
+      );
     } else {
-      cgroups.set(path, "memory.stat", "anon 5000\ninactive_file 1048576");
+      cgroups.set(path, "memory.stat", "anon 5000\ninactive_file 1048576\npgfault 4");
       if (path !== "/") cgroups.set(path, "memory.current", `${100 * 2 ** 20}`);
     }
   }

@@ -138,8 +138,9 @@ function memoryOf({ usageBytes, limit, stat, prefix }: MemorySource): MemoryFigu
     mappedBytes: of("mapped_file", "file_mapped"),
     activeFileBytes: of("active_file"),
     inactiveFileBytes,
-    pageFaults: of("pgfault"),
-    majorPageFaults: of("pgmajfault"),
+    // Of version 1 those of the group's own processes, as cAdvisor has them (libcontainer/handler.go setMemoryStats).
+    pageFaults: keyedNumber(stat, "pgfault") ?? 0,
+    majorPageFaults: keyedNumber(stat, "pgmajfault") ?? 0,
     ...(limitBytes === undefined ? {} : { limitBytes }),
   };
 }

@@ -91,6 +91,15 @@ test("the runtime is asked at most every ten seconds, and not at all for CPU and
   assert.deepEqual(asked, ["filesystems", "layers", "filesystems", "layers"]);
 });
 
+test("page faults of version 1 are those of the group's own processes, as cAdvisor has them", async () => {
+  for (const version of [1, 2] as const) {
+    const { stats } = await statsWorld(version);
+    const { pods } = await stats.summary();
+    const [pod] = pods as readonly { readonly memory?: { readonly pageFaults?: number } }[];
+    assert.equal(pod?.memory?.pageFaults, 4, `version ${version}`);
+  }
+});
+
 test("the summary has the Go kubelet's fields", async () => {
   const { stats, burn } = await statsWorld(2);
   await stats.summary();
@@ -115,7 +124,7 @@ test("the summary has the Go kubelet's fields", async () => {
     usageBytes: 100 * 2 ** 20,
     workingSetBytes: 99 * 2 ** 20,
     rssBytes: 5000,
-    pageFaults: 0,
+    pageFaults: 4,
     majorPageFaults: 0,
     psi: NO_PRESSURE,
   });
