@@ -11,7 +11,7 @@ import { inspect } from "node:util";
 import { boxObstacle, cgroupRoots } from "../../test/box/prerequisites.ts";
 import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
-import { GROUPS, setUpOf } from "./groups.ts";
+import { GROUPS, seedOf, setUpOf } from "./groups.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -82,7 +82,9 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   const parts = await prepareParts(kubelet, say, setUp.suite);
   const began = new Date();
   say(`${GROUPS[group].title}, on ${name}`);
-  const run = { parts, selection, procs, folder, signal, say, ...setUp };
+  // What one order hides another may show.
+  const seed = options.again ? undefined : seedOf(group);
+  const run = { parts, selection, procs, seed, folder, signal, say, ...setUp };
   const outcomes = await runSuite(run);
   const minutes = Math.round((Date.now() - began.getTime()) / 60_000);
   const facts = factsOf(options, { version: versionOf(kubelet, parts.kubelet), minutes, began });

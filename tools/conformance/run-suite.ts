@@ -16,6 +16,8 @@ export interface SuiteRun extends SuiteFlags {
   readonly parts: LabParts;
   readonly selection: Selection;
   readonly procs: number;
+  /** Of the order of the specs. */
+  readonly seed?: number | undefined;
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly say: (text: string) => void;
@@ -83,7 +85,7 @@ async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
 }
 
 function ginkgoCommand(lab: SuiteLab, run: SuiteRun): string[] {
-  const { selection, procs, folder, toFirstFailure } = run;
+  const { selection, procs, seed, folder, toFirstFailure } = run;
   const { focus, skip, labels } = selection;
   return [
     join(lab.folder, "ginkgo"),
@@ -91,6 +93,7 @@ function ginkgoCommand(lab: SuiteLab, run: SuiteRun): string[] {
     `--procs=${procs}`,
     "--no-color",
     "-v",
+    ...(seed === undefined ? [] : [`--seed=${seed}`]),
     ...(toFirstFailure ? ["--fail-fast"] : []),
     `--timeout=${LONGEST}`,
     `--output-dir=${folder}`,

@@ -41,6 +41,9 @@ and kept outside the checkout. Images are made from Debian packages and programs
 namespaces of its own (processes, mounts, network, host name, IPC, cgroups) with its own \`/etc\`, \`/run\`, \`/var\` and \`/tmp\`, containerd
 and a registry on loopback. When the command ends, also by Ctrl-C, nothing of it is left.
 
+The group \`node\` takes 26 minutes at least, whichever the kubelet: one spec (\`should cap back-off at MaxContainerBackOff\`) waits so long. It
+comes first; with \`--again\` the order differs from run to run.
+
 - **Node suite**: one node; small stand-ins play \`systemd-run\`, \`systemctl\`, \`journalctl\` and \`sudo\`.
 - **Cluster suite**: two nodes on one wire, both with the kubelet under test. The first also has etcd, kube-apiserver,
   kube-controller-manager, kube-scheduler and the suite. Pods of a node have addresses of its pod CIDR on a CNI bridge, with a route on
