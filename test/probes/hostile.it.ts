@@ -250,7 +250,10 @@ test("periods below a second; a main process that collects nothing is warned abo
   const pod = manifest("pod", { containers });
   node.agent.apply("pod.yaml", { ...pod, metadata: { ...pod.metadata, annotations } });
   await node.agent.until("both are probed", async () => (await node.probes()).length === 2);
-  await sleep(2000);
+  await node.agent.until(
+    "the first attempt succeeds",
+    async () => (await node.probe("fine", "readiness")).counts.successful > 0,
+  );
   const before = (await node.probe("fine", "readiness")).counts.successful;
   await sleep(5000);
   const attempts = (await node.probe("fine", "readiness")).counts.successful - before;

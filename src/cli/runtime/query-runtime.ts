@@ -10,7 +10,7 @@ import type { RuntimeFacts } from "./runtime-facts.ts";
 
 /** Deadline of one call. */
 const CALL_MS = 5_000;
-/** How long a socket may refuse connections before it counts as dead. */
+/** How long a socket may refuse connections or leave calls unanswered before it counts as dead. */
 const TIMEOUT_MS = 2_000;
 const POLL_MS = 100;
 
@@ -61,7 +61,7 @@ export async function queryRuntime(
       } catch (thrown) {
         if (isOutside(thrown, "unimplemented"))
           return { kind: "silent", why: "its CRI plugin is disabled" };
-        if (!isOutside(thrown, "unavailable") || performance.now() > deadline)
+        if (!isOutside(thrown, "unavailable", "deadline") || performance.now() > deadline)
           return { kind: "silent", why: messageOf(thrown) };
         await sleep(POLL_MS);
       }

@@ -12,6 +12,9 @@ import type { OpenLedger } from "../ledger.ts";
 /** A pull that has not ended by then is given up: no registry can be reached. */
 const PULL_MS = 20_000;
 
+/** A runtime that has answered before may be busy so long. */
+const ANSWER_MS = 60_000;
+
 /** Runtime that images are loaded into. */
 export interface ImageTarget {
   readonly socket: string;
@@ -22,16 +25,21 @@ export interface ImageTarget {
 
 /**
  * Makes sure of the image that pod sandboxes run. Our own containerd gets a built one; another's is
- * pulled, and built under its name only when no registry can be reached.
+ * pulled, and built under its name only when no registry can be reached. Throws `CliError` when the runtime does not answer.
  */
 export async function ensureSandboxImage(target: ImageTarget): Promise<void> {
   if (target.own) {
     if (!(await has(target, PAUSE_IMAGE))) await importBuilt(target, [pauseImage()]);
     return;
   }
-  const answer = await queryRuntime(target.socket);
-  const image =
-    answer.kind === "answers" ? runtimeSettings(answer.facts.description).sandboxImage : undefined;
+  const answer = await queryRuntime(target.socket, ANSWER_MS);
+  if (answer.kind !== "answers") {
+    const why = answer.kind === "silent" ? answer.why : "its socket is gone";
+    throw new CliError(`the container runtime at ${target.socket} does not answer: ${why}`, {
+      fix: "see what containerd logs, and repeat the command",
+    });
+  }
+  const image = runtimeSettings(answer.facts.description).sandboxImage;
   if (image === undefined || (await has(target, image)) || (await pulled(target, image))) return;
   target.print(`${image} cannot be pulled; building a substitute on this machine`);
   await importBuilt(target, [pauseImage(image)]);
