@@ -10,6 +10,7 @@ import { testImage } from "../box/images.ts";
 import { apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
 import { ClusterNode, conditionOf, NODE, PODS } from "../kube/cluster-node.ts";
 import { BoxedAgent, podTraces } from "../support/agent.ts";
+import { TIMEOUT_FACTOR } from "../support/timeout-factor.ts";
 import { faultOf, kindNamed, NOTES, OBJECTS, type PodKind, podOfKind } from "./chaos-kinds.ts";
 import { GoKubelet, goKubeletObstacle } from "./go-kubelet.ts";
 
@@ -17,7 +18,7 @@ const skip = apiServerObstacle() ?? goKubeletObstacle() ?? false;
 const COUNT = Number(process.env["NODELET_ADOPTION_PODS"] ?? 20);
 /** Made by nodelet before the Go kubelet takes over. */
 const OWN = 10;
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 180_000 * TIMEOUT_FACTOR;
 /** As long as this after a change of hands everything must stay as it was. */
 const WATCHED_MS = 10_000;
 /** A Go kubelet of that age needs ten seconds before it syncs the first pod. */

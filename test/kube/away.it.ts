@@ -11,7 +11,7 @@ const skip = apiServerObstacle() ?? false;
 const ROUNDS = 10;
 const STAYING = 18;
 const ENDING = 12;
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 180_000 * TIMEOUT_FACTOR;
 /** How soon after the server is back it must be seen that the node follows its pods again. */
 const RESUME_MS = 5_000 * TIMEOUT_FACTOR;
 
