@@ -21,7 +21,7 @@ interface Group extends GroupFlags {
   readonly selection: Selection;
   /** Specs at once. */
   readonly procs: number;
-  /** What the suite draws its order from; anew each time where nothing is said. */
+  /** What the suite draws its order from; another one for each run where nothing is said. */
   readonly seed?: number;
 }
 
