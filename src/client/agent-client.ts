@@ -7,7 +7,7 @@
  */
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
-import { timerMs } from "../kit/limits/bounded-durations.ts";
+import { timerMs } from "../kit/timing/bounded-durations.ts";
 import { CliError } from "../present/cli-error.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND } from "../present/exit-codes.ts";
 

@@ -4,11 +4,11 @@ import { canonicalAddress } from "../api/text/ip.ts";
 import { dns1123SubdomainFaults } from "../api/text/names.ts";
 import { parseQuantity, quantityMicroValue } from "../api/text/quantity.ts";
 import { isTree } from "../kit/json.ts";
+import { parseCpuList } from "./cpu-list.ts";
+import { DISABLED_SHARES } from "./eviction-thresholds.ts";
 import { fieldAt } from "./fields/fields.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
 import { type ConfigProblem, invalidValue, requiredValue } from "./problem.ts";
-import { parseCpuList } from "./validation/cpu-list.ts";
-import { DISABLED_SHARES } from "./validation/eviction-thresholds.ts";
 
 /** The node's name, or why there is none. */
 type NodeNameReading =

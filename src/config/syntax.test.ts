@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isEvictionSignal } from "../api/node/eviction-signals.ts";
+import { parseCpuList } from "./cpu-list.ts";
+import { readEvictionAmount } from "./eviction-thresholds.ts";
 import { fieldLines, lineOfField } from "./file/field-lines.ts";
 import { folderOf, resolvePath } from "./paths.ts";
-import { parseCpuList } from "./validation/cpu-list.ts";
-import { readEvictionAmount } from "./validation/eviction-thresholds.ts";
 
 test("parseCpuList reads the kernel's list format", () => {
   const rows: readonly (readonly [string, readonly number[]])[] = [

@@ -1,7 +1,7 @@
 import type { Branded } from "./brand.ts";
-import { LONGEST_TIMER_MS, timerMs } from "./limits/bounded-durations.ts";
-import { AlarmCoalescer } from "./loops/alarm-coalescer.ts";
 import { onAbort } from "./on-abort.ts";
+import { AlarmCoalescer } from "./timing/alarm-coalescer.ts";
+import { LONGEST_TIMER_MS, timerMs } from "./timing/bounded-durations.ts";
 
 /** Milliseconds of a clock that never steps; its zero has no meaning. For deadlines, periods, back-off. */
 export type MonotonicMs = Branded<number, "MonotonicMs">;

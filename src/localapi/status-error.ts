@@ -1,5 +1,6 @@
 // pure
 /** Refusals in the API's own words (apimachinery `api/errors`). */
+
 import {
   type FieldProblem,
   type FieldProblemKind,

@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, statSync, watch } from "node:fs";
 import type { KubeletFlags } from "../config/flags/kubelet-flags.ts";
 import type { Log } from "../kit/log.ts";
-import { holdWith } from "../outside/host/hold-with.ts";
+import { holdWith } from "../outside/hold-with.ts";
 
 interface LockDeps {
   readonly log: Pick<Log, "info" | "error">;

@@ -18,9 +18,9 @@ import {
 import { shownConfig } from "../config/file/shown-config.ts";
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
 import { parseFlags } from "../config/flags/flags.ts";
-import { flagsInForce } from "../config/flags/flags-in-force.ts";
 import { parsePageAddress } from "../config/flags/page-address.ts";
 import { validateNodeAddresses } from "../config/flags/validate-flags.ts";
+import { flagsInForce } from "../config/flags-in-force.ts";
 import { reportIdleSettings } from "../config/idle-report.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";

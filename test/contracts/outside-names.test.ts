@@ -133,7 +133,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   "src/pipeline/status/earlier-statuses.ts": "a status that no pod claims is dropped",
   "src/pipeline/status/status.ts": "a status that no pod claims is dropped",
   "src/server/routes/container-logs.ts": "looks up a pod",
-  "src/server/routes/shown-pods.ts": "looks up a pod",
+  "src/server/shown-pods.ts": "looks up a pod",
   "src/subsystems/cpus/checkpoint.ts": "an allocation that no pod claims is dropped",
   "src/subsystems/devices/ledger/checkpoint.ts": "an allocation that no pod claims is dropped",
   "src/subsystems/numa-memory/numa-memory.ts": "looks up a pod",

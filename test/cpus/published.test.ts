@@ -6,7 +6,7 @@ import { nodesOf } from "../../src/api/node/numa.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
 import { type IdentifiedPod, identifyPod } from "../../src/api/pod-identity.ts";
 import type { Hint } from "../../src/api/ports/hint-provider.ts";
-import { formatCpuList } from "../../src/config/validation/cpu-list.ts";
+import { formatCpuList } from "../../src/config/cpu-list.ts";
 import { align } from "../../src/pipeline/admission/topology/align.ts";
 import { CpuDraft } from "../../src/subsystems/cpus/cpu-draft.ts";
 import { freshState } from "../../src/subsystems/cpus/initial-state.ts";

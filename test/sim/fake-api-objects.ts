@@ -1,4 +1,5 @@
 // The objects of a simulated API server: versions, history, deletion in steps, patches.
+
 import { formatProblems } from "../../src/api/decode/field-problem.ts";
 import type { Pod, Status } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";

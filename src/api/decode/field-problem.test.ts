@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { quoted } from "../text/go-quote.ts";
 import {
   duplicate,
   type FieldProblem,
@@ -8,7 +9,6 @@ import {
   formatProblems,
   invalid,
   notFound,
-  quoted,
   required,
   tooLong,
   tooMany,

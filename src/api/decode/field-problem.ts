@@ -1,5 +1,7 @@
 // pure
 
+import { quoted } from "../text/go-quote.ts";
+
 /** Validation error of a field, by Kubernetes' error types. */
 export type FieldProblemKind =
   | "required"
@@ -41,28 +43,6 @@ const WITHOUT_VALUE: ReadonlySet<FieldProblemKind> = new Set(["required", "forbi
 
 /** Longer values are cut in messages, which end up in events and logs. */
 const MAX_SHOWN = 1024;
-
-const SHORT_ESCAPES: ReadonlyMap<string, string> = new Map([
-  ["\u0007", "\\a"],
-  ["\b", "\\b"],
-  ["\f", "\\f"],
-  ["\n", "\\n"],
-  ["\r", "\\r"],
-  ["\t", "\\t"],
-  ["\v", "\\v"],
-  ['"', '\\"'],
-  ["\\", "\\\\"],
-]);
-
-/** A text in double quotes with the escapes of Go's `%q`; very long ones are cut. */
-export function quoted(text: string): string {
-  const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what gets escaped
-  const escaped = shown.replace(/[\u0000-\u001f"\\\u007f]/g, (c) => {
-    return SHORT_ESCAPES.get(c) ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`;
-  });
-  return `"${escaped}"`;
-}
 
 /** A value of any kind as messages show it: texts quoted, the rest as JSON, cut where it is long. */
 export function shownFieldValue(value: unknown): string {

@@ -1,7 +1,7 @@
 // pure
 
 import type { Branded } from "../../kit/brand.ts";
-import { quoted } from "../decode/field-problem.ts";
+import { quoted } from "./go-quote.ts";
 
 /**
  * A length of time in milliseconds, made by `parseDuration`. Fractions are kept: `1500us` is 1.5. Exact to

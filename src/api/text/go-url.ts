@@ -1,5 +1,5 @@
 // pure
-import { quoted } from "../decode/field-problem.ts";
+import { quoted } from "./go-quote.ts";
 
 /** A URL in the parts that Go's net/url finds in it; user and fragment are checked and left out. */
 type GoUrl =

@@ -1,4 +1,5 @@
 // pure
+
 import { invalid, notFound, required, unsupported } from "../decode/field-problem.ts";
 import type {
   EnvFromSource,

@@ -1,4 +1,5 @@
 // pure
+
 import { invalid, required, tooLong } from "../decode/field-problem.ts";
 import type { ObjectMeta, OwnerReference, Pod } from "../generated/types.ts";
 import { allContainers } from "../pod/pod.ts";

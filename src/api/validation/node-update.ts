@@ -1,5 +1,6 @@
 // pure
 /** Validates a changed node (pkg/apis/core/validation ValidateNodeUpdate, Kubernetes 1.36). */
+
 import { duplicate, forbidden, invalid, unsupported } from "../decode/field-problem.ts";
 import { isSame } from "../decode/strategic-diff.ts";
 import type { Node, NodeSpec, NodeStatus } from "../generated/types.ts";

@@ -1,4 +1,5 @@
 // pure
+
 import { type FieldProblem, invalid } from "../decode/field-problem.ts";
 import type { IdentifiedPod } from "../pod-identity.ts";
 import { asPodUid, POD_UID_RULE } from "../pod-identity.ts";

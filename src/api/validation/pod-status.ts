@@ -1,5 +1,6 @@
 // pure
 /** Validates a new status of a pod (pkg/apis/core/validation ValidatePodStatusUpdate, Kubernetes 1.36). */
+
 import { duplicate, forbidden, invalid, unsupported } from "../decode/field-problem.ts";
 import type {
   Container,

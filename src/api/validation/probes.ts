@@ -1,4 +1,5 @@
 // pure
+
 import { forbidden, invalid, required, unsupported } from "../decode/field-problem.ts";
 import type {
   Container,

@@ -1,4 +1,5 @@
 // pure
+
 import { forbidden } from "../decode/field-problem.ts";
 import type { Pod, SeccompProfile } from "../generated/types.ts";
 import { allContainers, annotationOf } from "../pod/pod.ts";

@@ -1,4 +1,5 @@
 // pure
+
 import { duplicate, forbidden, invalid, required, unsupported } from "../decode/field-problem.ts";
 import type {
   Affinity,

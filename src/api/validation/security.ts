@@ -1,4 +1,5 @@
 // pure
+
 import { forbidden, invalid, required, tooLong, unsupported } from "../decode/field-problem.ts";
 import type {
   AppArmorProfile,

@@ -1,4 +1,5 @@
 // pure
+
 import { forbidden } from "../decode/field-problem.ts";
 import type { Pod, Volume, VolumeProjection } from "../generated/types.ts";
 import { allContainers, type PlacedContainer } from "../pod/pod.ts";

@@ -1,4 +1,5 @@
 // pure
+
 import {
   duplicate,
   type FieldProblem,

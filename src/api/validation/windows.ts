@@ -1,4 +1,5 @@
 // pure
+
 import { forbidden, invalid } from "../decode/field-problem.ts";
 import type { PodSpec, WindowsSecurityContextOptions } from "../generated/types.ts";
 import { allContainers, CONTAINER_FIELDS, type PlacedContainer } from "../pod/pod.ts";

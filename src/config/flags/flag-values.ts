@@ -1,8 +1,8 @@
 // pure
 
-import { quoted } from "../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../api/generated/types.ts";
 import { formatNanoseconds, parseDuration } from "../../api/text/duration.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { isIP } from "../../api/text/ip.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
 import { isTree } from "../../kit/json.ts";

@@ -1,8 +1,8 @@
 // pure
 
-import { quoted } from "../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../api/generated/types.ts";
 import { parseDuration } from "../../api/text/duration.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
 import type { FieldPath } from "../fields/fields.ts";
 import { type ConfigProblem, plain } from "../problem.ts";

@@ -1,5 +1,5 @@
 // pure
-import { quoted } from "../../api/decode/field-problem.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 
 /** A number or boolean as Go's strconv reads it, or its error text. */
 type GoValue<T> =

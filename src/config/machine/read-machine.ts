@@ -2,7 +2,7 @@
 /** The machine's topology out of the kernel's files below `/sys/devices/system`; source: the kernel's ABI documents, cAdvisor. */
 
 import type { LogicalCpu, MachineTopology, NumaNode } from "../../api/node/machine-topology.ts";
-import { parseCpuList } from "../validation/cpu-list.ts";
+import { parseCpuList } from "../cpu-list.ts";
 
 /** Text of a file of the kernel without its last newline; `undefined` where there is none. */
 type ReadKernelText = (path: string) => string | undefined;

@@ -1,5 +1,5 @@
 // pure
-import { quoted } from "../../api/decode/field-problem.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { readGoUrl } from "../../api/text/go-url.ts";
 
 /** Where spans are sent to: an address of TCP or a socket; or why an endpoint is none. */

@@ -1,7 +1,7 @@
 // pure
 
-import { quoted } from "../../api/decode/field-problem.ts";
 import { formatDuration } from "../../api/text/duration.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";

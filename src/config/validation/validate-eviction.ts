@@ -3,9 +3,9 @@
 import { EVICTION_SIGNALS, isEvictionSignal } from "../../api/node/eviction-signals.ts";
 import { parseDuration } from "../../api/text/duration.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
+import { DISABLED_SHARES, readEvictionAmount } from "../eviction-thresholds.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
 import { type ConfigProblem, invalidValue, requiredValue } from "../problem.ts";
-import { DISABLED_SHARES, readEvictionAmount } from "./eviction-thresholds.ts";
 
 /**
  * Rules about eviction. The Go kubelet finds these at start-up instead of validation; either way it does

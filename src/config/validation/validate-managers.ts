@@ -1,5 +1,5 @@
 // pure
-import { quoted } from "../../api/decode/field-problem.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
 import {
   addQuantities,

@@ -1,11 +1,12 @@
 // pure
 
-import { quoted } from "../../api/decode/field-problem.ts";
 import { formatDuration } from "../../api/text/duration.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
 import { didYouMean } from "../../api/text/nearest.ts";
 import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
+import { parseCpuList } from "../cpu-list.ts";
 import { parseDecimal } from "../flags/go-numbers.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
@@ -17,7 +18,6 @@ import {
   unsupportedValue,
 } from "../problem.ts";
 import { releaseOf } from "../release.ts";
-import { parseCpuList } from "./cpu-list.ts";
 
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

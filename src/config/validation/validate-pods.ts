@@ -1,6 +1,7 @@
 // pure
-import { quoted } from "../../api/decode/field-problem.ts";
+
 import { formatDuration } from "../../api/text/duration.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { parseImageReference } from "../../api/text/image-reference.ts";
 import {
   compareQuantities,

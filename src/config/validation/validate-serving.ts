@@ -1,7 +1,7 @@
 // pure
 
-import { quoted } from "../../api/decode/field-problem.ts";
 import { formatDuration } from "../../api/text/duration.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { isIP } from "../../api/text/ip.ts";
 import { dns1123SubdomainFaults } from "../../api/text/names.ts";
 import { readQuantity } from "../../api/text/quantity.ts";

@@ -3,6 +3,7 @@
  * Rules of the API for classes of devices, claims, their templates and slices (pkg/apis/resource/validation). What the allocator of
  * one node cannot do is refused here.
  */
+
 import {
   duplicate,
   forbidden,

@@ -1,5 +1,6 @@
 // pure
 /** Validation of trust bundles of the cluster (ValidateClusterTrustBundle, KEP-3257). */
+
 import { invalid, required, tooLong } from "../../api/decode/field-problem.ts";
 import type { ClusterTrustBundle } from "../../api/generated/types.ts";
 import { byteLength, dns1123SubdomainFaults } from "../../api/text/names.ts";

@@ -1,6 +1,6 @@
 import { wallFromNanos } from "../../api/text/timestamps.ts";
 import { OutsideError } from "../../kit/errors.ts";
-import { wireSeconds } from "../../kit/limits/bounded-durations.ts";
+import { wireSeconds } from "../../kit/timing/bounded-durations.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
 import { isUnimplemented } from "../grpc/grpc.ts";
 import { type CallTerms, type CriCaller, criCaller } from "./call.ts";

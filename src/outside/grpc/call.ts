@@ -1,6 +1,6 @@
 import { startTimer } from "../../kit/clock.ts";
-import { grpcTimeout } from "../../kit/limits/bounded-durations.ts";
 import { onAbort } from "../../kit/on-abort.ts";
+import { grpcTimeout } from "../../kit/timing/bounded-durations.ts";
 import { CODE } from "../http2/frames.ts";
 import type { Http2Reply } from "../http2/stream.ts";
 import type { CallReceiver, GrpcConnection, OpenedStream } from "./link.ts";

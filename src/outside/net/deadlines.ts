@@ -1,4 +1,4 @@
-import { timerMs } from "../../kit/limits/bounded-durations.ts";
+import { timerMs } from "../../kit/timing/bounded-durations.ts";
 
 /** Node counts whole milliseconds of its own time, which may be one more than have passed. */
 const EARLY_MS = 1;

@@ -1,4 +1,4 @@
-import { grpcTimeout } from "../../kit/limits/bounded-durations.ts";
+import { grpcTimeout } from "../../kit/timing/bounded-durations.ts";
 import { frameMessage, MessageReader } from "../grpc/messages.ts";
 import { errorOfReply } from "../grpc/reply-status.ts";
 import { GRPC_STATUS, GrpcError } from "../grpc/status.ts";

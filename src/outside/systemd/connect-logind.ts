@@ -1,6 +1,6 @@
 import type { Message, MessageBus } from "dbus-native";
 import { untilAborted } from "../../kit/within.ts";
-import { holdWith } from "../host/hold-with.ts";
+import { holdWith } from "../hold-with.ts";
 import type { Logind, LogindSession } from "./logind.ts";
 import { systemdError } from "./systemd-error.ts";
 

@@ -1,11 +1,11 @@
 /** The parts of the control plane on the node. */
 import { type ComponentChild, h } from "preact";
+import { VERDICT_STYLES } from "../../present/control-plane/control-plane-table.ts";
 import {
   controlPlaneVerdicts,
   type PartVerdict,
 } from "../../present/control-plane/judge-control-plane.ts";
 import type { ControlPlaneReport } from "../../present/shapes.ts";
-import { VERDICT_STYLES } from "../../present/tables/control-plane-table.ts";
 import type { ViewProps } from "../store.ts";
 import { Table, type TableColumn } from "./table.ts";
 

@@ -1,6 +1,6 @@
 // pure
 /** Who has which CPU: a row for those of one NUMA node that are alike, with `-o wide` for each thread. */
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import type { CpuReport, ReportedCpu } from "../shapes.ts";
 import { type Column, renderTable, type TableOptions } from "./table.ts";
 

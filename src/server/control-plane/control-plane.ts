@@ -4,8 +4,8 @@ import type { Clock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { parseCertificate } from "../../outside/x509/x509.ts";
 import { type Call, replyJson } from "../call.ts";
-import { shownPods } from "../routes/shown-pods.ts";
 import type { ServedNode } from "../served-node.ts";
+import { shownPods } from "../shown-pods.ts";
 import {
   type ControlPlaneComponent,
   certificateFiles,

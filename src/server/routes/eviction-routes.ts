@@ -1,8 +1,5 @@
 import { type EvictionSignal, isEvictionSignal } from "../../api/node/eviction-signals.ts";
-import {
-  type EvictionAmount,
-  readEvictionAmount,
-} from "../../config/validation/eviction-thresholds.ts";
+import { type EvictionAmount, readEvictionAmount } from "../../config/eviction-thresholds.ts";
 import { type Call, replyJson, type ServedRoute } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import type { ServedNode } from "../served-node.ts";

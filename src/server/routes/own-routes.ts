@@ -8,6 +8,7 @@ import { replyControlPlane } from "../control-plane/control-plane.ts";
 import { replyRecord } from "../debug/flight-route.ts";
 import { HttpProblem } from "../http-problem.ts";
 import { findPod, listProblems, type ServedNode } from "../served-node.ts";
+import { shownPod, shownPods } from "../shown-pods.ts";
 import { replyApiPod } from "./api-pods.ts";
 import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
@@ -15,7 +16,6 @@ import { evictionRoutes } from "./eviction-routes.ts";
 import { imageRoutes } from "./image-routes.ts";
 import { readOverview } from "./overview.ts";
 import { podList, replyProbes } from "./reports.ts";
-import { shownPod, shownPods } from "./shown-pods.ts";
 import { usageRoutes } from "./usage-routes.ts";
 
 interface OwnRoutesDeps {

@@ -2,7 +2,7 @@ import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { derivedOnce } from "../../kit/derived-once.ts";
 import type { PodView } from "../served-node.ts";
-import { type PodShower, shownPod } from "./shown-pods.ts";
+import { type PodShower, shownPod } from "../shown-pods.ts";
 
 /** JSON of objects that are replaced when they change, never altered: made once for all readers. */
 const statusText = derivedOnce((status: PodStatus) => JSON.stringify(status));

@@ -1,5 +1,5 @@
 // pure
-import { parseCpuList } from "../../config/validation/cpu-list.ts";
+import { parseCpuList } from "../../config/cpu-list.ts";
 
 /** Smallest value that v1 shows for a memory limit that is none, whatever the page size. */
 const V1_UNLIMITED = 2n ** 63n - 2n ** 17n;

@@ -6,7 +6,7 @@
  */
 import type { PodUid } from "../../api/pod-identity.ts";
 import { checkpointTextChecksum, fnv1a32 } from "../../api/text/fnv.ts";
-import { formatCpuList, parseCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList, parseCpuList } from "../../config/cpu-list.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { isTree } from "../../kit/json.ts";
 import type { CpuState, PodCpus } from "./cpu-state.ts";

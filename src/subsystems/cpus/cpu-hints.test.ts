@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseCpuList } from "../../config/validation/cpu-list.ts";
+import { parseCpuList } from "../../config/cpu-list.ts";
 import { cpuHints } from "./cpu-hints.ts";
 import { cpuOptionsOf } from "./options.ts";
 import { MACHINES } from "./take/machines.vectors.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodUid } from "../../api/pod-identity.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import { type CpuReport, reportCpus } from "./cpu-report.ts";
 import { cpuOptionsOf } from "./options.ts";
 import { MACHINES } from "./take/machines.vectors.ts";

@@ -2,7 +2,7 @@
 /** The machine's CPUs with who has them: `/nodelet/v1/cpus`. */
 import type { LogicalCpu, MachineTopology } from "../../api/node/machine-topology.ts";
 import type { PodUid } from "../../api/pod-identity.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import { largest } from "../../kit/limits/lists.ts";
 import { type CpuState, sortedCpus } from "./cpu-state.ts";
 import type { StaticPolicy } from "./static-policy.ts";

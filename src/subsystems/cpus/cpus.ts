@@ -19,7 +19,7 @@ import { hasPodAmounts } from "../../api/pod-level.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { HintDraft, HintProvider, NumaPlacement } from "../../api/ports/hint-provider.ts";
 import type { ResourceGrant } from "../../api/resource-grant.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";

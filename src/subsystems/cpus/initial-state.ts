@@ -2,7 +2,7 @@
 /** With which state the policy begins: a new one, or the one that was kept, where it fits machine and configuration. */
 
 import { milliOf } from "../../api/text/quantity.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import { type CpuState, exclusiveCpus, sortedCpus } from "./cpu-state.ts";
 import type { CpuOptions } from "./options.ts";
 import type { StaticPolicy } from "./static-policy.ts";

@@ -1,11 +1,11 @@
 // pure
 /** The static policy that a configuration asks for on a machine. */
 import type { MachineTopology } from "../../api/node/machine-topology.ts";
+import { parseCpuList } from "../../config/cpu-list.ts";
 import { deriveReservations } from "../../config/derive.ts";
 import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { podLevelOf } from "../../config/topology.ts";
-import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { reservedCpus } from "./initial-state.ts";
 import { cpuOptionsOf } from "./options.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { aContainer, aPod } from "../../../test/support/pods.ts";
 import { nodesOf } from "../../api/node/numa.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import { CpuDraft } from "./cpu-draft.ts";
 import type { CpuState } from "./cpu-state.ts";
 import { freshState } from "./initial-state.ts";

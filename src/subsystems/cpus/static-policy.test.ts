@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aContainer, aPod } from "../../../test/support/pods.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import { CpuDraft } from "./cpu-draft.ts";
 import { type CpuState, withoutPod } from "./cpu-state.ts";
 import { freshState, misfitOf, reservedCpus } from "./initial-state.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aContainer, aPod } from "../../../test/support/pods.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import { formatCpuList } from "../../config/validation/cpu-list.ts";
+import { formatCpuList } from "../../config/cpu-list.ts";
 import { type CpuState, exclusiveCpus, withoutPod } from "./cpu-state.ts";
 import { freshState, misfitOf } from "./initial-state.ts";
 import { cpuOptionsOf } from "./options.ts";

@@ -10,7 +10,7 @@ import { METRICS } from "../../api/metrics/metrics.ts";
 import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
 import type { NodeEvents, PodEvents } from "../../api/ports/events.ts";
-import type { EvictionAmount } from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionAmount } from "../../config/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";

@@ -7,7 +7,7 @@
 import type { EvictionSignal } from "../../api/node/eviction-signals.ts";
 import { isLocalEphemeralVolume, isTerminalPhase, podDisplayName } from "../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { EvictionAmount } from "../../config/validation/eviction-thresholds.ts";
+import type { EvictionAmount } from "../../config/eviction-thresholds.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./measures.ts";

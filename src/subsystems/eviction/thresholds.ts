@@ -9,11 +9,8 @@ import {
   quantityValue,
 } from "../../api/text/quantity.ts";
 import { deriveEvictionHard, withoutDisabledSignals } from "../../config/derive.ts";
+import { type EvictionAmount, readEvictionAmount } from "../../config/eviction-thresholds.ts";
 import type { KubeletConfig, TextMap } from "../../config/kubelet-config.ts";
-import {
-  type EvictionAmount,
-  readEvictionAmount,
-} from "../../config/validation/eviction-thresholds.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { SignalObservation, SignalObservations } from "./observations.ts";
 import type { DiskLayout } from "./signals.ts";

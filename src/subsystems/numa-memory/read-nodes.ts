@@ -1,8 +1,9 @@
 // pure
 /** The memory of each NUMA node and what is reserved of it, as policy Static needs them. */
-import { quoted } from "../../api/decode/field-problem.ts";
+
 import { hugepagesName } from "../../api/node/hugepages-name.ts";
 import type { MachineTopology } from "../../api/node/machine-topology.ts";
+import { quoted } from "../../api/text/go-quote.ts";
 import { wholeOf } from "../../api/text/quantity.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { MEMORY, type NumaCapacity } from "./memory-state.ts";

@@ -6,7 +6,7 @@ import { identifyPod } from "../../../src/api/pod-identity.ts";
 import { OutsideError } from "../../../src/kit/errors.ts";
 import type { RuntimeService } from "../../../src/outside/cri/cri.ts";
 import { offNodeReason } from "../../../src/present/why/off-node.ts";
-import { shownPods } from "../../../src/server/routes/shown-pods.ts";
+import { shownPods } from "../../../src/server/shown-pods.ts";
 import type { StoredObject } from "../fake-api-objects.ts";
 import type { FakeApiServer } from "../fake-apiserver.ts";
 import type { FakeContainer } from "../fake-runtime-objects.ts";

@@ -1,4 +1,5 @@
 // pure
+
 import {
   type FieldProblem,
   forbidden,

@@ -1,4 +1,5 @@
 // pure
+
 import { invalid, required, unsupported } from "../../decode/field-problem.ts";
 import type { DownwardAPIVolumeFile, KeyToPath } from "../../generated/types.ts";
 import { FILE_FIELDS, fieldSelectorProblems, resourceSelectorProblems } from "../env.ts";

@@ -4,6 +4,7 @@ import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { AgentClient } from "../../../client/agent-client.ts";
 import { requestControlPlane } from "../../../client/control-plane.ts";
 import { requestSignals } from "../../../client/eviction-signals.ts";
+import { CONTROL_PLANE_COLUMNS } from "../../../present/control-plane/control-plane-table.ts";
 import type { PartVerdict } from "../../../present/control-plane/judge-control-plane.ts";
 import { nodeObject } from "../../../present/describe/node-object.ts";
 import { renderSignals } from "../../../present/eviction-report.ts";
@@ -18,7 +19,6 @@ import type {
   ProblemsReply,
   ReportedCpu,
 } from "../../../present/shapes.ts";
-import { CONTROL_PLANE_COLUMNS } from "../../../present/tables/control-plane-table.ts";
 import { cpuSummary, renderCpus } from "../../../present/tables/cpu-table.ts";
 import { EVENT_COLUMNS, eventRow, eventTime } from "../../../present/tables/event-row.ts";
 import { NODE_COLUMNS } from "../../../present/tables/node-table.ts";

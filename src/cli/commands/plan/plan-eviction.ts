@@ -6,10 +6,7 @@ import {
 import { identifyPod } from "../../../api/pod-identity.ts";
 import { didYouMean } from "../../../api/text/nearest.ts";
 import { parseYamlDocument } from "../../../api/text/yaml.ts";
-import {
-  type EvictionAmount,
-  readEvictionAmount,
-} from "../../../config/validation/eviction-thresholds.ts";
+import { type EvictionAmount, readEvictionAmount } from "../../../config/eviction-thresholds.ts";
 import { UsageError } from "../../../kit/errors.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import { renderEviction } from "../../../present/eviction-report.ts";

@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { InvariantError, OutsideError } from "../../../kit/errors.ts";
-import { timerMs } from "../../../kit/limits/bounded-durations.ts";
+import { timerMs } from "../../../kit/timing/bounded-durations.ts";
 import type { CommandStreams } from "../streams/remote-command.ts";
 import {
   endThenDestroy,

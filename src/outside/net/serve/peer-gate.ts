@@ -1,4 +1,4 @@
-import { timerMs } from "../../../kit/limits/bounded-durations.ts";
+import { timerMs } from "../../../kit/timing/bounded-durations.ts";
 import {
   decidePlaces,
   type KnownPeer,

@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { isIPv4, isIPv6 } from "../../../api/text/ip.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
-import { timerMs } from "../../../kit/limits/bounded-durations.ts";
+import { timerMs } from "../../../kit/timing/bounded-durations.ts";
 import { shortText } from "../serve/forward.ts";
 
 /** Headers that matter to the runtime's streaming server; credentials are not forwarded. */

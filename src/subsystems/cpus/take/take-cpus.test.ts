@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatCpuList, parseCpuList } from "../../../config/validation/cpu-list.ts";
+import { formatCpuList, parseCpuList } from "../../../config/cpu-list.ts";
 import { type CpuOptions, cpuOptionsOf } from "../options.ts";
 import { MACHINES } from "./machines.vectors.ts";
 import { takeNear } from "./take-cpus.ts";

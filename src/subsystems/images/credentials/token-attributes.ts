@@ -1,5 +1,6 @@
 // pure
 /** Service account data passed to credential programs (`tokenAttributes`, KEP-4412). */
+
 import { shownFieldValue } from "../../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { qualifiedNameFaults } from "../../../api/text/names.ts";

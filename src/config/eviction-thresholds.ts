@@ -1,6 +1,6 @@
 // pure
-import { type Quantity, readQuantity } from "../../api/text/quantity.ts";
-import { parseFloat32 } from "../flags/go-numbers.ts";
+import { type Quantity, readQuantity } from "../api/text/quantity.ts";
+import { parseFloat32 } from "./flags/go-numbers.ts";
 
 /** Percentages that switch a threshold off; spelled in another way they are thresholds: one never met, one always. */
 export const DISABLED_SHARES: readonly string[] = ["0%", "100%"];

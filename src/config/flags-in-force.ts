@@ -1,13 +1,13 @@
 // pure
-import type { JsonValue } from "../../api/generated/types.ts";
-import { formatDuration } from "../../api/text/duration.ts";
-import { shownUrl } from "../../api/text/shown-url.ts";
-import { isTree } from "../../kit/json.ts";
-import { encodeConfig } from "../file/encode-config.ts";
-import type { KubeletConfig } from "../kubelet-config.ts";
-import { getAt } from "../tree.ts";
-import { FLAGS } from "./flag-table.ts";
-import type { KubeletFlags } from "./kubelet-flags.ts";
+import type { JsonValue } from "../api/generated/types.ts";
+import { formatDuration } from "../api/text/duration.ts";
+import { shownUrl } from "../api/text/shown-url.ts";
+import { isTree } from "../kit/json.ts";
+import { encodeConfig } from "./file/encode-config.ts";
+import { FLAGS } from "./flags/flag-table.ts";
+import type { KubeletFlags } from "./flags/kubelet-flags.ts";
+import type { KubeletConfig } from "./kubelet-config.ts";
+import { getAt } from "./tree.ts";
 
 /** Flags whose values may hold credentials, and what is shown of them. */
 const SHOWN: Readonly<Record<string, (value: JsonValue | undefined) => string>> = {

@@ -1,7 +1,8 @@
 // pure
-import type { PartVerdict } from "../control-plane/judge-control-plane.ts";
+
+import type { Column } from "../tables/table.ts";
 import type { Style } from "../text.ts";
-import type { Column } from "./table.ts";
+import type { PartVerdict } from "./judge-control-plane.ts";
 
 /** Styles of verdicts. */
 export const VERDICT_STYLES: Readonly<Record<PartVerdict["level"], Style>> = {

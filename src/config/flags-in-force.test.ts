@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_CONFIG } from "../fields/defaults.ts";
+import { DEFAULT_CONFIG } from "./fields/defaults.ts";
+import { DEFAULT_FLAGS } from "./flags/kubelet-flags.ts";
 import { flagsInForce } from "./flags-in-force.ts";
-import { DEFAULT_FLAGS } from "./kubelet-flags.ts";
 
 test("flagsInForce: every flag with its value as Go prints it, whoever set it, and no credentials", () => {
   const flags = flagsInForce(

@@ -1,9 +1,9 @@
-import type { PodUid } from "../../api/observation.ts";
-import type { ShownPod } from "../../api/pod/shown-pod.ts";
-import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { Clock, WallMs } from "../../kit/clock.ts";
-import { blockedBy } from "../../pipeline/status/blocked.ts";
-import type { PodView, ServedNode } from "../served-node.ts";
+import type { PodUid } from "../api/observation.ts";
+import type { ShownPod } from "../api/pod/shown-pod.ts";
+import { rfc3339 } from "../api/text/timestamps.ts";
+import type { Clock, WallMs } from "../kit/clock.ts";
+import { blockedBy } from "../pipeline/status/blocked.ts";
+import type { PodView, ServedNode } from "./served-node.ts";
 
 /** Parts of the node that showing a pod needs. */
 export interface PodShower {

@@ -1,5 +1,5 @@
 // pure
-import { quoted } from "../../api/decode/field-problem.ts";
+import { quoted } from "../api/text/go-quote.ts";
 
 /** Largest CPU number believed; keeps `0-999999999` from filling the memory. */
 const MAX_CPU = 65_535;

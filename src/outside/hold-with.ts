@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
-import { OutsideError } from "../../kit/errors.ts";
-import { onAbort } from "../../kit/on-abort.ts";
+import { OutsideError } from "../kit/errors.ts";
+import { onAbort } from "../kit/on-abort.ts";
 
 /** A program that holds something as long as the command runs that ends its arguments: a lock. */
 interface HoldingProgram {
