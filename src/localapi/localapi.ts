@@ -24,6 +24,7 @@ import {
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
 import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
 import { certificateRequestController } from "./control/certificate-requests.ts";
+import { resourceClaimController } from "./control/claims/claim-lives.ts";
 import { claimController } from "./control/claims/claims.ts";
 import { startController } from "./control/controllers.ts";
 import { eventController } from "./control/event-expiry.ts";
@@ -32,7 +33,6 @@ import { nodeTaintController } from "./control/node-taints.ts";
 import { offerRuntimeClasses } from "./control/runtime-classes.ts";
 import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
-import { resourceClaimController } from "./devices/claim-lives.ts";
 import { POD_KIND as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
 import type { Descriptions } from "./openapi/definitions.ts";

@@ -1,6 +1,6 @@
 import type { Exchange } from "../outside/serving.ts";
-import type { Identity } from "./access/authenticate.ts";
-import type { Endpoint, Route } from "./routes.ts";
+import type { Identity } from "./identity.ts";
+import type { Endpoint, Route } from "./route-table.ts";
 
 /** A request that may be answered: its route was found, its caller is known and allowed. */
 export interface Call {

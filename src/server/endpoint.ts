@@ -7,17 +7,13 @@ import {
   type RequestTarget,
   type RoutedRequest,
 } from "../outside/serving.ts";
-import {
-  ALL_AUTHENTICATED,
-  ANONYMOUS,
-  type Authenticator,
-  type Identity,
-} from "./access/authenticate.ts";
+import { ALL_AUTHENTICATED, ANONYMOUS, type Authenticator } from "./access/authenticate.ts";
 import { type Authorizer, decideAccess } from "./access/authorize.ts";
 import { type Handler, type ServedRoute, TEXT_HEADERS } from "./call.ts";
 import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
 import { HttpProblem } from "./http-problem.ts";
-import { type Endpoint, matchRoute, type RouteMatch, routeLabel } from "./routes.ts";
+import type { Identity } from "./identity.ts";
+import { type Endpoint, matchRoute, type RouteMatch, routeLabel } from "./route-table.ts";
 
 /** Access to an endpoint: one identity for all clients, or authentication. */
 export type CallerAdmission =

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { parseTarget } from "../../src/outside/net/serve/request-target.ts";
-import { matchRoute, type Route, routeLabel, verbOf } from "../../src/server/routes.ts";
+import { matchRoute, type Route, routeLabel, verbOf } from "../../src/server/route-table.ts";
 
 const route = (
   pattern: string,

@@ -1,12 +1,12 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../present/exit-codes.ts";
+import { prepareAfterBoot } from "../cluster/cluster-node.ts";
+import { runControlPlane } from "../cluster/control-plane.ts";
 import type { CliContext } from "../context.ts";
-import { prepareAfterBoot } from "../control-plane/cluster-node.ts";
-import { runControlPlane } from "../control-plane/control-plane.ts";
+import { runSupervisor } from "../run-supervisor.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 import { OCI_RUNTIME_NAMES } from "../up/runtime/oci-runtimes.ts";
-import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
 import { readDuration } from "./options/arguments.ts";
 import { type ClusterFlags, clusterOptionsOf, withClusterOptions } from "./options/cluster.ts";

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import * as kube from "../../outside/kube/kube.ts";
 import { connectApi } from "../api-access.ts";
-import { endAgent } from "../down/end-agent.ts";
 import type { UpPaths } from "../up/paths.ts";
+import { endAgent } from "./end-agent.ts";
 import { clusterPaths, KUBEADM_FILES, nodeNameIn } from "./places.ts";
 import { fileText } from "./waiting/await-kubelet-files.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CliError } from "../../present/cli-error.ts";
 import { kubeadmConfig } from "./kubeadm-config.ts";
-import type { ClusterChoices } from "./request.ts";
+import type { ClusterChoices } from "./settings.ts";
 import { kubeadmSettings } from "./settings.ts";
 
 const NO_OPTIONS: ClusterChoices = {

@@ -7,6 +7,7 @@ import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { counted } from "../../present/text.ts";
 import type { CommandContext } from "../context.ts";
+import { claimStop, endAgent } from "../control-plane/end-agent.ts";
 import { installedPaths } from "../control-plane/installed-paths.ts";
 import { writeLines } from "../io.ts";
 import { queryRuntime, withRuntime } from "../runtime/query-runtime.ts";
@@ -14,7 +15,6 @@ import { commandWord } from "../up/command-link.ts";
 import { type RuntimeNote, readLedger } from "../up/ledger.ts";
 import { shimsOf } from "../up/runtime/own-containerd.ts";
 import { type NodeStopRequest, stopPods } from "./drain.ts";
-import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 
 /** Runs `stop`; resolves with the exit code. */

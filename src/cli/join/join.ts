@@ -5,7 +5,6 @@ import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../present/exit-codes.ts";
 import { kubernetesVersion } from "../../process/version.ts";
-import { compatOf } from "../control-plane/agent-flags.ts";
 import {
   type ClusterNodeRequest,
   cleanAfterInterruption,
@@ -16,7 +15,8 @@ import {
   namedFile,
   refuseOtherNodes,
   resumeNode,
-} from "../control-plane/cluster-node.ts";
+} from "../cluster/cluster-node.ts";
+import { compatOf } from "../control-plane/agent-flags.ts";
 import { kubeadmConfig } from "../control-plane/kubeadm-config.ts";
 import { hasSystemd } from "../control-plane/node-service.ts";
 import { KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";

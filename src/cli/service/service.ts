@@ -14,8 +14,8 @@ import { parseFlags } from "../../config/flags/flags.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
-import type { ProgramResult } from "../../outside/host/host.ts";
 import { runProgram } from "../../outside/host/run-program.ts";
+import type { ProgramResult } from "../../outside/program.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_NOT_FOUND, EXIT_OK } from "../../present/exit-codes.ts";
 import {

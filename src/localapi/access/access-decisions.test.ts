@@ -10,6 +10,7 @@ import {
   signCertificate,
 } from "../../outside/x509/x509.ts";
 import type { ApiObject } from "../api-object.ts";
+import type { Kind } from "../kind.ts";
 import {
   NODE_KIND,
   POD_CERTIFICATE_REQUEST_KIND,
@@ -17,7 +18,6 @@ import {
   RESOURCE_SLICE_KIND,
   SERVICE_ACCOUNT_KIND,
 } from "../kinds/catalog.ts";
-import type { Kind } from "../kinds/kind.ts";
 import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { StatusError } from "../status-error.ts";
 import { authenticate } from "./authenticate.ts";

@@ -4,7 +4,7 @@ import { messageOf } from "../../kit/errors.ts";
 import { runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { StoredObject } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { isRefusal } from "../status-error.ts";

@@ -1,6 +1,7 @@
 /** Namespaces: the usual ones are there, each has what pods need, and one that is deleted is emptied first. */
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
+import type { Kind } from "../kind.ts";
 import {
   CONFIG_MAP_KIND,
   KINDS,
@@ -9,7 +10,6 @@ import {
   SERVICE_ACCOUNT_KIND,
   STORAGE_CLASSES,
 } from "../kinds/catalog.ts";
-import type { Kind } from "../kinds/kind.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";

@@ -2,6 +2,7 @@
 /** All resources whose objects are kept. */
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
+import { type Kind, textAt, type Verb } from "../kind.ts";
 import * as core from "../print/core-tables.ts";
 import {
   NAME_AND_AGE_TABLE,
@@ -12,7 +13,6 @@ import * as other from "../print/other-tables.ts";
 import * as devices from "./device-rules.ts";
 import { CSI_DRIVER_RULES, VOLUME_ATTACHMENT_RULES } from "./driver-rules.ts";
 import { keepEvent, showEvent } from "./event-view.ts";
-import { type Kind, textAt, type Verb } from "./kind.ts";
 import * as rules from "./other-rules.ts";
 import { POD_CERTIFICATE_RULES } from "./pod-certificate-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";

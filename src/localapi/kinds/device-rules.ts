@@ -28,7 +28,7 @@ import { byteLength, dns1123LabelFaults } from "../../api/text/names.ts";
 import { FINE, faultsAt, type Problems } from "../../api/validation/fields.ts";
 import { type ApiObject, as } from "../api-object.ts";
 import { MAX_EXPRESSION_BYTES, selectorFault } from "../devices/device-selector.ts";
-import type { KindRules } from "./kind.ts";
+import type { KindRules } from "../kind.ts";
 
 const MAX_SELECTORS = 32;
 const MAX_REQUESTS = 32;

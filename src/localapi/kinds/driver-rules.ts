@@ -4,7 +4,7 @@ import { invalid, required, unsupported } from "../../api/decode/field-problem.t
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { CSIDriver, VolumeAttachment } from "../../api/generated/types.ts";
 import { as } from "../api-object.ts";
-import type { KindRules } from "./kind.ts";
+import type { KindRules } from "../kind.ts";
 
 const MODES = ["Persistent", "Ephemeral"];
 const GROUP_POLICIES = ["ReadWriteOnceWithFSType", "File", "None"];

@@ -1,7 +1,8 @@
 // pure
 /** Everything the server offers beside the objects that are kept: subresources, and questions that are answered. */
+
+import type { Kind } from "../kind.ts";
 import { KINDS } from "./catalog.ts";
-import type { Kind } from "./kind.ts";
 import { UNSUPPORTED, type UnsupportedKind } from "./unsupported-kinds.ts";
 
 /** A part of an object, or something that can be done with it. */

@@ -29,7 +29,7 @@ import type { Problems } from "../../api/validation/fields.ts";
 import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
 import { type ApiObject, as } from "../api-object.ts";
-import type { KindRules } from "./kind.ts";
+import type { KindRules } from "../kind.ts";
 
 const MAX_DATA_BYTES = 1024 * 1024;
 const IMMUTABLE = "field is immutable when `immutable` is set";

@@ -11,7 +11,7 @@ import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Problems } from "../../api/validation/fields.ts";
 import { certificateSecondsLimit, signerProblems } from "../../api/validation/volumes/projected.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { KindRules } from "./kind.ts";
+import type { KindRules } from "../kind.ts";
 
 const as = (object: ApiObject) => object as unknown as PodCertificateRequest;
 

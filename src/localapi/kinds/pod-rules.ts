@@ -17,7 +17,7 @@ import {
 import { podWarnings } from "../../api/validation/pod-warnings.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { KindRules } from "./kind.ts";
+import type { KindRules } from "../kind.ts";
 import { resizeProblems } from "./resize-rules.ts";
 
 const DEFAULT_GRACE_SECONDS = 30;

@@ -8,7 +8,7 @@ import { FINE, faultsAt, type Problems } from "../../api/validation/fields.ts";
 import { signerProblems } from "../../api/validation/volumes/projected.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { KindRules } from "./kind.ts";
+import type { KindRules } from "../kind.ts";
 
 const as = (object: ApiObject) => object as unknown as ClusterTrustBundle;
 

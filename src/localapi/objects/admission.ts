@@ -18,8 +18,8 @@ import {
   SIGNING_REQUEST_KIND,
   STORAGE_CLASSES,
 } from "../kinds/catalog.ts";
-import { defaultClassOf } from "../kinds/storage-class.ts";
 import { forbiddenRequest } from "../status-error.ts";
+import { defaultClassOf } from "../storage-class.ts";
 import { admitPodCertificate } from "./admit-pod-certificate.ts";
 import { admitRuntimeClass } from "./admit-runtime-class.ts";
 import type { ObjectsCore } from "./core.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import { type ApiObject, keyOf, type StoredObject } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { objectNotFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { type ObjectRequest, storeKeyOf } from "./object-request.ts";

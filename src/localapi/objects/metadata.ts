@@ -5,7 +5,7 @@ import type { ObjectMeta } from "../../api/generated/types.ts";
 import type { Problems } from "../../api/validation/fields.ts";
 import { metadataProblems } from "../../api/validation/metadata.ts";
 import type { ApiObject, NamedMeta, ObjectDraft } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { badRequest, conflict, MODIFIED } from "../status-error.ts";
 import type { ObjectRequest } from "./object-request.ts";
 

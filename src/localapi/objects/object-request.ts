@@ -1,5 +1,5 @@
 // pure
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 
 /** The authenticated user of a request. */
 export interface User {

@@ -7,7 +7,7 @@ import type { Tree } from "../../kit/json.ts";
 import { isTree } from "../../kit/json.ts";
 import { appendAll } from "../../kit/limits/lists.ts";
 import type { ApiObject, ObjectDraft } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { badRequest } from "../status-error.ts";
 import { withPathName } from "./metadata.ts";
 import type { ObjectRequest } from "./object-request.ts";

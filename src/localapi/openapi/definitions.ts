@@ -1,8 +1,8 @@
 // pure
 /** The types of the API as OpenAPI schemas, made of the same table that objects are decoded by. */
 import { API_SCHEMA } from "../../api/generated/schema.ts";
+import type { Kind } from "../kind.ts";
 import { KINDS } from "../kinds/catalog.ts";
-import type { Kind } from "../kinds/kind.ts";
 import { isAtomicType, listRule } from "../schema/list-rules.ts";
 
 /** A schema; its `$ref`s begin with what `prefix` says. */

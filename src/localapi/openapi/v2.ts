@@ -1,7 +1,8 @@
 // pure
 /** The API as OpenAPI v2, as far as kubectl reads it: types, and which requests know dry runs. */
+
+import type { Kind } from "../kind.ts";
 import { KINDS } from "../kinds/catalog.ts";
-import type { Kind } from "../kinds/kind.ts";
 import {
   type Descriptions,
   definitions,

@@ -1,6 +1,6 @@
 // pure
 /** The API as OpenAPI v3: one document a group, as clients since 1.27 read it. */
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { GROUP_VERSIONS } from "../kinds/offers.ts";
 import {
   type Descriptions,

@@ -2,7 +2,7 @@
 import { humanDuration } from "../../api/text/human-duration.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { PrintedColumn } from "../kinds/kind.ts";
+import type { PrintedColumn } from "../kind.ts";
 
 /** Placeholder for absent values. */
 export const NONE = "<none>";

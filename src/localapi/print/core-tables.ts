@@ -15,7 +15,7 @@ import type {
 import { summarizePod } from "../../api/pod/pod-summary.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import { as } from "../api-object.ts";
-import type { ObjectTable } from "../kinds/kind.ts";
+import type { ObjectTable } from "../kind.ts";
 import {
   AGE,
   age,

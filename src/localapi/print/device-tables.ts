@@ -2,7 +2,7 @@
 /** Tables of classes of devices, claims and slices (printers.go). */
 import type { DynamicResourceClaim, ResourceSlice } from "../../api/generated/types.ts";
 import { type ApiObject, as } from "../api-object.ts";
-import type { ObjectTable } from "../kinds/kind.ts";
+import type { ObjectTable } from "../kind.ts";
 import { AGE, ageOf, column, NAME, orNone } from "./cells.ts";
 
 /** `kubectl get deviceclasses` and `resourceclaimtemplates`. */

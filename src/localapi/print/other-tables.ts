@@ -14,8 +14,8 @@ import type {
 } from "../../api/generated/types.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import { as } from "../api-object.ts";
-import type { ObjectTable } from "../kinds/kind.ts";
-import { DEFAULT_CLASS } from "../kinds/storage-class.ts";
+import type { ObjectTable } from "../kind.ts";
+import { DEFAULT_CLASS } from "../storage-class.ts";
 import { AGE, ageOf, column, NAME, NONE, orNone } from "./cells.ts";
 
 /** `kubectl get leases`. */

@@ -2,7 +2,7 @@
 /** API discovery: one document for each group, and all in one. */
 
 import { apiVersionOf } from "../../api/text/api-version.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import {
   GROUP_VERSIONS,
   type GroupVersion,

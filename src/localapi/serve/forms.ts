@@ -4,7 +4,7 @@
 import type { ListMeta } from "../../api/generated/types.ts";
 import { apiVersionOf } from "../../api/text/api-version.ts";
 import { type ApiObject, without } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import type { Form } from "./negotiate.ts";
 
 /** Which part of objects a table carries along. */

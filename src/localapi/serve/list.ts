@@ -1,7 +1,7 @@
 import type { ListMeta } from "../../api/generated/types.ts";
 import { isTree } from "../../kit/json.ts";
 import { type ApiObject, keyOf } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { badRequest, expired } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 import type { Selects } from "./select.ts";

@@ -1,6 +1,6 @@
 // pure
 import { unsupported } from "../../api/decode/field-problem.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import type { FieldValidation, ObjectRequest, User } from "../objects/object-request.ts";
 import { invalidObject } from "../status-error.ts";
 import type { ResourcePath } from "./request.ts";

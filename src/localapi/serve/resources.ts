@@ -4,7 +4,7 @@ import { formatProblem, required } from "../../api/decode/field-problem.ts";
 import type { DeleteOptions } from "../../api/generated/types.ts";
 import { nodeRestriction } from "../access/restrict-node.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { findObject } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";

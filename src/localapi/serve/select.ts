@@ -9,7 +9,7 @@ import {
   parseLabelSelector,
 } from "../../api/text/labels.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kind.ts";
 import { badRequest } from "../status-error.ts";
 
 /** Whether an object is one of those that a list or watch is about. */

@@ -9,8 +9,8 @@ import type {
 import { authenticate } from "../access/authenticate.ts";
 import { type Access, authorize } from "../access/authorize.ts";
 import { actingUser } from "../access/impersonate.ts";
+import type { Kind } from "../kind.ts";
 import { findKind } from "../kinds/catalog.ts";
-import type { Kind } from "../kinds/kind.ts";
 import { REVIEWS, subresourcesOf } from "../kinds/offers.ts";
 import { findUnsupported, hasEmptyList, type UnsupportedKind } from "../kinds/unsupported-kinds.ts";
 import type { User } from "../objects/object-request.ts";

@@ -4,8 +4,8 @@ import type { Binding, Pod, PodCondition, TokenRequest } from "../../api/generat
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import { issueToken } from "../access/tokens.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
+import type { Kind } from "../kind.ts";
 import { NAMESPACE_KIND, POD_KIND, SERVICE_ACCOUNT_KIND } from "../kinds/catalog.ts";
-import type { Kind } from "../kinds/kind.ts";
 import { findObject, type ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
 import { readNamedObject } from "../objects/read-body.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { TaskScope } from "../../kit/scope.ts";
-import type { Program, ProgramResult } from "../../outside/host/host.ts";
+import type { Program, ProgramResult } from "../../outside/program.ts";
 import { startIptables } from "./iptables.ts";
 
 const CODES = { there: 0, absent: 1 };

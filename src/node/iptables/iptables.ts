@@ -9,7 +9,8 @@ import type { Clock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { Host, ProgramResult } from "../../outside/host/host.ts";
+import type { Host } from "../../outside/host/host.ts";
+import type { ProgramResult } from "../../outside/program.ts";
 import {
   CANARY_TABLES,
   canary,

@@ -5,8 +5,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { silentLog } from "../../kit/log.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
-import type { Host, ProgramResult } from "../../outside/host/host.ts";
+import type { Host } from "../../outside/host/host.ts";
 import { runProgram } from "../../outside/host/run-program.ts";
+import type { ProgramResult } from "../../outside/program.ts";
 import { limitOpenFiles, readLimit } from "./open-files.ts";
 
 const LIMITS = (soft: string, hard: string) =>

@@ -4,6 +4,7 @@
  */
 
 import type { MonotonicMs } from "../../kit/clock.ts";
+import type { Program, ProgramResult } from "../program.ts";
 import type { Logind } from "../systemd/logind.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
 import type {
@@ -280,29 +281,6 @@ export const PROGRAM_FOLDERS: readonly string[] = [
   "/sbin",
   "/bin",
 ];
-
-/** A program to run to its end. */
-export interface Program {
-  /** Absolute, or a name that is searched in PATH. */
-  readonly path: string;
-  readonly args: readonly string[];
-  /** Beside the agent's own environment. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Its standard input. */
-  readonly input: string;
-  readonly timeoutMs: number;
-  /** Of both outputs together. */
-  readonly maxOutputBytes: number;
-}
-
-/** How a program ended: with a code, or by a signal. */
-export interface ProgramResult {
-  /** -1 when it was ended by a signal. */
-  readonly code: number;
-  readonly by: string;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** Locks on files, which end with their holder at the latest: after a kill and a restart of the machine nothing is left. */
 export interface FileLocks {

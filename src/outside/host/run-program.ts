@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { OutsideError } from "../../kit/errors.ts";
-import type { Program, ProgramResult } from "./host.ts";
+import type { Program, ProgramResult } from "../program.ts";
 
 /**
  * Runs a program to its end. What it writes beyond the limit, and running beyond the deadline, ends it by

@@ -3,7 +3,7 @@
  * a datagram socket of the file system, which Node does not have.
  */
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
-import type { Program, ProgramResult } from "../host/host.ts";
+import type { Program, ProgramResult } from "../program.ts";
 
 /** The service manager that started the agent (sd_notify(3)). */
 export interface ServiceNotifier {

@@ -4,11 +4,11 @@ import { base64ToBytes } from "../../kit/base64.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import { generateKeyPair, signCertificate } from "../../outside/x509/x509.ts";
+import type { Identity } from "../identity.ts";
 import {
   type Authentication,
   type Authenticator,
   certificateAuthenticator,
-  type Identity,
   unionOf,
 } from "./authenticate.ts";
 import { type Attributes, alwaysAllow, decideAccess, mastersThen } from "./authorize.ts";

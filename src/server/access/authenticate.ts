@@ -1,15 +1,7 @@
 import { isOutside } from "../../kit/errors.ts";
 import type { ClientCertificate } from "../../outside/serving.ts";
 import { parseCertificateDer } from "../../outside/x509/x509.ts";
-
-/** An authenticated caller. */
-export interface Identity {
-  readonly name: string;
-  readonly groups: readonly string[];
-  /** UID of the user, where the authority knows one. */
-  readonly uid?: string;
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
+import type { Identity } from "../identity.ts";
 
 /** Credentials of a request. */
 export interface PresentedCredentials {

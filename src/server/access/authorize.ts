@@ -1,7 +1,7 @@
 import { messageOf } from "../../kit/errors.ts";
-import type { RouteAccess } from "../routes.ts";
-import { verbOf } from "../routes.ts";
-import type { Identity } from "./authenticate.ts";
+import type { Identity } from "../identity.ts";
+import type { RouteAccess } from "../route-table.ts";
+import { verbOf } from "../route-table.ts";
 
 /** One thing a caller may or may not do: `verb` on `nodes/<name>/<subresource>`. */
 export interface Attributes {

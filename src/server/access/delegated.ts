@@ -3,7 +3,8 @@ import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { ACCESS_REVIEWS, type KubeClient, TOKEN_REVIEWS } from "../../outside/kube/kube.ts";
-import type { Authentication, Authenticator, Identity } from "./authenticate.ts";
+import type { Identity } from "../identity.ts";
+import type { Authentication, Authenticator } from "./authenticate.ts";
 import type { Authorizer } from "./authorize.ts";
 
 /** Authentication and authorization by an API server, for callers that certificates and configuration do not decide. */

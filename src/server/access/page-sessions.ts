@@ -4,7 +4,8 @@
  */
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Random } from "../../kit/random.ts";
-import { ALL_AUTHENTICATED, type Authenticator, type Identity } from "./authenticate.ts";
+import type { Identity } from "../identity.ts";
+import { ALL_AUTHENTICATED, type Authenticator } from "./authenticate.ts";
 
 /** A ticket is opened by a browser at once, and is worth nothing after that. */
 const TICKET_MS = 5 * 60_000;

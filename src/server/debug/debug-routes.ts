@@ -5,7 +5,7 @@ import type { Log } from "../../kit/log.ts";
 import type { Serving } from "../../outside/serving.ts";
 import { type Call, type Handler, replyText, type ServedRoute } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
-import type { Endpoint } from "../routes.ts";
+import type { Endpoint } from "../route-table.ts";
 import type { ServedNode } from "../served-node.ts";
 import { replyNodeLogs } from "./node-logs.ts";
 import { replyProfile, replyProfileIndex } from "./profiles.ts";

@@ -2,7 +2,7 @@ import { gatesInForce } from "../../config/gates/feature-gates.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { type Handler, replyText, type ServedRoute } from "../call.ts";
 import { type DebugRoutesDeps, debugRoutes, pageRoutes } from "../debug/debug-routes.ts";
-import type { Endpoint } from "../routes.ts";
+import type { Endpoint } from "../route-table.ts";
 import type { ServedNode } from "../served-node.ts";
 import { replyAllocatedPod, replyAllocatedPods } from "./allocated-pods.ts";
 import { replyContainerLogs } from "./container-logs.ts";

@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../../present/exit-codes.ts";
-import type { ControlPlaneRequest } from "../../control-plane/request.ts";
+import type { ControlPlaneRequest } from "../../cluster/request.ts";
 
 /** The options as commander has them. */
 export interface ClusterFlags extends KubeadmFlags {

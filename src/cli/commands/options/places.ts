@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { NODE_FLAGS } from "../../../outside/memory/memory.ts";
 import { selfCommand } from "../../../process/package-root.ts";
-import type { NodeContext } from "../../control-plane/cluster-node.ts";
+import type { NodeContext } from "../../cluster/cluster-node.ts";
 import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../../up/paths.ts";
 
 /** The options for the location of an installation. */

@@ -14,13 +14,13 @@ import { messageOf } from "../../../kit/errors.ts";
 import { after } from "../../../kit/instant.ts";
 import type { PodFiles } from "../../../outside/host/host.ts";
 import { type Stored, type StoredObject, storedAs } from "../../api-object.ts";
+import type { Kind } from "../../kind.ts";
 import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
-import type { Kind } from "../../kinds/kind.ts";
 import { CLAIM_IN_USE, VOLUME_IN_USE } from "../../kinds/other-rules.ts";
-import { DEFAULT_CLASS } from "../../kinds/storage-class.ts";
 import { isLatestVersion, type ObjectsCore } from "../../objects/core.ts";
 import { createObject } from "../../objects/create.ts";
 import { updateObject } from "../../objects/update.ts";
+import { DEFAULT_CLASS } from "../../storage-class.ts";
 import { type Controller, ownRequest } from "../controllers.ts";
 import { noteEvent } from "../note-event.ts";
 import {

@@ -5,7 +5,7 @@ import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import { isOutside, UsageError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { StateFiles } from "../../../kit/state/state-files.ts";
-import type { Program } from "../../../outside/host/host.ts";
+import type { Program } from "../../../outside/program.ts";
 import { openUserNamespaces } from "./user-namespaces.ts";
 
 const U = 65_536;

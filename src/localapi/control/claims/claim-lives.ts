@@ -3,17 +3,25 @@
  * with the pod that they were made for. The scheduler allocates them. Invariant: a claim that a pod uses keeps its devices.
  */
 
-import type { Pod, ResourceClaimTemplate } from "../../api/generated/types.ts";
-import { messageOf } from "../../kit/errors.ts";
-import { isFullyDeleted, storedAs } from "../api-object.ts";
-import { type Controller, ownRequest } from "../control/controllers.ts";
-import { noteEvent } from "../control/note-event.ts";
-import { POD_KIND, RESOURCE_CLAIM_KIND, RESOURCE_CLAIM_TEMPLATE_KIND } from "../kinds/catalog.ts";
-import { isLatestVersion, type ObjectsCore } from "../objects/core.ts";
-import { createObject } from "../objects/create.ts";
-import { removeObject } from "../objects/remove.ts";
-import type { StoredClaim } from "./claims-of-pod.ts";
-import { type ClaimLifeStep, POD_CLAIM_NAME, planClaimLives } from "./plan-claim-lives.ts";
+import type { Pod, ResourceClaimTemplate } from "../../../api/generated/types.ts";
+import { messageOf } from "../../../kit/errors.ts";
+import { isFullyDeleted, storedAs } from "../../api-object.ts";
+import type { StoredClaim } from "../../devices/claims-of-pod.ts";
+import {
+  type ClaimLifeStep,
+  POD_CLAIM_NAME,
+  planClaimLives,
+} from "../../devices/plan-claim-lives.ts";
+import {
+  POD_KIND,
+  RESOURCE_CLAIM_KIND,
+  RESOURCE_CLAIM_TEMPLATE_KIND,
+} from "../../kinds/catalog.ts";
+import { isLatestVersion, type ObjectsCore } from "../../objects/core.ts";
+import { createObject } from "../../objects/create.ts";
+import { removeObject } from "../../objects/remove.ts";
+import { type Controller, ownRequest } from "../controllers.ts";
+import { noteEvent } from "../note-event.ts";
 
 const EVERY_MS = 60_000;
 const COMPONENT = "resource_claim";

@@ -1,5 +1,5 @@
 // pure
-import type { StorageClass } from "../../api/generated/types.ts";
+import type { StorageClass } from "../api/generated/types.ts";
 
 /** Marks the class that claims get that name none. */
 export const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";

@@ -7,13 +7,20 @@ import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../../present/exit-codes.ts";
 import { kubernetesVersion } from "../../process/version.ts";
+import { compatOf } from "../control-plane/agent-flags.ts";
+import { kubeadmConfig } from "../control-plane/kubeadm-config.ts";
+import { grantNodeRights } from "../control-plane/node-rights.ts";
+import { hasSystemd } from "../control-plane/node-service.ts";
+import { clusterPaths, kubeadmPlaces } from "../control-plane/places.ts";
+import { kubeadmSettings } from "../control-plane/settings.ts";
+import { newerThanServer } from "../control-plane/version-skew.ts";
+import { ADDONS, awaitCluster } from "../control-plane/waiting/await-cluster.ts";
 import { type Io, writeLines } from "../io.ts";
 import type { MachineReport } from "../up/checks.ts";
 import { commandWord } from "../up/command-link.ts";
 import { readLedger } from "../up/ledger.ts";
 import { REAL_RESOLV_CONF } from "../up/prepare.ts";
 import { freePodNetwork } from "../up/runtime/own-containerd.ts";
-import { compatOf } from "./agent-flags.ts";
 import {
   cleanAfterInterruption,
   keepAdmin,
@@ -24,14 +31,7 @@ import {
   refuseOtherNodes,
   resumeNode,
 } from "./cluster-node.ts";
-import { kubeadmConfig } from "./kubeadm-config.ts";
-import { grantNodeRights } from "./node-rights.ts";
-import { hasSystemd } from "./node-service.ts";
-import { clusterPaths, kubeadmPlaces } from "./places.ts";
 import type { ControlPlaneRequest } from "./request.ts";
-import { kubeadmSettings } from "./settings.ts";
-import { newerThanServer } from "./version-skew.ts";
-import { ADDONS, awaitCluster } from "./waiting/await-cluster.ts";
 
 /** Runs `up --control-plane`; resolves with the exit code when the cluster is ready. */
 export async function runControlPlane(

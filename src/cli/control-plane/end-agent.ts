@@ -1,7 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
-import { stopNodeService } from "../control-plane/node-service.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { endProcess } from "../up/supervise/processes.ts";
 import {
@@ -11,6 +10,7 @@ import {
   refuseWhileStopping,
   type SupervisorClaim,
 } from "../up/supervise/supervisor-note.ts";
+import { stopNodeService } from "./node-service.ts";
 
 const SUPERVISOR_MS = 20_000;
 

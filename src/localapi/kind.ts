@@ -1,8 +1,8 @@
 // pure
 /** Properties of a kind of objects for the server. */
-import type { Problems } from "../../api/validation/fields.ts";
-import type { Tree } from "../../kit/json.ts";
-import type { ApiObject, ObjectDraft } from "../api-object.ts";
+import type { Problems } from "../api/validation/fields.ts";
+import type { Tree } from "../kit/json.ts";
+import type { ApiObject, ObjectDraft } from "./api-object.ts";
 
 /** A column of `kubectl get`. */
 export interface PrintedColumn {

@@ -8,6 +8,15 @@ import { connectMachine } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../../present/cli-error.ts";
 import { EXIT_USAGE } from "../../present/exit-codes.ts";
+import { compatOf } from "../control-plane/agent-flags.ts";
+import { componentEvidence } from "../control-plane/component-evidence.ts";
+import { findKubeadm } from "../control-plane/find-kubeadm.ts";
+import { forgetNode } from "../control-plane/forget-node.ts";
+import { kubeadmFailures } from "../control-plane/kubeadm-output.ts";
+import { hasSystemd, startNodeService } from "../control-plane/node-service.ts";
+import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "../control-plane/places.ts";
+import { restartAgent } from "../control-plane/restart-agent.ts";
+import { endOrphanedKubeadm, runKubeadm } from "../control-plane/run-kubeadm.ts";
 import { runDown } from "../down/down.ts";
 import { type Io, writeLines } from "../io.ts";
 import { judgeMachine, type MachineReport } from "../up/checks.ts";
@@ -21,15 +30,6 @@ import type { UpContext } from "../up/request.ts";
 import type { RuntimeChoice } from "../up/runtime/find-runtime.ts";
 import { startSupervisor, supervisorEnvironment } from "../up/supervise/background.ts";
 import { claimSupervisor, readSupervisor } from "../up/supervise/supervisor-note.ts";
-import { compatOf } from "./agent-flags.ts";
-import { componentEvidence } from "./component-evidence.ts";
-import { findKubeadm } from "./find-kubeadm.ts";
-import { forgetNode } from "./forget-node.ts";
-import { kubeadmFailures } from "./kubeadm-output.ts";
-import { hasSystemd, startNodeService } from "./node-service.ts";
-import { clusterPaths, KUBEADM_FILES, kubeadmPlaces } from "./places.ts";
-import { restartAgent } from "./restart-agent.ts";
-import { endOrphanedKubeadm, runKubeadm } from "./run-kubeadm.ts";
 
 /** What the user asks for, whether the cluster is new or there already. */
 export interface ClusterNodeRequest {
