@@ -6,8 +6,8 @@ import {
   settingsFrom,
 } from "../../src/subsystems/cgroups/options.ts";
 import { type PodDemand, readDemand } from "../../src/subsystems/cgroups/plan/demand.ts";
-import type { CgroupPlan } from "../../src/subsystems/cgroups/plan/writes.ts";
 import type { CgroupSettings } from "../../src/subsystems/cgroups/settings.ts";
+import type { CgroupPlan } from "../../src/subsystems/cgroups/writes.ts";
 import { FAKE_FACTS } from "../sim/fake-host.ts";
 
 export type List = Readonly<Record<string, string>>;

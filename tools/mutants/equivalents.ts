@@ -126,7 +126,7 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
     "at = until + end.length; => at = until - end.length;":
       "no beginning fits between there and the end: it is longer",
   },
-  "src/outside/host/files/beneath.ts": {
+  "src/outside/host/beneath.ts": {
     "export const O_PATH = 0o10000000; => export const O_PATH = 2097153;": PATHFLAG,
     "return Number(/^mnt_id:\\s*(\\d+)$/m.exec(text)?.[1] ?? Number.NaN); => return Number(/mnt_id:\\s*(\\d+)$/m.exec(text)?.[1] ?? Number.NaN);":
       FDINFO,
@@ -135,7 +135,7 @@ export const EQUIVALENTS: Readonly<Record<string, Readonly<Record<string, string
     'const parts = relativePath.split("/").filter((part) => part !== "" && part !== "."); => const parts = relativePath.split("/").filter((part) => part !== "" || part !== ".");':
       SELF,
   },
-  "src/outside/host/files/resolve-beneath.ts": {
+  "src/outside/host/resolve-beneath.ts": {
     "const O_PATH = 0o10000000; => const O_PATH = 2097153;": PATHFLAG,
     "if (here === undefined) throw leaves(walk.shown); => if (false) throw leaves(walk.shown);":
       ROOT,

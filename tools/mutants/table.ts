@@ -234,13 +234,13 @@ export const CHOSEN_MUTANTS: readonly ChosenMutant[] = [
   },
   {
     without: "links being refused on the way",
-    file: "src/outside/host/files/beneath.ts",
+    file: "src/outside/host/beneath.ts",
     guard: "constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;",
     instead: "constants.O_RDONLY | constants.O_DIRECTORY;",
   },
   {
     without: "`..` being refused",
-    file: "src/outside/host/files/beneath.ts",
+    file: "src/outside/host/beneath.ts",
     guard: ' || parts.includes("..")',
     instead: "",
   },

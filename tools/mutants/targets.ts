@@ -40,8 +40,8 @@ export const TARGETS: Readonly<Record<string, readonly string[]>> = {
   "src/outside/x509/names.ts": [MALFORMED, X509],
   "src/outside/x509/der.ts": [MALFORMED, ENCODING, X509],
   "src/outside/x509/pem.ts": [MALFORMED, X509],
-  "src/outside/host/files/beneath.ts": ["src/outside/host/files/beneath.test.ts"],
-  "src/outside/host/files/resolve-beneath.ts": ["src/outside/host/files/resolve-beneath.test.ts"],
+  "src/outside/host/beneath.ts": ["src/outside/host/beneath.test.ts"],
+  "src/outside/host/resolve-beneath.ts": ["src/outside/host/resolve-beneath.test.ts"],
   "src/outside/host/files/change-beneath.ts": [
     "src/outside/host/files/change-beneath.test.ts",
     "src/subsystems/logs/rotate-log.test.ts",

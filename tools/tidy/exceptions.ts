@@ -10,7 +10,7 @@ export const LARGE_FUNCTIONS: Readonly<Record<string, string>> = {};
 /** Files that may spread lists into calls, with the reason. */
 export const SPREAD_CALLS: Readonly<Record<string, string>> = {
   "src/localapi/kinds/catalog.ts": "names of fields that stand in the program",
-  "src/outside/host/files/resolve-beneath.ts": "the parts of a path, 4096 bytes at most",
+  "src/outside/host/resolve-beneath.ts": "the parts of a path, 4096 bytes at most",
   "src/outside/host/worker/run-operation.ts": "the arguments of a method",
   "src/outside/net/http-reply.ts": "4096 bytes at most",
   "src/outside/x509/names.ts": "names of one certificate",

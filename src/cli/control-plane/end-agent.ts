@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { AgentClient } from "../../client/agent-client.ts";
 import { CliError } from "../../present/cli-error.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { endProcess } from "../up/supervise/processes.ts";
+import { endProcess } from "../up/processes.ts";
 import {
   claimSupervisor,
   orphanedAgent,

@@ -1,6 +1,6 @@
 /** Starts the agent of a node of a cluster again, for what it reads only at its start. */
 import type { UpPaths } from "../up/paths.ts";
-import { endProcess } from "../up/supervise/processes.ts";
+import { endProcess } from "../up/processes.ts";
 import { readSupervisor } from "../up/supervise/supervisor-note.ts";
 import { clusterPaths } from "./places.ts";
 

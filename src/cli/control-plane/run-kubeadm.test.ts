@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isRunning, markOf } from "../up/supervise/processes.ts";
+import { isRunning, markOf } from "../up/processes.ts";
 import { endOrphanedKubeadm, runKubeadm } from "./run-kubeadm.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodelet-run-kubeadm-"));

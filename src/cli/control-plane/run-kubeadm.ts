@@ -19,7 +19,7 @@ import { programPath } from "../../process/package-root.ts";
 import { searchPath } from "../../process/programs.ts";
 import { linkTarget } from "../up/command-link.ts";
 import type { ProcessMark } from "../up/ledger.ts";
-import { endProcess, isRunning, markOf } from "../up/supervise/processes.ts";
+import { endProcess, isRunning, markOf } from "../up/processes.ts";
 import { type KubeadmStep, kubeadmStep } from "./kubeadm-output.ts";
 
 /** One call of kubeadm. */

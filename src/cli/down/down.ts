@@ -31,9 +31,9 @@ import {
 } from "../up/ledger.ts";
 import { removeBridge, removeChains } from "../up/network-traces.ts";
 import type { UpPaths } from "../up/paths.ts";
+import { isRunning } from "../up/processes.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE, CLUSTER_BRIDGE } from "../up/runtime/pod-network.ts";
-import { isRunning } from "../up/supervise/processes.ts";
 import { refuseWhileStopping } from "../up/supervise/supervisor-note.ts";
 import { drainPods, type NodeStopRequest } from "./drain.ts";
 import { endContainerd } from "./end-containerd.ts";

@@ -1,5 +1,5 @@
 import type { ProcessMark } from "../up/ledger.ts";
-import { endProcess, isRunning } from "../up/supervise/processes.ts";
+import { endProcess, isRunning } from "../up/processes.ts";
 
 /** How long containerd may take to end before it is killed, and after that. */
 const END_MS = 15_000;

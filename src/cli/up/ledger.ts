@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname } from "node:path";
 import { KEPT_BROKEN } from "../../kit/state/free-name.ts";
 import { withFileLock } from "./file-lock.ts";
-import type { OciTrials } from "./runtime/oci-runtimes.ts";
+import type { OciTrials } from "./oci-trials.ts";
 
 /** A process that cannot be mistaken for another one that got its number later. */
 export interface ProcessMark {

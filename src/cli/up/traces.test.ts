@@ -11,7 +11,7 @@ import { withFileLock } from "./file-lock.ts";
 import { EMPTY_HOST_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
-import { endProcess, isRunning, markOf } from "./supervise/processes.ts";
+import { endProcess, isRunning, markOf } from "./processes.ts";
 import {
   claimSupervisor,
   orphanedAgent,

@@ -7,15 +7,9 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 import type { Program, ProgramResult } from "../program.ts";
 import type { Logind } from "../systemd/logind.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
-import type {
-  FileEntry,
-  FileFacts,
-  FolderChange,
-  FolderEvent,
-  SizedEntry,
-} from "./files/file-facts.ts";
-import type { VolumeFiles } from "./files/volume-files.ts";
+import type { FileEntry, FileFacts, FolderChange, FolderEvent, SizedEntry } from "./file-facts.ts";
 import type { ProcessFacts } from "./process-facts.ts";
+import type { VolumeFiles } from "./volume-files.ts";
 
 export type {
   FileEntry,
@@ -24,7 +18,8 @@ export type {
   FolderChange,
   FolderEvent,
   SizedEntry,
-} from "./files/file-facts.ts";
+} from "./file-facts.ts";
+export type { ProcessFacts } from "./process-facts.ts";
 export type {
   BindMount,
   DeviceMount,
@@ -35,8 +30,7 @@ export type {
   PayloadFile,
   ServerMount,
   VolumeFiles,
-} from "./files/volume-files.ts";
-export type { ProcessFacts } from "./process-facts.ts";
+} from "./volume-files.ts";
 
 /** Size of a folder. */
 export interface TreeSize {

@@ -1,9 +1,9 @@
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
-import type { CgroupPlan, CgroupWrite } from "./plan/writes.ts";
 import { isSameValue } from "./same-value.ts";
 import { startProperties, unitOf, unitProperties } from "./units.ts";
+import type { CgroupPlan, CgroupWrite } from "./writes.ts";
 
 /** Writer of groups and values: the kernel's files, with systemd also its units. */
 export interface CgroupAccess {

@@ -31,13 +31,13 @@ import {
   destroyGroup,
   holdsAnything,
 } from "./apply.ts";
-import { containerDemand } from "./container-demand.ts";
+import { MIN_SHARES } from "./convert.ts";
 import { podDemand } from "./demand-cache.ts";
 import type { NodeEnforcement } from "./enforcement.ts";
 import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
-import { MIN_SHARES } from "./plan/convert.ts";
+import { containerDemand } from "./plan/container-demand.ts";
 import type { PodDemand } from "./plan/demand.ts";
 import { type ContainerResources, planContainerGroup } from "./plan/plan-container.ts";
 import { planNode, planReserved } from "./plan/plan-node.ts";
@@ -45,7 +45,6 @@ import { planPodGroup } from "./plan/plan-pod.ts";
 import { type ProtectedMemory, planQos, planQosStart, protectedMemory } from "./plan/plan-qos.ts";
 import { planSandboxGroup, type SandboxResources } from "./plan/plan-sandbox.ts";
 import { planTree } from "./plan/plan-tree.ts";
-import { type CgroupPlan, planWrites } from "./plan/writes.ts";
 import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
 import { QosPasses } from "./qos-passes.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
@@ -60,6 +59,7 @@ import {
   readSwap,
   unenforceableReservation,
 } from "./start.ts";
+import { type CgroupPlan, planWrites } from "./writes.ts";
 
 export { enforcementEvent, type NodeEnforcement } from "./enforcement.ts";
 export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";

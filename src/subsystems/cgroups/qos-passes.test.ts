@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
-import type { CgroupPlan, CgroupWrite } from "./plan/writes.ts";
 import { QosPasses } from "./qos-passes.ts";
+import type { CgroupPlan, CgroupWrite } from "./writes.ts";
 
 /** Passes whose plan has one write for each pod. */
 function passesWith(write: Partial<CgroupWrite> = {}) {

@@ -2,7 +2,7 @@ import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
-import type { CgroupPlan } from "./plan/writes.ts";
+import type { CgroupPlan } from "./writes.ts";
 
 /** How passes over the groups of the classes are planned and applied. */
 interface QosPassesDeps {

@@ -8,8 +8,8 @@ import { podDemand } from "./demand-cache.ts";
 import { literalPath, podName } from "./names.ts";
 import { expectContainerFiles, type RuntimeWeights } from "./plan/plan-container.ts";
 import { planTree } from "./plan/plan-tree.ts";
-import type { CgroupPlan, CgroupWrite } from "./plan/writes.ts";
 import type { CgroupSettings } from "./settings.ts";
+import type { CgroupPlan, CgroupWrite } from "./writes.ts";
 
 /** One value of a group beside what it should be. */
 export interface ReportedValue {

@@ -1,6 +1,6 @@
 // pure
 import type { CgroupDriver, CgroupName } from "./names.ts";
-import type { CgroupShape } from "./plan/writes.ts";
+import type { CgroupShape } from "./writes.ts";
 
 /** Amounts of a node or of a reservation; what is absent is 0. */
 export interface NodeAmounts {

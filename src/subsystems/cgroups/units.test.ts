@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { BURSTABLE, demand, pod, settings } from "../../../test/support/cgroup-pods.ts";
-import { systemdQuota } from "./plan/convert.ts";
+import { systemdQuota } from "./convert.ts";
 import { planNode } from "./plan/plan-node.ts";
 import { planPodGroup } from "./plan/plan-pod.ts";
-import type { CgroupWrite } from "./plan/writes.ts";
 import { cpuBits, startProperties, unitOf, unitProperties } from "./units.ts";
+import type { CgroupWrite } from "./writes.ts";
 
 const INFINITY = 2n ** 64n - 1n;
 

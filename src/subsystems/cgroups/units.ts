@@ -1,6 +1,6 @@
 // pure
 import type { UnitProperty } from "../../outside/systemd/systemd.ts";
-import type { CgroupShape, CgroupWrite } from "./plan/writes.ts";
+import type { CgroupShape, CgroupWrite } from "./writes.ts";
 
 /** "No limit" of every number that systemd keeps (such as USEC_INFINITY). */
 const INFINITY = 2n ** 64n - 1n;

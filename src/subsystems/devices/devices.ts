@@ -47,9 +47,9 @@ import {
   reconcileRunning,
   unaccountedContainers,
 } from "./ledger/recover.ts";
-import { Releases } from "./ledger/releases.ts";
 import { UnaccountedContainers } from "./ledger/unaccounted-containers.ts";
 import { PluginSide } from "./plugins/plugin-side.ts";
+import { Releases } from "./releases.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceRequests } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";

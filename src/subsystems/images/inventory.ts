@@ -14,7 +14,6 @@ import type { Log } from "../../kit/log.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
 import { decodeKept, encodeKept, type KeptImage, type RequestedImage } from "./checkpoint.ts";
-import { imagesInUse, imagesNamedBy, type UsingContainer } from "./gc/users.ts";
 import {
   detectImages,
   ImageIndex,
@@ -23,6 +22,7 @@ import {
   type ListedImage,
 } from "./image-record.ts";
 import { runtimeImages } from "./sandbox-image.ts";
+import { imagesInUse, imagesNamedBy, type UsingContainer } from "./users.ts";
 
 /** Path of the checkpoint and bounds. */
 interface InventoryOptions {

@@ -6,7 +6,7 @@ import type {
   MetricOptions,
   MetricsRegistry,
 } from "../../kit/metrics.ts";
-import { sizeBucket } from "./pull/image-texts.ts";
+import { sizeBucket } from "./size-bucket.ts";
 
 /** Metrics of images, under the Go kubelet's names. */
 export interface ImageMetrics {

@@ -61,17 +61,6 @@ export function ociRuntimes(find: (program: string) => string | undefined): read
   });
 }
 
-/** Result of running a container with a runtime. */
-interface OciTrial {
-  /** Digest of the programs that were tried. */
-  readonly programs: string;
-  /** Why it could run none; undefined when it could. */
-  readonly problem?: string;
-}
-
-/** Results by the name of the runtime. */
-export type OciTrials = Readonly<Record<string, OciTrial>>;
-
 /** Runtimes that containerd is configured with. */
 export interface OciHandlers {
   readonly runtimes: readonly OciRuntime[];

@@ -21,8 +21,8 @@ import { chooseContainerd } from "../../../process/runtime-versions/choose-conta
 import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
 import { queryRuntime } from "../../runtime/query-runtime.ts";
 import { OpenLedger } from "../ledger.ts";
+import { endOfLog, logTail } from "../log-tail.ts";
 import type { UpPaths } from "../paths.ts";
-import { endOfLog, logTail } from "../supervise/log-tail.ts";
 import {
   awaitEnd,
   endProcess,
@@ -30,7 +30,7 @@ import {
   MAX_LOG_BYTES,
   markOf,
   startDetached,
-} from "../supervise/processes.ts";
+} from "../processes.ts";
 import { containerdConfig, ttrpcSocket } from "./containerd-config.ts";
 import type { OciHandlers } from "./oci-runtimes.ts";
 import {

@@ -9,11 +9,11 @@ import { searchPath } from "../../../process/programs.ts";
 import { writeLines } from "../../io.ts";
 import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
+import { endOfLog, logTail } from "../log-tail.ts";
 import type { UpPaths } from "../paths.ts";
+import { isRunning, markOf, startDetached } from "../processes.ts";
 import type { UpContext, UpRequest } from "../request.ts";
 import { viewNode } from "./foreground.ts";
-import { endOfLog, logTail } from "./log-tail.ts";
-import { isRunning, markOf, startDetached } from "./processes.ts";
 
 const POLL_MS = 100;
 

@@ -26,9 +26,9 @@ import {
 import { selfCommand } from "../../../process/package-root.ts";
 import { searchPath } from "../../../process/programs.ts";
 import type { ProcessMark } from "../ledger.ts";
+import { endOfLog, logTail } from "../log-tail.ts";
 import type { UpPaths } from "../paths.ts";
-import { endOfLog, logTail } from "./log-tail.ts";
-import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "./processes.ts";
+import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "../processes.ts";
 import { claimSupervisor } from "./supervisor-note.ts";
 import { untilStuck } from "./watch-agent.ts";
 

@@ -4,7 +4,7 @@ import { CliError } from "../../../present/cli-error.ts";
 import { withFileLock } from "../file-lock.ts";
 import type { ProcessMark } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
-import { isRunning, markOf } from "./processes.ts";
+import { isRunning, markOf } from "../processes.ts";
 
 /** Commands that start or stop agent and runtime; one of them runs at a time. */
 type SupervisorCommand = "up" | "stop" | "down";

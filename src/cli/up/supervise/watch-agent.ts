@@ -2,8 +2,8 @@
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProcessMark } from "../ledger.ts";
+import { processState } from "../processes.ts";
 import { type AskResult, countMissed, MAX_MISSED, whyReplaced } from "./judge-answers.ts";
-import { processState } from "./processes.ts";
 
 /** Pause between two questions, and how long the agent may take for an answer. */
 const ASK_EVERY_MS = 10_000;

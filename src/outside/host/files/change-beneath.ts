@@ -2,9 +2,9 @@ import { constants } from "node:fs";
 import { rename, unlink } from "node:fs/promises";
 import { isFileName } from "../../../api/text/path-names.ts";
 import { OutsideError } from "../../../kit/errors.ts";
+import { nameIn, openBeneath } from "../beneath.ts";
 import type { FolderChange, SizedEntry } from "../host.ts";
 import { hostError, isMissing } from "../host-errors.ts";
-import { nameIn, openBeneath } from "./beneath.ts";
 import { openFolderBeneath } from "./open-folder.ts";
 import { zipFile } from "./zip-file.ts";
 

@@ -5,10 +5,10 @@ import { hostError } from "../host-errors.ts";
 import { BlockDevices } from "../mounts/block-devices.ts";
 import { Mounts, mountsWithin } from "../mounts/mounts.ts";
 import { createPrograms } from "../mounts/programs.ts";
+import { holdBeneath } from "../resolve-beneath.ts";
+import type { VolumeFiles } from "../volume-files.ts";
 import { overwriteFile } from "./overwrite-file.ts";
 import { writePayload } from "./payload.ts";
-import { holdBeneath } from "./resolve-beneath.ts";
-import type { VolumeFiles } from "./volume-files.ts";
 import { giveToGroup } from "./volume-group.ts";
 
 /** Mounts of servers at once; who asks for them limits them further. */

@@ -15,12 +15,12 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
+import { O_PATH, openBeneath } from "../beneath.ts";
 import type { FileEntry, FileFacts, FileKind, Files, FileTrees } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountTableReader } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { AppendFiles } from "./append-files.ts";
-import { O_PATH, openBeneath } from "./beneath.ts";
 import { changeBeneath, listBeneath } from "./change-beneath.ts";
 import { measureTrees } from "./measure-tree.ts";
 import { randomHex } from "./random-name.ts";

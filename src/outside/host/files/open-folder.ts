@@ -4,9 +4,9 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { isOutside } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
+import { nameIn, openBeneath } from "../beneath.ts";
 import type { FileKind } from "../host.ts";
 import { hostError, isMissing } from "../host-errors.ts";
-import { nameIn, openBeneath } from "./beneath.ts";
 
 /** Attributes of a file at one moment. */
 export interface NamedFile {

@@ -13,7 +13,7 @@ import {
 import { dirname } from "node:path";
 import { OutsideError } from "../../../kit/errors.ts";
 import { hostError, isMissing } from "../host-errors.ts";
-import type { OverwrittenFile } from "./volume-files.ts";
+import type { OverwrittenFile } from "../volume-files.ts";
 
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

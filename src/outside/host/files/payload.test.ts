@@ -18,8 +18,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
+import type { PayloadFile } from "../volume-files.ts";
 import { writePayload } from "./payload.ts";
-import type { PayloadFile } from "./volume-files.ts";
 import { giveToGroup, groupMode } from "./volume-group.ts";
 
 const base = mkdtempSync(join(tmpdir(), "payload-"));

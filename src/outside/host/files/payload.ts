@@ -15,11 +15,11 @@ import {
 import { isFileName } from "../../../api/text/path-names.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { appendAll } from "../../../kit/limits/lists.ts";
+import { nameIn, openFolder, openFolderIn } from "../beneath.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
-import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
+import type { GroupOwnership, PayloadFile } from "../volume-files.ts";
 import { randomHex } from "./random-name.ts";
 import { removeTree } from "./remove-tree.ts";
-import type { GroupOwnership, PayloadFile } from "./volume-files.ts";
 import { groupMode } from "./volume-group.ts";
 
 // The layout of the Go kubelet (volume/util atomic_writer.go): files in a folder named after the time, a

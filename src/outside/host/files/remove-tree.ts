@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import { basename, dirname } from "node:path";
 import { OutsideError } from "../../../kit/errors.ts";
+import { mountIdOf, nameIn, OPEN_FOLDER, type OpenHandle } from "../beneath.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountPointsWithin, parseMountinfoAbout } from "../mounts/parse-mountinfo.ts";
-import { mountIdOf, nameIn, OPEN_FOLDER, type OpenHandle } from "./beneath.ts";
 
 /** Folders held open at once; what lies deeper is first moved up, so a tree of any depth can be removed. */
 const DEPTH_LIMIT = 24;

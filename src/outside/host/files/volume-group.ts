@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { chmod, chown, type FileHandle, lchown, open, opendir } from "node:fs/promises";
+import { nameIn, openFolder, openFolderIn } from "../beneath.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
-import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
-import type { GroupOwnership } from "./volume-files.ts";
+import type { GroupOwnership } from "../volume-files.ts";
 
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
 const O_PATH = 0o10000000;

@@ -1,8 +1,8 @@
 import { constants, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { type FileHandle, open, stat, unlink } from "node:fs/promises";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
-import type { DeviceMount, MappedDevice } from "../files/volume-files.ts";
 import { hostError, isMissing } from "../host-errors.ts";
+import type { DeviceMount, MappedDevice } from "../volume-files.ts";
 import { AS_GIVEN, makeTarget, mountAt, realPlace } from "./mounts.ts";
 import type { ProgramEnd, Programs } from "./programs.ts";
 

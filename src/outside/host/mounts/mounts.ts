@@ -12,9 +12,9 @@ import {
 } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
-import { holdBeneath } from "../files/resolve-beneath.ts";
-import type { BindMount, MountPoint, ServerMount } from "../files/volume-files.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
+import { holdBeneath } from "../resolve-beneath.ts";
+import type { BindMount, MountPoint, ServerMount } from "../volume-files.ts";
 import {
   type MountEntry,
   mountOf,

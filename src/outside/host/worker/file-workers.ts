@@ -7,8 +7,8 @@
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { OpenFolderBeneath } from "../files/open-folder.ts";
-import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, FileWorkerFacts, PodFiles } from "../host.ts";
+import type { VolumeFiles } from "../volume-files.ts";
 import { HandleWorker } from "./handle-worker.ts";
 import { WorkerPool } from "./pool.ts";
 import {

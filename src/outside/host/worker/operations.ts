@@ -1,7 +1,7 @@
 // pure
 
-import type { VolumeFiles } from "../files/volume-files.ts";
 import type { PodFiles } from "../host.ts";
+import type { VolumeFiles } from "../volume-files.ts";
 
 /** How long an operation may take without any progress before its worker is given up (`limitOperation`), in milliseconds. */
 export const OPERATION_LIMITS_MS = {

@@ -1,7 +1,7 @@
 import { isOutside } from "../../../kit/errors.ts";
 import { untilAborted } from "../../../kit/within.ts";
-import type { ServerMount, VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, NewFolder, PodFiles } from "../host.ts";
+import type { ServerMount, VolumeFiles } from "../volume-files.ts";
 import type { OperationName } from "./operations.ts";
 
 /** Runs an operation in a worker; `paths` are what it is about. */

@@ -1,8 +1,8 @@
 import { OutsideError } from "../../../kit/errors.ts";
 import { NEVER_ABORTED } from "../../../kit/within.ts";
 import type { OpenFile, OpenFolder, OpenFolderBeneath } from "../files/open-folder.ts";
-import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
+import type { VolumeFiles } from "../volume-files.ts";
 
 interface OperationDeps {
   readonly files: PodFiles;

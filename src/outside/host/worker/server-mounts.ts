@@ -1,7 +1,7 @@
 import type { Clock } from "../../../kit/clock.ts";
 import { roundRobin, Slots } from "../../../kit/limits/slots.ts";
 import { NEVER_ABORTED } from "../../../kit/within.ts";
-import type { ServerMount } from "../files/volume-files.ts";
+import type { ServerMount } from "../volume-files.ts";
 import { HandleWorker } from "./handle-worker.ts";
 import type { UnansweredPlaces } from "./unanswered-places.ts";
 

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import { InvariantError, OutsideError } from "../../../kit/errors.ts";
 import { timerMs } from "../../../kit/timing/bounded-durations.ts";
+import { shortText } from "../short-text.ts";
 import type { CommandStreams } from "../streams/remote-command.ts";
 import {
   endThenDestroy,
@@ -19,7 +20,7 @@ import {
 import { acceptWebSocket } from "../streams/web-socket.ts";
 import { type SpdyPeer, translateCommand } from "../streams/web-socket-command.ts";
 import { joinTunnel } from "../streams/web-socket-tunnel.ts";
-import { passedBack, requestOverSocket, shortText } from "./forward.ts";
+import { passedBack, requestOverSocket } from "./forward.ts";
 import type {
   ClientCertificate,
   Exchange,

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { isIPv4, isIPv6 } from "../../../api/text/ip.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { timerMs } from "../../../kit/timing/bounded-durations.ts";
-import { shortText } from "../serve/forward.ts";
+import { shortText } from "../short-text.ts";
 
 /** Headers that matter to the runtime's streaming server; credentials are not forwarded. */
 const PASSED_ON = new Set([

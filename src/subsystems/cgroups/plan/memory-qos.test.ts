@@ -13,6 +13,7 @@ import {
 } from "../../../../test/support/cgroup-pods.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { CgroupSettings, MemoryQos } from "../settings.ts";
+import type { CgroupPlan } from "../writes.ts";
 import { memoryHigh } from "./memory-qos.ts";
 import { planContainerGroup } from "./plan-container.ts";
 import { planNode } from "./plan-node.ts";
@@ -20,7 +21,6 @@ import { planPodGroup } from "./plan-pod.ts";
 import { planQos, planQosStart } from "./plan-qos.ts";
 import { planGroupResize, type ResizeStep } from "./plan-resize.ts";
 import { planTree } from "./plan-tree.ts";
-import type { CgroupPlan } from "./writes.ts";
 
 /** The gate is off; on with the default configuration; with a factor; with a policy; with both. */
 const CONFIGURED = {

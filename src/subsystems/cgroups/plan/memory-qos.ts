@@ -4,8 +4,9 @@
  * TieredReservation, and only with a throttling factor is anything slowed down. Sources: kubelet kuberuntime
  * generateLinuxContainerResources, cm ResourceConfigForPod, qosContainerManager.
  */
+
+import { kernelBytes } from "../convert.ts";
 import { allocatableMemoryBytes, type CgroupSettings } from "../settings.ts";
-import { kernelBytes } from "./convert.ts";
 import type { Amounts, ContainerDemand, PodDemand } from "./demand.ts";
 
 /** Values by file; for what does not apply there is none, so that the kernel's value stays. */

@@ -1,6 +1,5 @@
 // pure
 
-import type { CgroupSettings } from "../settings.ts";
 import {
   DEFAULT_PERIOD_US,
   kernelBytes,
@@ -8,12 +7,13 @@ import {
   milliCpuToShares,
   sharesToRuntimeWeight,
   sharesToWeight,
-} from "./convert.ts";
+} from "../convert.ts";
+import type { CgroupSettings } from "../settings.ts";
+import { type CgroupShape, type CgroupWrite, withFreeValues } from "../writes.ts";
 import type { ContainerDemand, PodDemand } from "./demand.ts";
 import { guardedContainer } from "./memory-qos.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 import { keptQuota } from "./plan-pod.ts";
-import { type CgroupShape, type CgroupWrite, withFreeValues } from "./writes.ts";
 
 /** `LinuxContainerResources` of CRI as far as the agent fills it. */
 export interface ContainerResources {

@@ -4,15 +4,15 @@ import { allContainers } from "../../../api/pod/pod.ts";
 import type { QosClass } from "../../../api/pod/qos.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { UnitProperty } from "../../../outside/systemd/systemd.ts";
-import { containerDemand } from "../container-demand.ts";
 import { literalPath, podName } from "../names.ts";
 import { shownValue } from "../same-value.ts";
 import type { CgroupSettings } from "../settings.ts";
 import { unitOf, unitProperties } from "../units.ts";
+import type { CgroupPlan, CgroupWrite } from "../writes.ts";
+import { containerDemand } from "./container-demand.ts";
 import { type PodDemand, readDemand } from "./demand.ts";
 import { expectContainerFiles, planContainerGroup, type RuntimeWeights } from "./plan-container.ts";
 import { planTree } from "./plan-tree.ts";
-import type { CgroupPlan, CgroupWrite } from "./writes.ts";
 
 /** A value of a planned group. */
 export interface PlannedValue {

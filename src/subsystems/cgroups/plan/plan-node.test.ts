@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { filesOf, GI, settings } from "../../../../test/support/cgroup-pods.ts";
 import { lessReserved, podsBudget } from "../settings.ts";
+import { planWrites } from "../writes.ts";
 import { pageSizeName, pageSizeOfResource } from "./demand.ts";
 import { planNode, planReserved } from "./plan-node.ts";
-import { planWrites } from "./writes.ts";
 
 const NO_HUGEPAGES_V1 = {
   "hugetlb.2MB.limit_in_bytes": "0",

@@ -1,9 +1,9 @@
 // pure
 
+import { kernelBytes, milliCpuToShares } from "../convert.ts";
 import { literalPath, parsePath, tierName } from "../names.ts";
 import { type CgroupSettings, type NodeAmounts, podsBudget } from "../settings.ts";
-import { kernelBytes, milliCpuToShares } from "./convert.ts";
-import { type CgroupPlan, planWrites, withFreeValues } from "./writes.ts";
+import { type CgroupPlan, planWrites, withFreeValues } from "../writes.ts";
 
 /**
  * The group of all pods: CPU shares, memory, pids and huge pages of what is left to pods. CPU time is

@@ -1,12 +1,12 @@
 // pure
 
+import { MIN_SHARES, milliCpuToQuota, milliCpuToShares, systemdQuota } from "../convert.ts";
 import { literalPath, podName } from "../names.ts";
 import type { CgroupSettings } from "../settings.ts";
-import { MIN_SHARES, milliCpuToQuota, milliCpuToShares, systemdQuota } from "./convert.ts";
+import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "../writes.ts";
 import { type PodDemand, pageSizeOfResource } from "./demand.ts";
 import { guardedPod } from "./memory-qos.ts";
 import { hugepageLimits } from "./plan-node.ts";
-import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
 
 /** No limit on CPU time. */
 const NO_QUOTA = -1;

@@ -1,17 +1,17 @@
 // pure
 
+import { kernelBytes, MIN_SHARES, milliCpuToShares } from "../convert.ts";
 import { literalPath, tierName } from "../names.ts";
 import { allocatableMemoryBytes, type CgroupSettings } from "../settings.ts";
-import { kernelBytes, MIN_SHARES, milliCpuToShares } from "./convert.ts";
-import type { PodDemand } from "./demand.ts";
-import { isTiered } from "./memory-qos.ts";
 import {
   type CgroupPlan,
   type CgroupResources,
   type CgroupWrite,
   planWrites,
   withFreeValues,
-} from "./writes.ts";
+} from "../writes.ts";
+import type { PodDemand } from "./demand.ts";
+import { isTiered } from "./memory-qos.ts";
 
 /** Files by which memory is kept from reclaim. */
 const PROTECTION = ["memory.min", "memory.low"];

@@ -3,10 +3,10 @@
 import { literalPath, podName } from "../names.ts";
 import { isSameValue } from "../same-value.ts";
 import type { CgroupSettings } from "../settings.ts";
+import { type CgroupPlan, type CgroupResources, planWrites } from "../writes.ts";
 import type { PodDemand } from "./demand.ts";
 import { type ContainerResources, planContainerGroup } from "./plan-container.ts";
 import { podGroupResources } from "./plan-pod.ts";
-import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
 
 /** Resources that change in place, in the order in which they are taken. */
 export const RESIZED = ["memory", "cpu"] as const;

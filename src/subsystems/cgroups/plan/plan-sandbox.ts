@@ -1,8 +1,8 @@
 // pure
 import type { Pod } from "../../../api/generated/types.ts";
 import { podResources } from "../../../api/pod/pod-resources.ts";
+import { kernelBytes, milliCpuToQuota, milliCpuToShares } from "../convert.ts";
 import type { CgroupSettings } from "../settings.ts";
-import { kernelBytes, milliCpuToQuota, milliCpuToShares } from "./convert.ts";
 import { readDemandAmounts } from "./demand.ts";
 import type { ContainerResources } from "./plan-container.ts";
 

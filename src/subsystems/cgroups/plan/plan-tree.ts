@@ -1,11 +1,11 @@
 // pure
 
 import type { CgroupSettings } from "../settings.ts";
+import type { CgroupPlan } from "../writes.ts";
 import type { PodDemand } from "./demand.ts";
 import { planNode, planReserved } from "./plan-node.ts";
 import { planPodGroup } from "./plan-pod.ts";
 import { planQos } from "./plan-qos.ts";
-import type { CgroupPlan } from "./writes.ts";
 
 /**
  * Every group that the agent keeps on a node that runs the given pods, parents before children, each

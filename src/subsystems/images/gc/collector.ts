@@ -18,6 +18,7 @@ import type { ImageService } from "../../../outside/cri/cri.ts";
 import type { Host } from "../../../outside/host/host.ts";
 import { ImageIndex, idleSinceMs, shownName } from "../image-record.ts";
 import type { ImageInventory, ImageSnapshot } from "../inventory.ts";
+import { imagesNeeded } from "../users.ts";
 import { deletionsFailed, notEnoughFreed } from "./gc-texts.ts";
 import type { HoldMark, Holds } from "./holds.ts";
 import { measureFilesystems } from "./image-disk.ts";
@@ -30,7 +31,6 @@ import {
   type GcSnapshot,
   planGc,
 } from "./plan-gc.ts";
-import { imagesNeeded } from "./users.ts";
 
 interface CollectorDeps {
   readonly images: ImageService;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sizeBucket } from "../pull/image-texts.ts";
 import { pullDuration, pullFailure, withDefaultTag } from "../pull/pull-policy.ts";
+import { sizeBucket } from "../size-bucket.ts";
 import { aggregateErrors, deletionsFailed, referenceSize } from "./gc-texts.ts";
 
 for (const [bytes, text] of [

@@ -1,11 +1,11 @@
 /** Taking devices back: from pods that have ended, and from init containers that are done. */
-import { makeDecision } from "../../../api/decisions.ts";
-import type { PodUid } from "../../../api/observation.ts";
-import type { IdentifiedPod } from "../../../api/pod-identity.ts";
-import { type Decisions, podSubject } from "../../../api/ports/decisions.ts";
-import { deviceRequests } from "../requests.ts";
-import type { DeviceState } from "../state.ts";
-import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
+import { makeDecision } from "../../api/decisions.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
+import { type Decisions, podSubject } from "../../api/ports/decisions.ts";
+import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger/ledger.ts";
+import { deviceRequests } from "./requests.ts";
+import type { DeviceState } from "./state.ts";
 
 interface ReleasesDeps {
   readonly state: DeviceState;

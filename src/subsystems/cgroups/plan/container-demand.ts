@@ -1,7 +1,7 @@
 // pure
-import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
-import { type ContainerKind, findContainer, initContainerKind } from "../../api/pod/pod.ts";
-import { type ContainerDemand, readContainerDemand } from "./plan/demand.ts";
+import type { Container, EphemeralContainer, Pod } from "../../../api/generated/types.ts";
+import { type ContainerKind, findContainer, initContainerKind } from "../../../api/pod/pod.ts";
+import { type ContainerDemand, readContainerDemand } from "./demand.ts";
 
 /** How a container counts in its pod; one that its spec does not name counts as regular. */
 function kindOf(pod: Pod, name: string): ContainerKind {

@@ -1,5 +1,5 @@
 // pure
-import type { CgroupVersion } from "../../../outside/host/host.ts";
+import type { CgroupVersion } from "../../outside/host/host.ts";
 import { DEFAULT_PERIOD_US, kernelBytes, sharesToWeight } from "./convert.ts";
 
 /** One value for one of the kernel's files. */

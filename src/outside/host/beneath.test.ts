@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { isOutside, type OutsideCode } from "../../../kit/errors.ts";
+import { isOutside, type OutsideCode } from "../../kit/errors.ts";
 import { mountIdOf, openBeneath, openFolder } from "./beneath.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_DIRECTORY, O_NOFOLLOW } = constants;

@@ -1,5 +1,5 @@
 // pure
-import { quotaMicros } from "../../../kit/timing/bounded-durations.ts";
+import { quotaMicros } from "../../kit/timing/bounded-durations.ts";
 
 /** Least shares the kernel takes; what a container without any CPU request gets. */
 export const MIN_SHARES = 2;

@@ -1,7 +1,7 @@
 import { constants, readFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { OutsideError } from "../../../kit/errors.ts";
-import { errnoOf, hostError } from "../host-errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import { errnoOf, hostError } from "./host-errors.ts";
 
 // Node has no openat(2). A path through /proc/self/fd/N starts at the open folder N whatever happens to
 // the names that led to it, and with O_NOFOLLOW on a single further name nothing else is resolved.

@@ -1,8 +1,8 @@
 import { constants, readlinkSync } from "node:fs";
 import { chmod, type FileHandle, mkdir, open, readlink } from "node:fs/promises";
-import { OutsideError } from "../../../kit/errors.ts";
-import { errnoOf, hostError } from "../host-errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import { nameIn } from "./beneath.ts";
+import { errnoOf, hostError } from "./host-errors.ts";
 
 // A path that a container may have filled with links, walked one name at a time from folders held open:
 // what a name means is decided when it is opened, and nothing is looked up by path again.

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProcessMark } from "../ledger.ts";
+import type { ProcessMark } from "./ledger.ts";
 
 /** Larger logs start over; one old one is kept. */
 export const MAX_LOG_BYTES = 10 * 1024 * 1024;

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  BURSTABLE,
-  demand,
-  GUARANTEED,
-  pod,
-  settings,
-} from "../../../../test/support/cgroup-pods.ts";
-import { planNode } from "./plan-node.ts";
-import { planPodGroup } from "./plan-pod.ts";
-import { planQos } from "./plan-qos.ts";
+import { BURSTABLE, demand, GUARANTEED, pod, settings } from "../../../test/support/cgroup-pods.ts";
+import { planNode } from "./plan/plan-node.ts";
+import { planPodGroup } from "./plan/plan-pod.ts";
+import { planQos } from "./plan/plan-qos.ts";
 import type { CgroupPlan } from "./writes.ts";
 
 const foundOf = ({ writes }: CgroupPlan) =>

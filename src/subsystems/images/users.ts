@@ -1,8 +1,8 @@
 // pure
 /** Users of images: containers in any state, image volumes, specs of pods. */
-import type { Pod } from "../../../api/generated/types.ts";
-import { podDisplayName } from "../../../api/pod/pod.ts";
-import type { ImageIndex } from "../image-record.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
+import type { ImageIndex } from "./image-record.ts";
 
 /** A container of the runtime, as far as its image is concerned. */
 export interface UsingContainer {

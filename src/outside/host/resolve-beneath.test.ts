@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { startSwapper, swapObstacle } from "../../../../test/support/swapper.ts";
-import { isOutside } from "../../../kit/errors.ts";
+import { startSwapper, swapObstacle } from "../../../test/support/swapper.ts";
+import { isOutside } from "../../kit/errors.ts";
 import { holdBeneath } from "./resolve-beneath.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "resolve-beneath-"));
