@@ -21,7 +21,7 @@ interface Group extends GroupFlags {
   readonly selection: Selection;
   /** Specs at once. */
   readonly procs: number;
-  /** What the suite draws its order from; another one for each run where nothing is said. */
+  /** Seed of ginkgo's random order of specs; another one for each run if absent. */
   readonly seed?: number;
 }
 
@@ -108,7 +108,7 @@ export const GROUPS = {
 /** Word of the command line for a group. */
 export type GroupName = keyof typeof GROUPS;
 
-/** What the order of a group is drawn from; undefined where it differs from run to run. */
+/** Seed of the order of a group's specs; undefined if the order differs from run to run. */
 export function seedOf(name: GroupName): number | undefined {
   const { seed }: Group = GROUPS[name];
   return seed;

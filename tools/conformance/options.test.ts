@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { GROUPS } from "./groups.ts";
-import { focusOn, inGuest, parseConformanceOptions, UsageProblem } from "./options.ts";
+import { focusOn, guestArguments, parseConformanceOptions, UsageProblem } from "./options.ts";
 
 test("without words, the whole parallel group runs on this checkout", () => {
   const { group, kubelet, procs, whole, selection } = parseConformanceOptions([]);
@@ -59,11 +59,11 @@ test("a further run that counts is one of the whole group", () => {
 
 test("a guest gets the same command line, and the folder of the list", () => {
   const argv = ["node", "--focus", "a b", "--guest", "--keep", "--focus=-c", "--list", "/x/y"];
-  assert.deepEqual(inGuest(argv), {
+  assert.deepEqual(guestArguments(argv), {
     words: ["node", "--focus=a b", "--focus=-c", "--keep", "--list=/x/y"],
     folders: ["/x"],
   });
-  assert.deepEqual(inGuest(["--guest"]), { words: [], folders: [] });
+  assert.deepEqual(guestArguments(["--guest"]), { words: [], folders: [] });
 });
 
 test("names become expressions that match nothing else", () => {

@@ -96,8 +96,8 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   };
 }
 
-/** The command line as it stands in a guest, and the folders that it names: they must be there at their own paths. */
-export function inGuest(argv: readonly string[]): {
+/** Arguments for the command in a guest, and folders that the guest must have at the same paths. */
+export function guestArguments(argv: readonly string[]): {
   readonly words: readonly string[];
   readonly folders: readonly string[];
 } {

@@ -1,12 +1,12 @@
 /** The command in a guest with cgroup v2. */
 import { checkoutScript } from "../guest/uml/checkout-script.ts";
 import { machineObstacle, runInMachine } from "../guest/uml/machine.mjs";
-import { inGuest } from "./options.ts";
+import { guestArguments } from "./options.ts";
 
 /** A whole group takes hours. */
 const TIMEOUT_MS = 10 * 3_600_000;
 const MEMORY_MIB = 8_192;
-/** With two, what etcd maps of its file is not always what it wrote to it, and it ends by a panic of bbolt. */
+/** With two CPUs, memory that etcd maps from its file is not always what etcd has written there: bbolt panics. */
 const CPUS = 1;
 
 /** Why there is no guest here. */
@@ -18,7 +18,7 @@ export async function runInGuest(
   say: (text: string) => void,
   signal: AbortSignal,
 ): Promise<number> {
-  const { words, folders: named } = inGuest(argv);
+  const { words, folders: named } = guestArguments(argv);
   const { command, folders } = checkoutScript(["tools/conformance/conformance.ts", ...words]);
   const onLine = (line: string) => console.error(line);
   const { code } = await runInMachine(command, {

@@ -16,7 +16,7 @@ export interface SuiteRun extends SuiteFlags {
   readonly parts: LabParts;
   readonly selection: Selection;
   readonly procs: number;
-  /** Of the order of the specs. */
+  /** Seed of ginkgo's random order of specs; ginkgo chooses one if absent. */
   readonly seed?: number | undefined;
   readonly folder: string;
   readonly signal: AbortSignal;

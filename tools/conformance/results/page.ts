@@ -102,7 +102,7 @@ ${GROUPS[group].about} ${place} A spec that does not suit the node leaves itself
 | Kubelet | specs that ran | passed | failed | left themselves out | date | minutes | at once |
 |---|---|---:|---:|---:|---|---:|---:|
 ${rows.join("\n")}
-${ours === undefined ? "" : againText(ours) + unsteadyText(ours) + settledText(settle(ours, theirs, reasons))}`;
+${ours === undefined ? "" : againText(ours) + flakyText(ours) + settledText(settle(ours, theirs, reasons))}`;
 }
 
 /** What does not pass with nodelet, each with its reason. */
@@ -132,14 +132,14 @@ function againText({ again }: KeptResult): string {
   return `\n### Run again with nodelet, the later result counts (${again.length})\n\n${lines.join("\n")}\n`;
 }
 
-/** What failed in one run and passed in another. */
-function unsteadyText({ runs = 1, failures = {} }: KeptResult): string {
+/** Flaky specs: they failed in one run and passed in another. */
+function flakyText({ runs = 1, failures = {} }: KeptResult): string {
   if (runs === 1) return "";
-  const unsteady = Object.entries(failures).filter(([, count]) => count < runs);
-  const lines = unsteady.map(([name, count]) => `- ${escaped(name)}: ${count} of ${runs}`);
+  const flaky = Object.entries(failures).filter(([, count]) => count < runs);
+  const lines = flaky.map(([name, count]) => `- ${escaped(name)}: ${count} of ${runs}`);
   const list =
     lines.length === 0 ? "Every spec ended in the same way each time." : lines.join("\n");
-  return `\n### Failed in some of ${runs} runs with nodelet (${unsteady.length})\n\n${list}\n`;
+  return `\n### Failed in some of ${runs} runs with nodelet (${flaky.length})\n\n${list}\n`;
 }
 
 function settledText(settled: readonly Settled[]): string {

@@ -72,13 +72,13 @@ export interface KeptResult extends RunFacts {
   readonly leftOut: Readonly<Record<string, string>>;
   /** Specs that were run again in a later run, which counts. */
   readonly again: readonly string[];
-  /** How often the whole group ran; once where nothing is said. */
+  /** Number of runs of the whole group; 1 if absent. */
   readonly runs?: number;
-  /** Of several runs: how many a spec failed in, by its name; those that never failed are left out. */
+  /** Number of runs in which a spec failed, by its name; specs that never failed are left out. */
   readonly failures?: Readonly<Record<string, number>>;
 }
 
-/** What its file is called: the rule is cgroup v1, which the machine of the command usually has. */
+/** Name of the result's file and folder: with a suffix unless the node had cgroup v1, which the machine usually has. */
 export function resultName({
   group,
   kubelet,
