@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { checkCircles } from "./circles.ts";
+import { checkCircles, checkFolderCircles } from "./circles.ts";
 import { readSource } from "./source.ts";
 import { formatViolation } from "./violation.ts";
 
-const circlesOf = (files: Readonly<Record<string, string>>): readonly string[] => {
+const circlesOf = (
+  files: Readonly<Record<string, string>>,
+  check: typeof checkCircles = checkCircles,
+): readonly string[] => {
   const sources = new Map(
     Object.entries(files).map(([path, text]) => [path, readSource(path, text)]),
   );
-  return checkCircles(sources, (from, specifier) => join(from, "..", specifier)).map(
-    formatViolation,
-  );
+  return check(sources, (from, specifier) => join(from, "..", specifier)).map(formatViolation);
 };
 
 test("checkCircles: a circle is found wherever it is entered, also one of types", () => {
@@ -32,4 +33,19 @@ test("checkCircles: two ways to one file are no circle", () => {
     "src/kit/c.ts": "",
   };
   assert.deepEqual(circlesOf(files), []);
+});
+
+test("checkFolderCircles: parts of a folder import one way, tests left out", () => {
+  const files = {
+    "src/kit/clock.ts": 'import { sleep } from "./loops/sleep.ts";',
+    "src/kit/loops/sleep.ts": "",
+    "src/kit/loops/loop.ts": '\nimport type { Clock } from "../clock.ts";',
+  };
+  assert.deepEqual(circlesOf(files), [], "no circle of files");
+  assert.deepEqual(circlesOf(files, checkFolderCircles), [
+    "src/kit/loops/loop.ts:2 closes a circle of the parts of a folder: src/kit/clock.ts > src/kit/loops > src/kit/clock.ts",
+  ]);
+  const { "src/kit/loops/loop.ts": loop, ...others } = files;
+  const tested = { ...others, "src/kit/loops/sleep.test.ts": loop };
+  assert.deepEqual(circlesOf(tested, checkFolderCircles), []);
 });

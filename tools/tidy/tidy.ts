@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { archiveBase } from "../debian-suite.mjs";
 import { checkBlocking, checkParallel } from "./blocking.ts";
-import { checkCircles } from "./circles.ts";
+import { checkCircles, checkFolderCircles } from "./circles.ts";
 import { checkFolders } from "./folders.ts";
 import {
   checkEdge,
@@ -54,6 +54,7 @@ export function findViolations(tree: Tree): Violation[] {
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
   found.push(...checkCircles(sources, resolveImport));
+  found.push(...checkFolderCircles(sources, resolveImport));
   found.push(...unusedPackages(sources, tree.imported), ...checkFolders(sources.keys()));
   found.push(...checkTwice([...sources.values()].filter(({ path }) => !isGenerated(path))));
   found.push(...checkReaders([...sources.values()], tree.files));
