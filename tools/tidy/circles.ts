@@ -23,10 +23,10 @@ export function checkCircles(
 ): Violation[] {
   const files = [...sources.keys()].filter((path) => path.startsWith("src/"));
   const arrows = new Map(files.map((path) => [path, arrowsOf(path, sources, resolve)]));
-  return circlesOf(arrows, "closes a circle of imports");
+  return circlesOf(arrows).map((circle) => violation(circle, "closes a circle of imports"));
 }
 
-/** Every circle of the parts of a folder, of files that are no tests. */
+/** Every circle of the parts of a folder that is none of files alone, of files that are no tests. */
 export function checkFolderCircles(
   sources: ReadonlyMap<string, SourceFile>,
   resolve: Resolve,
@@ -39,7 +39,9 @@ export function checkFolderCircles(
       if (from !== into) append(arrows, from, { to: into, path, line });
     }
   }
-  return circlesOf(arrows, "closes a circle of the parts of a folder");
+  return circlesOf(arrows)
+    .filter(({ parts }) => parts.some((part) => !sources.has(part)))
+    .map((circle) => violation(circle, "closes a circle of the parts of a folder"));
 }
 
 function arrowsOf(
@@ -66,8 +68,15 @@ function append(lists: Map<string, Arrow[]>, key: string, arrow: Arrow): void {
   else lists.set(key, [arrow]);
 }
 
-function circlesOf(arrows: ReadonlyMap<string, readonly Arrow[]>, what: string): Violation[] {
-  const found: Violation[] = [];
+/** The parts from the first to the first again, and the import that leads back. */
+interface Circle {
+  readonly parts: readonly string[];
+  readonly path: string;
+  readonly line: number;
+}
+
+function circlesOf(arrows: ReadonlyMap<string, readonly Arrow[]>): Circle[] {
+  const found: Circle[] = [];
   const state = new Map<string, "open" | "done">();
   const trail: string[] = [];
   const visit = (node: string) => {
@@ -75,14 +84,16 @@ function circlesOf(arrows: ReadonlyMap<string, readonly Arrow[]>, what: string):
     trail.push(node);
     for (const { to, path, line } of arrows.get(node) ?? []) {
       if (state.get(to) === undefined) visit(to);
-      else if (state.get(to) === "open") {
-        const circle = [...trail.slice(trail.indexOf(to)), to];
-        found.push({ rule: "modules", path, line, message: `${what}: ${circle.join(" > ")}` });
-      }
+      else if (state.get(to) === "open")
+        found.push({ parts: [...trail.slice(trail.indexOf(to)), to], path, line });
     }
     trail.pop();
     state.set(node, "done");
   };
   for (const node of arrows.keys()) if (state.get(node) === undefined) visit(node);
   return found;
+}
+
+function violation({ parts, path, line }: Circle, what: string): Violation {
+  return { rule: "modules", path, line, message: `${what}: ${parts.join(" > ")}` };
 }
