@@ -79,15 +79,17 @@ test("up leaves a containerd with other pods alone and starts its own", async ()
   cri.close();
 });
 
-test("a sandbox image that cannot be pulled is built here, and goes with down", async () => {
-  await using node = await bareMachine({ containerd: "machine", network: true });
-  await node.box.ctr("images", "remove", "--sync", PAUSE_IMAGE);
-  const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
-  assert.equal(up.code, 0, up.stdout + up.stderr);
-  assert.match(up.stderr, /pause:1 cannot be pulled; building a substitute on this machine/);
-  assert.match(await node.run("down"), /image nodelet\.test\/pause:1/);
-  assert.doesNotMatch(await node.box.ctr("images", "list", "-q"), /pause/);
-});
+// Up to 1.7 its status contains the image, from 2.0 on only its configuration.
+for (const containerd of ["machine", "2.1"] as const)
+  test(`containerd ${containerd}: a sandbox image that cannot be pulled is built here, and goes with down`, async () => {
+    await using node = await bareMachine({ containerd, network: true });
+    await node.box.ctr("images", "remove", "--sync", PAUSE_IMAGE);
+    const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
+    assert.equal(up.code, 0, up.stdout + up.stderr);
+    assert.match(up.stderr, /pause:1 cannot be pulled; building a substitute on this machine/);
+    assert.match(await node.run("down"), /image nodelet\.test\/pause:1/);
+    assert.doesNotMatch(await node.box.ctr("images", "list", "-q"), /pause/);
+  });
 
 test("a configuration that is kept and names another runtime is reported with the fix", async () => {
   await using node = await bareMachine();

@@ -29,13 +29,13 @@ export function listenersByPort(): ReadonlyMap<number, Listener> {
 }
 
 /** A process that holds a socket. */
-interface PortHolder {
+interface SocketHolder {
   readonly pid: number;
   readonly name: string;
 }
 
 /** The process that holds the socket; `undefined` when none can be seen. */
-export function holderOf({ inode }: Listener): PortHolder | undefined {
+export function holderOf({ inode }: Pick<Listener, "inode">): SocketHolder | undefined {
   const target = `socket:[${inode}]`;
   for (const pid of namesIn("/proc").filter((name) => /^\d+$/.test(name))) {
     const holds = namesIn(`/proc/${pid}/fd`).some(

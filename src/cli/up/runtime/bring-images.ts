@@ -1,6 +1,7 @@
 /** Images that pods cannot do without, brought to the runtime without a registry. */
 import { Readable } from "node:stream";
 import { messageOf } from "../../../kit/errors.ts";
+import { NEVER_ABORTED } from "../../../kit/within.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import type { ImageSpec } from "../../local-images/image-archive.ts";
 import { archiveOf, PAUSE_IMAGE, pauseImage } from "../../local-images/local-images.ts";
@@ -8,6 +9,7 @@ import { importImages } from "../../local-images/transfer.ts";
 import { queryRuntime, withRuntime } from "../../runtime/query-runtime.ts";
 import { runtimeSettings } from "../../runtime/runtime-facts.ts";
 import type { OpenLedger } from "../ledger.ts";
+import { configuredSandboxImage } from "./pinned-sandbox.ts";
 
 /** A pull that has not ended by then is given up: no registry can be reached. */
 const PULL_MS = 20_000;
@@ -39,7 +41,9 @@ export async function ensureSandboxImage(target: ImageTarget): Promise<void> {
       fix: "see what containerd logs, and repeat the command",
     });
   }
-  const image = runtimeSettings(answer.facts.description).sandboxImage;
+  const image =
+    runtimeSettings(answer.facts.description).sandboxImage ??
+    (await configuredSandboxImage(target.socket, NEVER_ABORTED).catch(() => undefined));
   if (image === undefined || (await has(target, image)) || (await pulled(target, image))) return;
   target.print(`${image} cannot be pulled; building a substitute on this machine`);
   await importBuilt(target, [pauseImage(image)]);
