@@ -5,8 +5,6 @@ import { buildAll } from "../../tools/build.mjs";
 import { checkoutScript } from "../../tools/guest/uml/checkout-script.ts";
 import { runInMachine } from "../../tools/guest/uml/machine.mjs";
 
-/** Everything takes about so many times longer there. */
-const TIMEOUT_FACTOR = 4;
 const ABOUT =
   'echo "guest runs $(uname -r), $(stat -f -c %T /sys/fs/cgroup), $(cat /proc/1/comm), $(containerd --version | cut -d" " -f1,3)"';
 
@@ -44,9 +42,7 @@ export async function runBatch(
       `${result.path}: ${result.passed} passed, ${result.failures.length} failed (${result.seconds.toFixed(1)} s)`,
     );
   };
-  const { command, folders } = checkoutScript(["tools/guest/uml/run-files.mjs", ...paths], {
-    NODELET_TEST_TIMEOUT_FACTOR: TIMEOUT_FACTOR,
-  });
+  const { command, folders } = checkoutScript(["tools/guest/uml/run-files.mjs", ...paths]);
   const { code } = await runInMachine(`${ABOUT}\n${command}`, { timeoutMs, onLine, folders });
   for (const path of paths)
     await t.test(path, () => {

@@ -77,6 +77,7 @@ test("parseBenchOptions: defaults, quick, and what is reported beside it", () =>
   const quick = parseBenchOptions(["--quick", "--pods", "7", "--strict"]);
   assert.deepEqual([quick.rounds, quick.pods, quick.strict], [1, 7, true]);
   assert.equal(parseBenchOptions(["--json", "x.json", "--probes"]).json, "x.json");
+  assert.ok(!plain.guest && parseBenchOptions(["--guest", "--kubelet", "go"]).guest);
 });
 
 test("parseBenchOptions: kubelets by word, path and label", () => {
@@ -112,6 +113,9 @@ test("parseBenchOptions refuses what it does not understand", () => {
     [["--kubelet", "a=/x", "--kubelet", "a=/y"], /two kubelets are called a/],
     [["--kubelet", ""], /expects a path/],
     [["--containerd", "3"], /--containerd 3: machine, 1.7, 2.1, 2.4 are known/],
+    [["--guest", "--cluster"], /--guest and --cluster: only one/],
+    [["--guest", "--json", "x.json"], /--guest and --json: only one/],
+    [["--guest", "--kubelet", "/x"], /--guest --kubelet \/x: the guest has no other programs/],
     [["--unknown"], /--unknown[\s\S]*usage:/],
     [["word"], /word[\s\S]*usage:/],
   ];

@@ -7,6 +7,8 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { boxObstacle } from "../../test/box/prerequisites.ts";
 import { apiServerObstacle } from "../../test/kube/apiserver.ts";
+import { machineObstacle } from "../guest/uml/machine.mjs";
+import { runInGuest } from "../guest/uml/run-in-guest.ts";
 import { renderClusterReport } from "./cluster/cluster-report.ts";
 import { measureClusterRound } from "./cluster/cluster-round.ts";
 import { missedClusterTargets } from "./cluster/cluster-targets.ts";
@@ -28,6 +30,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const leave = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const)
     process.once(name, () => leave.abort(new UsageProblem(`ended by ${name}`)));
+  if (options.guest) return await guestRun(options, argv, leave.signal);
   const { text, result, missed } = options.cluster
     ? await clusterRun(options, leave.signal)
     : await singleRun(options, leave.signal);
@@ -43,6 +46,22 @@ interface Outcome {
   readonly text: string;
   readonly result: unknown;
   readonly missed: readonly string[];
+}
+
+/** The same in a guest, which has no compilers: what is measured is built before. */
+async function guestRun(
+  { subjects }: BenchOptions,
+  argv: readonly string[],
+  signal: AbortSignal,
+): Promise<number> {
+  const obstacle = machineObstacle();
+  if (obstacle !== undefined)
+    throw new UsageProblem(`--guest: no guest can be started: ${obstacle}`);
+  const say = (text: string) => process.stderr.write(`bench: ${text}\n`);
+  for (const subject of subjects) await programOf(subject, say);
+  const words = argv.filter((word) => word !== "--guest");
+  const onLine = (line: string) => console.log(line);
+  return await runInGuest(["tools/bench/bench.ts", ...words], { onLine, say, signal });
 }
 
 /** Nodes on their own, pods from files. */

@@ -41,6 +41,8 @@ export interface BenchOptions {
   readonly strict: boolean;
   /** Folder for CPU profiles of nodelet and their flame graphs, written when an agent leaves. */
   readonly cpuProfile: string | undefined;
+  /** Measures in a guest with cgroup v2. */
+  readonly guest: boolean;
 }
 
 export const USAGE = `usage: npm run bench -- [flags]
@@ -55,6 +57,7 @@ export const USAGE = `usage: npm run bench -- [flags]
   --containerd V     machine (default), 1.7, 2.1 or 2.4
   --json FILE        write all that was measured
   --cpu-profile DIR  write CPU profiles of nodelet, each with a flame graph (SVG)
+  --guest            in a guest with cgroup v2, several times slower
   --strict           end with 1 when nodelet misses a target
   --quick            1 round, 5 pods, short windows: shows that it works, not how fast`;
 
@@ -74,6 +77,7 @@ export function parseBenchOptions(argv: readonly string[]): BenchOptions {
     throw new UsageProblem(
       `--containerd ${containerd}: ${CONTAINERD_VERSIONS.join(", ")} are known`,
     );
+  if (flags.guest) refuseForGuest(flags);
   return {
     subjects: subjectsOf(flags.kubelet ?? ["nodelet"]),
     rounds: count("rounds", flags.rounds, base.rounds),
@@ -87,7 +91,18 @@ export function parseBenchOptions(argv: readonly string[]): BenchOptions {
     json: flags.json,
     strict: flags.strict ?? false,
     cpuProfile: flags["cpu-profile"] === undefined ? undefined : resolve(flags["cpu-profile"]),
+    guest: flags.guest ?? false,
   };
+}
+
+/** The guest has this checkout and the cache, and keeps no files. */
+function refuseForGuest(flags: ReturnType<typeof read>): void {
+  const refused = (["cluster", "json", "cpu-profile"] as const).find((name) => flags[name]);
+  if (refused !== undefined)
+    throw new UsageProblem(`--guest and --${refused}: only one of them can be given`);
+  for (const subject of subjectsOf(flags.kubelet ?? []))
+    if (subject.kind === "binary")
+      throw new UsageProblem(`--guest --kubelet ${subject.path}: the guest has no other programs`);
 }
 
 function read(argv: readonly string[]) {
@@ -107,6 +122,7 @@ function read(argv: readonly string[]) {
         probes: { type: "boolean" },
         strict: { type: "boolean" },
         quick: { type: "boolean" },
+        guest: { type: "boolean" },
       },
     });
     return values;

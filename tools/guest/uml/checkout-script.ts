@@ -6,6 +6,9 @@ import { goCommand } from "../../go/go-command.mjs";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
+/** Everything takes about so many times longer there. */
+const TIMEOUT_FACTOR = 4;
+
 /** A command for `runInMachine`, and the folders that it needs beside checkout and cache. */
 interface CheckoutScript {
   readonly command: string;
@@ -15,7 +18,6 @@ interface CheckoutScript {
 /** Runs a script of this checkout (path below it, then its arguments) with this Node, from the checkout's root. */
 export function checkoutScript(
   argv: readonly [script: string, ...words: string[]],
-  variables: Readonly<Record<string, number>> = {},
 ): CheckoutScript {
   const command = goCommand();
   // The guest has no Go of its own; by its version the programs are found that were built here.
@@ -26,7 +28,7 @@ export function checkoutScript(
     `cd ${ROOT}`,
     ...(go === undefined ? [] : [`export PATH="$PATH:${go}"`]),
     `export XDG_CACHE_HOME=${dirname(CACHE_DIR)}`,
-    ...Object.entries(variables).map(([name, value]) => `export ${name}=${value}`),
+    `export NODELET_TEST_TIMEOUT_FACTOR=${TIMEOUT_FACTOR}`,
     `${process.execPath} tools/guest/uml/run-script.mjs ${encoded}`,
   ];
   return { command: lines.join("\n"), folders: go === undefined ? [] : [dirname(go)] };
