@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { createClient } from "dbus-native";
 import { isOutside } from "../../src/kit/errors.ts";
 import { NEVER_ABORTED } from "../../src/kit/within.ts";
 import { connectLogind } from "../../src/outside/systemd/connect-logind.ts";
@@ -23,6 +24,23 @@ describe("logind of the machine", { skip: logindObstacle() }, () => {
     await session.close();
     await session.closed;
     await assert.rejects(session.inhibitDelayMs(), (thrown) => isOutside(thrown));
+  });
+
+  // As Kubernetes' node suite does it.
+  test("a shutdown that another client of the bus announces counts, also when that client is gone", async () => {
+    await using machine = await startLogind();
+    const signals: boolean[] = [];
+    const session = await machine.logind.open((begins) => signals.push(begins), NEVER_ABORTED);
+    for (const begins of [true, false]) {
+      const other = createClient({ busAddress: machine.address });
+      await other.addMatch("type='signal',member='None'");
+      const [path, of] = ["/org/freedesktop/login1", "org.freedesktop.login1.Manager"];
+      other.sendSignal(path, of, "PrepareForShutdown", "b", [begins]);
+      await other.close();
+    }
+    while (signals.length < 2) await machine.wait(5);
+    assert.deepEqual(signals, [true, false]);
+    await session.close();
   });
 });
 

@@ -11,6 +11,8 @@ import { connectLogind } from "../../src/outside/systemd/connect-logind.ts";
 import type { LogindUnderTest } from "../contracts/logind-contract.ts";
 import { busObstacle, PrivateBus } from "./private-bus.ts";
 
+/** What `run-logind.ts` makes in a box when logind answers. */
+export const LOGIND_READY = "/run/logind-ready";
 export const LOGIND = "/lib/systemd/systemd-logind";
 const LOGIN = "org.freedesktop.login1";
 const SYSTEMD = "org.freedesktop.systemd1";
@@ -38,8 +40,8 @@ mkdir -p /etc/systemd/logind.conf.d
 cp "$1"/logind.conf.d/* /etc/systemd/logind.conf.d/ 2>/dev/null || true
 exec "$2"`;
 
-/** Starts bus, manager and logind. */
-export async function startLogind(): Promise<LogindUnderTest> {
+/** Starts bus, manager and logind; `address` is that of the bus. */
+export async function startLogind(): Promise<LogindUnderTest & { readonly address: string }> {
   const bus = await PrivateBus.start();
   const folder = join(bus.folder, "logind.conf.d");
   mkdirSync(folder);
@@ -61,6 +63,7 @@ export async function startLogind(): Promise<LogindUnderTest> {
   const process_ = child;
   await untilOwned(client, process_);
   return {
+    address: bus.address,
     logind: connectLogind({ address: bus.address }),
     configureDelay: async (seconds) => {
       const text = `[Login]\nInhibitDelayMaxSec=${seconds}\n`;

@@ -15,7 +15,8 @@ const NAME = "org.freedesktop.login1";
 const PATH = "/org/freedesktop/login1";
 const MANAGER = "org.freedesktop.login1.Manager";
 const PROPERTIES = "org.freedesktop.DBus.Properties";
-const SHUTDOWN_SIGNALS = `type='signal',sender='${NAME}',path='${PATH}',interface='${MANAGER}',member='PrepareForShutdown'`;
+/** From any sender, as for the Go kubelet: Kubernetes' suite and administrators rehearse a shutdown by this signal. */
+const SHUTDOWN_SIGNALS = `type='signal',path='${PATH}',interface='${MANAGER}',member='PrepareForShutdown'`;
 const SYSTEMD_NAME = "org.freedesktop.systemd1";
 const SYSTEMD_PATH = "/org/freedesktop/systemd1";
 const LOGIND_UNIT = "systemd-logind.service";
