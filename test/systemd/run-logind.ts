@@ -1,15 +1,14 @@
 /**
  * Runs systemd-logind inside a box, on a system bus of the box's own, with the manager of `machine-logind.ts`. Makes the
- * file READY when it answers, and DOWN when it lets the machine go down. Ends with the box.
+ * file LOGIND_READY when it answers, and DOWN when it lets the machine go down. Ends with the box.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createClient } from "dbus-native";
-import { exportSystemd, LOGIND, untilOwned } from "./machine-logind.ts";
+import { exportSystemd, LOGIND, LOGIND_READY, untilOwned } from "./machine-logind.ts";
 import { busConfig, untilAccepts } from "./private-bus.ts";
 
 const SOCKET = "/run/dbus/system_bus_socket";
-const READY = "/run/logind-ready";
 const DOWN = "/run/machine-is-down";
 
 mkdirSync("/run/dbus", { recursive: true });
@@ -27,4 +26,4 @@ exportSystemd(client, {
 await client.ownName("org.freedesktop.systemd1");
 const logind = spawn(LOGIND, [], { stdio: "inherit" });
 await untilOwned(client, logind);
-writeFileSync(READY, "");
+writeFileSync(LOGIND_READY, "");

@@ -25,10 +25,12 @@ interface Group extends GroupFlags {
   readonly seed?: number;
 }
 
-/** Flags of a suite, and of the kubelet that it starts, beside those that all groups have. */
+/** Flags of a suite, and of the kubelet that it starts, beside those that all groups have; what else its node has. */
 export interface GroupFlags {
   readonly suiteFlags?: readonly string[];
   readonly kubeletFlags?: readonly string[];
+  /** Whether systemd-logind runs on the node, on a system bus. */
+  readonly logind?: boolean;
 }
 
 /** By the word of the command line. */
@@ -85,6 +87,14 @@ export const GROUPS = {
     procs: 1,
     suiteFlags: ["--cri-proxy-enabled=true"],
   },
+  "node-shutdown": {
+    title: "Node suite: graceful shutdown",
+    about:
+      "Specs of `e2e_node.test` marked GracefulNodeShutdown, on a node with systemd-logind and a system bus.",
+    selection: { focus: ["\\[Feature:GracefulNodeShutdown\\]"], skip: ["\\[Flaky\\]"] },
+    procs: 1,
+    logind: true,
+  },
   cluster: {
     suite: "cluster",
     title: "Cluster suite: Conformance, in parallel",
@@ -114,10 +124,15 @@ export function seedOf(name: GroupName): number | undefined {
   return seed;
 }
 
-/** The suite of a group, and the flags that its set-up needs. */
+/** The suite of a group, and what its set-up needs. */
 export function setUpOf(name: GroupName): Required<Pick<Group, "suite" | keyof GroupFlags>> {
-  const { suite = "node", suiteFlags = [], kubeletFlags = [] }: Group = GROUPS[name];
-  return { suite, suiteFlags, kubeletFlags };
+  const {
+    suite = "node",
+    suiteFlags = [],
+    kubeletFlags = [],
+    logind = false,
+  }: Group = GROUPS[name];
+  return { suite, suiteFlags, kubeletFlags, logind };
 }
 
 export function isGroupName(word: string): word is GroupName {

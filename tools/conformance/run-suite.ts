@@ -28,19 +28,19 @@ export interface SuiteRun extends SuiteFlags {
 const SAY_EVERY_MS = 30_000;
 const LONGEST = "8h";
 const REPORT = "report.json";
-type StartLab = (parts: LabParts, signal: AbortSignal) => Promise<SuiteLab>;
+type StartLab = (run: SuiteRun) => Promise<SuiteLab>;
 const LABS: Readonly<Record<SuiteName, StartLab>> = {
-  node: startLab,
-  cluster: startCluster,
+  node: ({ parts, logind }) => startLab(parts, { logind }),
+  cluster: ({ parts, signal }) => startCluster(parts, signal),
 };
 
 /** Runs the suite to its end; the folder then has ginkgo's reports and the logs of the node. */
 export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
-  const { folder, parts, say, suite = "node" } = run;
+  const { folder, say, suite = "node" } = run;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   say(`starting the ${suite}`);
-  await using lab = await LABS[suite](parts, run.signal);
+  await using lab = await LABS[suite](run);
   try {
     await runGinkgo(lab, run);
   } finally {

@@ -1,12 +1,15 @@
 /** A node in a box with what the node suite takes for granted: the machine of a lab, and an init system's commands. */
 import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Box } from "../../../test/box/box.ts";
+import { LOGIND_READY, logindObstacle } from "../../../test/systemd/machine-logind.ts";
 import { readIndex } from "../images/store.ts";
 import { RUNTIME_GROUP, startMachine } from "./machine.ts";
 import type { LabParts, SuiteFlags, SuiteLab } from "./suite-lab.ts";
 
 const HERE = import.meta.dirname;
+const LOGIND = resolve(HERE, "../../../test/systemd/run-logind.ts");
 const STAND_INS = ["systemctl", "systemd-run", "journalctl", "sudo"];
 /** Digest that the suite compares the busybox of a certain name with; ours is another build of it. */
 const BUSYBOX_DIGEST = "sha256:a9155b13325b2abef48e71de77bb8ac015412a566829f621d06bfae5c699b1b9";
@@ -75,7 +78,7 @@ export class Lab implements SuiteLab {
 
   /** The suite writes the kubelet's log itself. */
   logs() {
-    const names = ["box.log", "containerd.log", "registry.log"];
+    const names = ["box.log", "containerd.log", "registry.log", "logind.log"];
     return names.map((name) => [name, join(this.box.folder, name)] as const);
   }
 
@@ -84,13 +87,17 @@ export class Lab implements SuiteLab {
   }
 }
 
-/** Makes a lab for the node suite and waits until its containerd serves. */
-export async function startLab(parts: LabParts): Promise<Lab> {
+/** Makes a lab for the node suite and waits until its containerd, and logind if it is to have it, serves. */
+export async function startLab(
+  parts: LabParts,
+  { logind = false }: { readonly logind?: boolean | undefined } = {},
+): Promise<Lab> {
   const box = await startMachine(parts.stores, { hostname: "lab" });
   const lab = new Lab(box);
   try {
     await box.run(["sh", "-c", NEIGHBOUR]);
     await installStandIns(box);
+    if (logind) await startLogind(box);
     installSuite(lab, parts);
     return lab;
   } catch (error) {
@@ -105,6 +112,16 @@ async function installStandIns(box: Box): Promise<void> {
   for (const name of STAND_INS) {
     box.write(`/usr/local/bin/${name}`, readFileSync(source));
     await box.run(["chmod", "755", `/usr/local/bin/${name}`]);
+  }
+}
+
+async function startLogind(box: Box): Promise<void> {
+  const obstacle = logindObstacle();
+  if (obstacle !== false) throw new Error(`there is no systemd-logind for this node: ${obstacle}`);
+  const running = box.spawnLogged("logind", [process.execPath, LOGIND]);
+  while ((await box.exec(["test", "-e", LOGIND_READY])).code !== 0) {
+    if (!running.running) throw new Error("systemd-logind ended");
+    await sleep(100);
   }
 }
 
