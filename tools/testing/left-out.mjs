@@ -35,7 +35,7 @@ const BY_PATH = {
     "test/volumes/newer-runtime.it.ts",
   ],
   // A Debian is fetched by debootstrap: three minutes the first time.
-  "a Debian 13": ["test/setup/debian-13.it.ts"],
+  "a Debian 13": ["test/setup/debian-13.it.ts", "test/setup/debian-13-package.it.ts"],
   // All kinds of packages are built twice, types included.
   packages: ["test/packages/packages.it.ts"],
   // Each plays long lives of pods or of the agent against the clock: one to four minutes, mostly of waiting.

@@ -13,6 +13,10 @@ const NOT_IN_GUEST = {
   "calls npm, which the guest does not have, nor a way to a registry": [
     "test/packages/packages.it.ts",
   ],
+  "builds the program by esbuild, for which the guest needs more than half an hour": [
+    "test/packages/executable.it.ts",
+    "test/setup/debian-13-package.it.ts",
+  ],
 };
 
 /** Files that run there with the driver cgroupfs, by the reason. */
