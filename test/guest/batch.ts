@@ -25,7 +25,7 @@ interface FileResult {
 export async function runBatch(
   t: TestContext,
   paths: readonly string[],
-  timeoutMs: number,
+  { timeoutMs, cpus }: { readonly timeoutMs: number; readonly cpus?: number },
 ): Promise<void> {
   await buildAll({ say: () => {} });
   const results = new Map<string, FileResult>();
@@ -43,7 +43,12 @@ export async function runBatch(
     );
   };
   const { command, folders } = checkoutScript(["tools/guest/uml/run-files.mjs", ...paths]);
-  const { code } = await runInMachine(`${ABOUT}\n${command}`, { timeoutMs, onLine, folders });
+  const { code } = await runInMachine(`${ABOUT}\n${command}`, {
+    timeoutMs,
+    onLine,
+    folders,
+    ...(cpus === undefined ? {} : { cpus }),
+  });
   for (const path of paths)
     await t.test(path, () => {
       const result = results.get(path);
