@@ -1,6 +1,13 @@
 // Programs of the system that nodelet or its tests call, from Debian packages where they are missing.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { Interrupted, runQuietly, SetupError, say, seemsOffline, tail } from "./progress.mjs";
 import { ROOT } from "./root.mjs";
@@ -212,9 +219,24 @@ export async function install(names, { lockSeconds = LOCK_SECONDS } = {}) {
 
 const LOCKED = /Could not get lock|Unable to lock|Unable to acquire the dpkg frontend lock/;
 
-/** `process 1234 (apt-get)`, as far as apt-get says who holds the lock. */
+/** `process 1234 (apt-get)`: apt-get says who holds the lock, but from its version 3 on not of every lock. */
 function lockHolder(text) {
-  return /held by (process \d+(?: \([^)]*\))?)/.exec(text)?.[1] ?? "another package tool";
+  const named = /held by (process \d+(?: \([^)]*\))?)/.exec(text)?.[1];
+  const [path] = /\/var\/[\w./-]*lock[\w-]*/.exec(text) ?? [];
+  return named ?? (path && whoHasOpen(path)) ?? "another package tool";
+}
+
+function whoHasOpen(path) {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const descriptors = readdirSync(`/proc/${pid}/fd`);
+      if (!descriptors.some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path)) continue;
+      return `process ${pid} (${readFileSync(`/proc/${pid}/comm`, "utf8").trim()})`;
+    } catch (error) {
+      if (!["ENOENT", "ESRCH", "EACCES"].includes(error.code)) throw error;
+    }
+  }
+  return undefined;
 }
 
 /** Says once that the lock is waited for, and repeats what failed because of it until time is up. */

@@ -41,6 +41,7 @@ const WITH_CGROUPFS = {
   "uses the machine's containerd, which must have the driver of `nodelet up`": [
     "test/cli/machine-containerd.it.ts",
   ],
+  "has a Debian of its own, without systemd": ["test/setup/debian-13.it.ts"],
   "starts a journal service of its own": ["test/server/server.it.ts"],
   "starts a system bus of its own, at which systemd is not": ["test/agent/shutdown.it.ts"],
 };
