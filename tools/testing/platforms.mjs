@@ -13,6 +13,8 @@ const NOT_IN_GUEST = {
   "calls npm, which the guest does not have, nor a way to a registry": [
     "test/packages/packages.it.ts",
   ],
+  "plays a part of Kubernetes' node suite; `npm run conformance -- --guest` plays all of it there":
+    ["test/conformance/part.it.ts"],
   "builds the program by esbuild, for which the guest needs more than half an hour": [
     "test/packages/executable.it.ts",
     "test/setup/debian-13-package.it.ts",
