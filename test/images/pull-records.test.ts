@@ -39,6 +39,12 @@ async function expectRefused(world: ImageWorld, image = IMAGE): Promise<void> {
 const notes = async (world: ImageWorld) =>
   ((await world.host.files.list(`${FOLDER}/pulling`)) ?? []).length;
 
+test("the folders of the records are there from the start", async () => {
+  const world = await new ImageWorld({ config: VERIFIED }).open();
+  const names = ((await world.host.files.list(FOLDER)) ?? []).map(({ name }) => name);
+  assert.deepEqual(names.sort(), ["pulled", "pulling"]);
+});
+
 test("a pull that fails does not make an image free that a previous run may have pulled", async () => {
   const world = await afterKill();
   world.runtime.store.add(IMAGE);
@@ -109,6 +115,7 @@ async function newRecords() {
     { folder: FOLDER, policy, allowlist: [] },
     { state, clock, log: silentLog },
   );
+  await records.load();
   const pull = async (image: string, name: string) => {
     const secret = { uid: name, namespace: "default", name, credentialHash: name };
     await records.began(image);

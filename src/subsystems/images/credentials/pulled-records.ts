@@ -83,9 +83,14 @@ export class PulledRecords {
     this.#deps = deps;
   }
 
-  /** Reads what is on disk; what cannot be read is set aside and counts as not there. */
+  /**
+   * Makes the folders, as the Go kubelet at its start, and reads what is on disk; what cannot be read is set aside and
+   * counts as not there.
+   */
   async load(): Promise<void> {
     if (!this.#options.policy) return;
+    for (const kind of ["pulling", "pulled"] as const)
+      await this.#deps.state.makeFolder(this.#file(kind), FOLDER_MODE);
     for (const record of await this.#readAll("pulled", decodeRecord))
       this.#records.set(record.imageRef, record);
     for (const image of await this.#readAll("pulling", decodeIntent)) this.#inherited.add(image);
@@ -227,9 +232,8 @@ export class PulledRecords {
   }
 
   async #write(kind: "pulling" | "pulled", key: string, text: string): Promise<void> {
-    const { state } = this.#deps;
-    await state.makeFolder(this.#file(kind), FOLDER_MODE);
-    await state.write(this.#file(kind, `sha256-${sha256Hex(key)}`), text, FILE_MODE);
+    const file = this.#file(kind, `sha256-${sha256Hex(key)}`);
+    await this.#deps.state.write(file, text, FILE_MODE);
   }
 
   async #remove(kind: "pulling" | "pulled", key: string): Promise<void> {
