@@ -63,9 +63,15 @@ async function startRegistry(box: Box, stores: readonly string[]): Promise<void>
     if (!running.running) throw new Error("the registry ended");
     await sleep(50);
   }
-  const folder = "/etc/containerd/certs.d/_default";
+  await useRegistry(box, "_default", `http://127.0.0.1:${REGISTRY_PORT}`);
+  // One that a spec starts in a pod.
+  await useRegistry(box, "localhost:5000", "http://localhost:5000");
+}
+
+/** Has containerd ask `address` for the images of a host. */
+async function useRegistry(box: Box, host: string, address: string): Promise<void> {
+  const folder = `/etc/containerd/certs.d/${host}`;
   await box.run(["mkdir", "-p", folder]);
-  const address = `http://127.0.0.1:${REGISTRY_PORT}`;
   const hosts = `server = "${address}"\n[host."${address}"]\ncapabilities = ["pull", "resolve"]\n`;
   box.write(`${folder}/hosts.toml`, hosts);
 }
