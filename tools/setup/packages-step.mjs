@@ -174,9 +174,8 @@ const LOCK_RETRY_MS = 2_000;
 export async function install(names, { lockSeconds = LOCK_SECONDS } = {}) {
   const what = `installing Debian packages: ${names.join(" ")}`;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" };
-  // apt-get itself waits for the lock of dpkg only, not for those of its lists and archives.
-  const wait = ["-o", `DPkg::Lock::Timeout=${lockSeconds}`];
-  const argv = ["apt-get", ...wait, "install", "-y", "-q", "--no-install-recommends"];
+  // No waiting by apt-get itself: it would be for the lock of dpkg only, and from version 3 on without a word.
+  const argv = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
   const progress = ["-o", "APT::Status-Fd=1"];
   const percent = (line) => {
     const status = /^(dl|pm)status:[^:]*:([\d.]+):/.exec(line);
@@ -197,7 +196,7 @@ export async function install(names, { lockSeconds = LOCK_SECONDS } = {}) {
   let result = hasPackageLists() ? await attempt() : undefined;
   if (result?.code === 0) return noteInstalled(before);
   const lists = await lock.retrying(() =>
-    runQuietly("reading the package lists", ["apt-get", ...wait, "update", "-q"], {
+    runQuietly("reading the package lists", ["apt-get", "update", "-q"], {
       env,
       gently: true,
     }),
