@@ -246,14 +246,16 @@ function lockWatch(lockSeconds) {
     reported = true;
     say(`waiting for the package lock, held by ${lockHolder(text)} (up to ${lockSeconds} s)`);
   };
-  const deadline = Date.now() + lockSeconds * 1000;
+  // What comes before, e.g. lists from an archive that does not answer, is no waiting for the lock.
+  let deadline;
   return {
     onLine: report,
     async retrying(work) {
       for (;;) {
         const result = await work();
-        if (result.code === 0 || !LOCKED.test(result.output) || Date.now() > deadline)
-          return result;
+        if (result.code === 0 || !LOCKED.test(result.output)) return result;
+        deadline ??= Date.now() + lockSeconds * 1000;
+        if (Date.now() > deadline) return result;
         report(result.output);
         await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS));
       }
