@@ -25,7 +25,7 @@ interface FileResult {
 export async function runBatch(
   t: TestContext,
   paths: readonly string[],
-  { timeoutMs, cpus }: { readonly timeoutMs: number; readonly cpus?: number },
+  timeoutMs: number,
 ): Promise<void> {
   // Here: esbuild needs half an hour there.
   await buildStep({ types: false });
@@ -44,12 +44,7 @@ export async function runBatch(
     );
   };
   const { command, folders } = checkoutScript(["tools/guest/uml/run-files.mjs", ...paths]);
-  const { code } = await runInMachine(`${ABOUT}\n${command}`, {
-    timeoutMs,
-    onLine,
-    folders,
-    ...(cpus === undefined ? {} : { cpus }),
-  });
+  const { code } = await runInMachine(`${ABOUT}\n${command}`, { timeoutMs, onLine, folders });
   for (const path of paths)
     await t.test(path, () => {
       const result = results.get(path);

@@ -10,5 +10,5 @@ const FILES = ["sh:test/cgroups/example.it.ts", "systemd:test/cgroups/kernel.it.
 test(
   "a guest with cgroup v2, systemd and containerd 2",
   { skip: machineObstacle() ?? false },
-  (t) => runBatch(t, FILES, { timeoutMs: LIMIT_MS }),
+  (t) => runBatch(t, FILES, LIMIT_MS),
 );

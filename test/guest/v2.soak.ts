@@ -6,8 +6,6 @@ import { initInGuest, whyNotInGuest } from "../../tools/testing/platforms.mjs";
 import { runBatch } from "./batch.ts";
 
 const LIMIT_MS = 7_000_000;
-// With two, etcd may read memory that it has not written, and end: long stories with an API server need one.
-const CPUS = Number(process.env["NODELET_GUEST_CPUS"] ?? 2);
 const PARTS = (process.env["NODELET_GUEST_FILES"] ?? "").split(",");
 const FILES = testFiles()
   .filter(({ path, kind }) => kind === "integration" && whyNotInGuest(path) === undefined)
@@ -19,5 +17,5 @@ test(
   {
     skip: machineObstacle() ?? false,
   },
-  (t) => runBatch(t, FILES, { timeoutMs: LIMIT_MS, cpus: CPUS }),
+  (t) => runBatch(t, FILES, LIMIT_MS),
 );
