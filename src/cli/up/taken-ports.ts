@@ -1,4 +1,4 @@
-/** Finds the process that listens on a TCP port of this machine. */
+/** Finds the process that listens on a TCP port of this machine, or holds another socket. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const LISTENING = "0A";

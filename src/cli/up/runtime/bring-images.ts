@@ -1,7 +1,6 @@
 /** Images that pods cannot do without, brought to the runtime without a registry. */
 import { Readable } from "node:stream";
 import { messageOf } from "../../../kit/errors.ts";
-import { NEVER_ABORTED } from "../../../kit/within.ts";
 import { CliError } from "../../../present/cli-error.ts";
 import type { ImageSpec } from "../../local-images/image-archive.ts";
 import { archiveOf, PAUSE_IMAGE, pauseImage } from "../../local-images/local-images.ts";
@@ -42,11 +41,20 @@ export async function ensureSandboxImage(target: ImageTarget): Promise<void> {
     });
   }
   const image =
-    runtimeSettings(answer.facts.description).sandboxImage ??
-    (await configuredSandboxImage(target.socket, NEVER_ABORTED).catch(() => undefined));
+    runtimeSettings(answer.facts.description).sandboxImage ?? (await configuredImage(target));
   if (image === undefined || (await has(target, image)) || (await pulled(target, image))) return;
   target.print(`${image} cannot be pulled; building a substitute on this machine`);
   await importBuilt(target, [pauseImage(image)]);
+}
+
+/** Without it nothing is built: pods then wait for the image with the runtime's reason. */
+async function configuredImage({ socket, print }: ImageTarget): Promise<string | undefined> {
+  try {
+    return await configuredSandboxImage(socket);
+  } catch (error) {
+    print(`failed to read which sandbox image containerd uses: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 /** Imports those of the images that the runtime does not have. */

@@ -4,7 +4,6 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { NEVER_ABORTED } from "../../../kit/within.ts";
 import { holderOf } from "../taken-ports.ts";
 import {
   configOption,
@@ -69,7 +68,7 @@ test("the socket that listens is found among the connected ones of the same path
     const inode = listeningInode(readFileSync("/proc/net/unix", "utf8"), path);
     assert.ok(inode !== undefined);
     assert.equal(holderOf({ inode })?.pid, process.pid);
-    const image = await configuredSandboxImage(path, NEVER_ABORTED);
+    const image = await configuredSandboxImage(path);
     assert.equal(image, undefined, "a program of another name is not run");
   } finally {
     server.close();

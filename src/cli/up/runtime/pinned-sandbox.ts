@@ -3,6 +3,7 @@
  * contain it (the image service is a plugin of its own), and an image that was never pulled is in no listing.
  */
 import { readFileSync, readlinkSync, realpathSync } from "node:fs";
+import { NEVER_ABORTED } from "../../../kit/within.ts";
 import { runProgram } from "../../../outside/host/run-program.ts";
 import { holderOf } from "../taken-ports.ts";
 
@@ -11,23 +12,21 @@ const LISTENING = 0x1_0000;
 
 const DUMP_MS = 10_000;
 const MAX_DUMP_BYTES = 1_048_576;
+const PINNED_IMAGES = "[plugins.'io.containerd.cri.v1.images'.pinned_images]";
 
 /**
  * The sandbox image that the containerd on this socket is configured with; `undefined` when the process cannot be
- * found or prints no such setting. Only a process of this mount namespace is asked, by its own program: a
+ * found or prints no such setting. Throws when it cannot be asked. Only a process of this mount namespace is asked, by its own program: a
  * container in the host's network could listen under the same path, and its program must not run here.
  */
-export async function configuredSandboxImage(
-  socket: string,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+export async function configuredSandboxImage(socket: string): Promise<string | undefined> {
   const inode = listeningInode(readFileSync("/proc/net/unix", "utf8"), realpathSync(socket));
   const holder = inode === undefined ? undefined : holderOf({ inode });
   if (holder?.name !== "containerd") return undefined;
   const { pid } = holder;
   if (readlinkSync(`/proc/${pid}/ns/mnt`) !== readlinkSync("/proc/self/ns/mnt")) return undefined;
   const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-  const { code, stdout } = await runProgram(
+  const { code, stdout, stderr } = await runProgram(
     {
       path: `/proc/${pid}/exe`,
       args: [...configOption(argv.slice(1)), "config", "dump"],
@@ -36,9 +35,10 @@ export async function configuredSandboxImage(
       timeoutMs: DUMP_MS,
       maxOutputBytes: MAX_DUMP_BYTES,
     },
-    signal,
+    NEVER_ABORTED,
   );
-  return code === 0 ? pinnedSandbox(stdout) : undefined;
+  if (code !== 0) throw new Error(`config dump ended with ${code}: ${stderr.trim().slice(-300)}`);
+  return pinnedSandbox(stdout);
 }
 
 /** The inode of the socket that listens on `path`, from a text of `/proc/net/unix`. */
@@ -75,5 +75,3 @@ export function pinnedSandbox(dump: string): string | undefined {
   }
   return undefined;
 }
-
-const PINNED_IMAGES = "[plugins.'io.containerd.cri.v1.images'.pinned_images]";
