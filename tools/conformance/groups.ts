@@ -13,7 +13,7 @@ export interface Selection {
 /** Suites of Kubernetes: of one node alone, and of a cluster. */
 export type SuiteName = "node" | "cluster";
 
-interface Group extends GroupFlags {
+interface Group extends GroupSetUp {
   /** Default `node`. */
   readonly suite?: SuiteName;
   readonly title: string;
@@ -26,7 +26,7 @@ interface Group extends GroupFlags {
 }
 
 /** Flags of a suite, and of the kubelet that it starts, beside those that all groups have; what else its node has. */
-export interface GroupFlags {
+export interface GroupSetUp {
   readonly suiteFlags?: readonly string[];
   readonly kubeletFlags?: readonly string[];
   /** Whether systemd-logind runs on the node, on a system bus. */
@@ -125,7 +125,7 @@ export function seedOf(name: GroupName): number | undefined {
 }
 
 /** The suite of a group, and what its set-up needs. */
-export function setUpOf(name: GroupName): Required<Pick<Group, "suite" | keyof GroupFlags>> {
+export function setUpOf(name: GroupName): Required<Pick<Group, "suite" | keyof GroupSetUp>> {
   const {
     suite = "node",
     suiteFlags = [],

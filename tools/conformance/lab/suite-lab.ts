@@ -1,6 +1,6 @@
 /** What every lab has, whichever suite it is for. */
 import type { Box } from "../../../test/box/box.ts";
-import type { GroupFlags } from "../groups.ts";
+import type { GroupSetUp } from "../groups.ts";
 
 /** What a lab is made from. */
 export interface LabParts {
@@ -13,7 +13,7 @@ export interface LabParts {
 }
 
 /** What the arguments of a suite depend on. */
-export interface SuiteFlags extends GroupFlags {
+export interface SuiteFlags extends GroupSetUp {
   /** A few specs of the node suite come sooner to their end when they pull what they need. */
   readonly pullsLater?: boolean;
 }
