@@ -74,8 +74,8 @@ for knob in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oo
   cat "/proc/sys/$knob" >"$store/sysctl/$knob"
   mount --bind "$store/sysctl/$knob" "/proc/sys/$knob"
 done
-# User-Mode Linux names no clock speed, without which the Go kubelet does not start.
-grep -q "^cpu MHz" /proc/cpuinfo || {
+# User-Mode Linux does not report a clock speed, without which the Go kubelet does not start.
+! grep -q "^vendor_id.*User Mode Linux" /proc/cpuinfo || {
   sed "s/^model name.*/&\ncpu MHz\t\t: 1000.000/" /proc/cpuinfo >"$store/cpuinfo"
   mount --bind "$store/cpuinfo" /proc/cpuinfo
 }

@@ -33,6 +33,7 @@ describe("logind of the machine", { skip: logindObstacle() }, () => {
     const session = await machine.logind.open((begins) => signals.push(begins), NEVER_ABORTED);
     for (const begins of [true, false]) {
       const other = createClient({ busAddress: machine.address });
+      // Waits until it is connected.
       await other.addMatch("type='signal',member='None'");
       const [path, of] = ["/org/freedesktop/login1", "org.freedesktop.login1.Manager"];
       other.sendSignal(path, of, "PrepareForShutdown", "b", [begins]);
