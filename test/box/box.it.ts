@@ -1,6 +1,6 @@
 // The box itself: that it is a node, that it is alone, and that nothing of it is left.
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   cpSync,
@@ -237,13 +237,29 @@ test("what is written in a box stays in it", () =>
     assert.ok(address.includes(`${box.nodeAddress}/24`));
   }));
 
-test("the disk of a box is as small as asked for", () =>
-  withBox({ containerd: "none", storeMib: 16 }, async (box) => {
-    const fill = "dd if=/dev/zero of=/var/lib/kubelet/fill bs=1M count=20";
-    const { code, stderr } = await box.exec(["sh", "-c", fill]);
-    assert.equal(code, 1);
-    assert.match(stderr, /No space left/);
-  }));
+for (const [storeIn, type] of [
+  ["memory", "tmpfs"],
+  ["file", "ext2/ext3"],
+] as const)
+  test(`the disk of a box, in ${storeIn}, is as small as asked for`, () =>
+    withBox({ containerd: "none", storeMib: 16, storeIn }, async (box) => {
+      const { stdout } = await box.exec(["stat", "-f", "-c", "%T", "/var/lib/kubelet"]);
+      assert.equal(stdout.trim(), type);
+      const fill = "dd if=/dev/zero of=/var/lib/kubelet/fill bs=1M count=20";
+      const { code, stderr } = await box.exec(["sh", "-c", fill]);
+      assert.equal(code, 1);
+      assert.match(stderr, /No space left/);
+    }));
+
+test("a disk in a file leaves no loop device behind", async () => {
+  let file = "";
+  await withBox({ containerd: "none", storeMib: 16, storeIn: "file" }, async (box) => {
+    file = `${box.folder}/disk.ext4`;
+    assert.ok((await box.run(["losetup", "-j", file])) !== "", "no device in use");
+  });
+  assert.ok(!existsSync(file));
+  assert.equal(execFileSync("losetup", ["-j", file], { encoding: "utf8" }), "");
+});
 
 test("exec gives code, both outputs and ends what takes too long", () =>
   withBox({ containerd: "none" }, async (box) => {

@@ -2,7 +2,8 @@
 # The first process of a box: makes the namespaces it was started in into a node, says `ready`, and then
 # only reaps orphans until standard input ends. With it everything else in the box ends.
 #
-# In: BOX_ID BOX_DIR BOX_CHECKOUT BOX_HOSTNAME BOX_STORE_MIB BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
+# In: BOX_ID BOX_DIR BOX_CHECKOUT BOX_HOSTNAME BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
+# BOX_STORE_MIB (0: no file system of its own) BOX_STORE_IN (`memory`, or `file` for ext4 in a sparse file)
 # BOX_CGROUP_VERSION (1 or 2) BOX_ROOT (folder of another system that the box is to have; may be empty)
 # BOX_IMAGES (folder with images to import) BOX_INIT (`sh`, or `systemd`, which then takes the place of this script)
 # Out: lines on standard output: `pid N` (of this process, as the machine sees it), `ready` or `fail WHY`.
@@ -17,7 +18,16 @@ umask 022
 # directories are empty and share one file system of limited size, as on a machine with one disk.
 store=$BOX_DIR/store
 mkdir "$store"
-[ "$BOX_STORE_MIB" = 0 ] || mount -t tmpfs -o "mode=755,size=${BOX_STORE_MIB}m" nodelet-box "$store"
+case $BOX_STORE_MIB:$BOX_STORE_IN in
+  0:*) ;;
+  *:file)
+    # The kernel gives the loop device back when the last mount of it goes.
+    truncate -s "${BOX_STORE_MIB}M" "$BOX_DIR/disk.ext4"
+    mkfs.ext4 -q -m 0 -E nodiscard "$BOX_DIR/disk.ext4"
+    mount -o loop "$BOX_DIR/disk.ext4" "$store"
+    ;;
+  *) mount -t tmpfs -o "mode=755,size=${BOX_STORE_MIB}m" nodelet-box "$store" ;;
+esac
 if [ -n "$BOX_ROOT" ]; then
   # Another system in place of the machine's: of that one stay the kernel's views, the box's own folder and the checkout.
   root=$store/root

@@ -20,8 +20,10 @@ export interface OuterOptions {
   readonly root?: string;
   /** The first process. Default `sh`, or what NODELET_BOX_INIT says; `systemd` takes cgroups of version 2. */
   readonly init?: "sh" | "systemd";
-  /** Size of the disk, kept in memory; default 512. 0 takes the machine's temporary folder, unlimited. */
+  /** Size of the disk; default 512. 0 takes the machine's temporary folder, unlimited. */
   readonly storeMib?: number;
+  /** Where the disk is: in memory, the default, or an ext4 file system in a sparse file of the machine's temporary folder. */
+  readonly storeIn?: "memory" | "file";
 }
 
 /** What names of folders and groups of boxes begin with. */
@@ -110,6 +112,7 @@ function initEnvironment(
     BOX_CHECKOUT: CHECKOUT,
     BOX_HOSTNAME: options.hostname ?? `nodelet-${id}`,
     BOX_STORE_MIB: `${options.storeMib ?? 512}`,
+    BOX_STORE_IN: options.storeIn ?? "memory",
     BOX_ADDRESS: options.address ?? NODE.address,
     BOX_PREFIX: NODE.prefix,
     BOX_GATEWAY: NODE.gateway,

@@ -27,11 +27,16 @@ interface Group extends GroupSetUp {
 
 /** Flags of a suite, and of the kubelet that it starts, beside those that all groups have; what else its node has. */
 export interface GroupSetUp {
+  /** Size of a disk that the node has for itself, in MiB; 0 for a share of the machine's, the default. */
+  readonly diskMib?: number;
   readonly suiteFlags?: readonly string[];
   readonly kubeletFlags?: readonly string[];
   /** Whether systemd-logind runs on the node, on a system bus. */
   readonly logind?: boolean;
 }
+
+/** One spec writes 10 GiB; what no pod fills takes no room on the machine. */
+const EVICTION_DISK_MIB = 16_384;
 
 /** By the word of the command line. */
 export const GROUPS = {
@@ -95,6 +100,30 @@ export const GROUPS = {
     procs: 1,
     logind: true,
   },
+  "node-eviction-memory": {
+    title: "Node suite: eviction for memory and process ids",
+    about:
+      "Specs of `e2e_node.test` that cause MemoryPressure or PIDPressure, on a node with a disk of its own.",
+    selection: {
+      focus: [
+        "EvictionPodLevelResources",
+        "\\[Feature:Eviction\\].*should cause (Memory|PID)Pressure",
+      ],
+      skip: ["\\[Flaky\\]"],
+    },
+    procs: 1,
+    diskMib: EVICTION_DISK_MIB,
+  },
+  "node-eviction-disk": {
+    title: "Node suite: eviction for disk space and inodes",
+    about: "All other specs of `e2e_node.test` marked Eviction, on a node with a disk of its own.",
+    selection: {
+      focus: ["\\[Feature:Eviction\\]"],
+      skip: ["\\[Flaky\\]", "should cause (Memory|PID)Pressure"],
+    },
+    procs: 1,
+    diskMib: EVICTION_DISK_MIB,
+  },
   cluster: {
     suite: "cluster",
     title: "Cluster suite: Conformance, in parallel",
@@ -131,8 +160,9 @@ export function setUpOf(name: GroupName): Required<Pick<Group, "suite" | keyof G
     suiteFlags = [],
     kubeletFlags = [],
     logind = false,
+    diskMib = 0,
   }: Group = GROUPS[name];
-  return { suite, suiteFlags, kubeletFlags, logind };
+  return { suite, suiteFlags, kubeletFlags, logind, diskMib };
 }
 
 export function isGroupName(word: string): word is GroupName {

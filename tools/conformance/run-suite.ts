@@ -30,7 +30,7 @@ const LONGEST = "8h";
 const REPORT = "report.json";
 type StartLab = (run: SuiteRun) => Promise<SuiteLab>;
 const LABS: Readonly<Record<SuiteName, StartLab>> = {
-  node: ({ parts, logind }) => startLab(parts, { logind }),
+  node: ({ parts, logind, diskMib }) => startLab(parts, { logind, diskMib }),
   cluster: ({ parts, signal }) => startCluster(parts, signal),
 };
 

@@ -90,9 +90,13 @@ export class Lab implements SuiteLab {
 /** Makes a lab for the node suite and waits until its containerd, and logind if it is to have it, serves. */
 export async function startLab(
   parts: LabParts,
-  { logind = false }: { readonly logind?: boolean | undefined } = {},
+  {
+    logind = false,
+    diskMib = 0,
+  }: { readonly logind?: boolean | undefined; readonly diskMib?: number | undefined } = {},
 ): Promise<Lab> {
-  const box = await startMachine(parts.stores, { hostname: "lab" });
+  const disk = { storeMib: diskMib, storeIn: "file" } as const;
+  const box = await startMachine(parts.stores, { hostname: "lab", ...disk });
   const lab = new Lab(box);
   try {
     await box.run(["sh", "-c", NEIGHBOUR]);

@@ -39,9 +39,9 @@ const OWN_GROUP = `for group in memory cpu cpuacct pids; do
 done
 exec "$@"`;
 
-/** Makes a machine and waits until its containerd serves and its registry has the images of the stores. */
+/** Makes a machine, on the machine's own disk by default, and waits until its containerd serves and its registry has the images of the stores. */
 export async function startMachine(stores: readonly string[], options: BoxOptions): Promise<Box> {
-  const box = await startBox({ ...options, containerd: "none", storeMib: 0 });
+  const box = await startBox({ storeMib: 0, ...options, containerd: "none" });
   try {
     const kept = [box.folder, CHECKOUT, CACHE_DIR].filter((path) => path.startsWith("/tmp/"));
     await box.run(["sh", "-c", OWN_TMP, "sh", ...kept]);
