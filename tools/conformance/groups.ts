@@ -106,7 +106,7 @@ export const GROUPS = {
       "Specs of `e2e_node.test` that cause MemoryPressure or PIDPressure, on a node with a disk of its own.",
     selection: {
       focus: [
-        "EvictionPodLevelResources",
+        "Eviction\\w*PodLevelResources",
         "\\[Feature:Eviction\\].*should cause (Memory|PID)Pressure",
       ],
       skip: ["\\[Flaky\\]"],
