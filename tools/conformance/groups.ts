@@ -68,6 +68,23 @@ export const GROUPS = {
     },
     procs: 10,
   },
+  "node-others-serial": {
+    title: "Node suite: all other specs, one after the other",
+    about:
+      "Specs of `e2e_node.test` that are Serial, not NodeConformance, in no other group, and need no special hardware or alpha gate; without those that only measure.",
+    selection: {
+      focus: ["\\[Serial\\]"],
+      skip: [
+        ...["\\[NodeConformance\\]", "\\[Flaky\\]", "\\[Alpha\\]", "\\[Feature:StandaloneMode\\]"],
+        ...["\\[Feature:LockContention\\]", "\\[Feature:CriProxy\\]", "\\[Feature:Eviction\\]"],
+        ...["\\[Feature:GracefulNodeShutdown\\]", "Eviction\\w*PodLevelResources"],
+        // A second disk; project quotas, of which nodelet makes no use.
+        ...["\\[Feature:KubeletSeparateDiskGC\\]", "\\[Feature:LSCIQuotaMonitoring\\]"],
+        ...["\\] Density ", "\\] Resource-usage ", "\\] Node Performance Testing "],
+      ],
+    },
+    procs: 1,
+  },
   "node-standalone": {
     title: "Node suite: a kubelet without an API server",
     about:
