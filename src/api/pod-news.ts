@@ -14,6 +14,11 @@ export interface EvictionCause {
   readonly message: string;
   /** Message of the condition DisruptionTarget, where the pod is not at fault. */
   readonly disruption?: string;
+  /**
+   * A pod of the API of which all containers exit with 0 has then Succeeded; Failed, with reason and message, is only one
+   * with another exit code. Without it the pod has Failed in any case.
+   */
+  readonly byExitCodes?: true;
 }
 
 /** Reports of modules about pods; read by the pipeline alone. */

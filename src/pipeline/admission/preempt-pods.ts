@@ -83,6 +83,12 @@ function evict(victim: PodRecord, forPod: string, { events, decisions, news }: P
   const graceSeconds = graceSecondsOf(victim.pod);
   const reason = `pod ${forPod} is critical and needs its place`;
   decisions.record(podSubject(victim.pod), makeDecision("killPod", RULE, { graceSeconds, reason }));
-  const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };
+  // So do the Go kubelet and the node suite have it (critical_pod_test.go).
+  const cause = {
+    reason: REASON,
+    message: MESSAGE,
+    disruption: DISRUPTION,
+    byExitCodes: true,
+  } as const;
   news.publish({ kind: "evicted", uid: victim.uid, ...cause });
 }

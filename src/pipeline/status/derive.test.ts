@@ -373,3 +373,20 @@ test("deriveStatus: DisruptionTarget stays while the end of a pod is not begun a
   const running = { ...before, phase: "Running" };
   assert.deepEqual(shown(statusOf({}, { ...evicted, desired }, running)), []);
 });
+
+test("deriveStatus: a preempted pod has a reason only where its phase is Failed", () => {
+  const preempting = { reason: "Preempting", message: "for a critical pod" };
+  const cause = { kind: "evicted", ...preempting, disruption: "d", byExitCodes: true } as const;
+  const record = { life: { kind: "terminated", cause }, desired: { source: "api" } } as const;
+  const shown = (code: number) => {
+    const {
+      phase,
+      reason,
+      message,
+      conditions = [],
+    } = statusOf({ containers: [anEnd("a", code)] }, record);
+    return [phase, reason, message, conditions.some(({ type }) => type === "DisruptionTarget")];
+  };
+  assert.deepEqual(shown(0), ["Succeeded", undefined, undefined, true]);
+  assert.deepEqual(shown(1), ["Failed", preempting.reason, preempting.message, true]);
+});

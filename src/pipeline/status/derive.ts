@@ -218,7 +218,8 @@ function reasonOf(
   if (isOver && admission.kind === "rejected")
     return { reason: admission.reason, message: admission.message };
   const cause = "cause" in life ? life.cause : undefined;
-  if (isOver && cause?.kind === "evicted") return { reason: cause.reason, message: cause.message };
+  if (phase === "Failed" && cause?.kind === "evicted")
+    return { reason: cause.reason, message: cause.message };
   const degraded = degradedReason(record, phase);
   if (degraded.reason !== undefined) return degraded;
   const given = record.desired.source === "api" ? record.desired.pod.status : undefined;

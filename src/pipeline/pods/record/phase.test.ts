@@ -264,7 +264,23 @@ const ROWS: readonly Row[] = [
     "Failed",
     { life: { kind: "terminated", cause: { kind: "evicted", reason: "Evicted", message: "" } } },
   ],
+  ["preempted, and exited with 0", { containers: [anEnd("a", 0)] }, "Succeeded", preempted("api")],
+  ["preempted, and exited with 143", { containers: [anEnd("a", 143)] }, "Failed", preempted("api")],
+  ["preempted before anything ran", {}, "Failed", preempted("api")],
+  ["preempted, still running", { containers: [anAttempt("a")] }, "Running", preempted("api")],
+  [
+    "preempted, of a manifest, and exited with 0",
+    { containers: [anEnd("a", 0)] },
+    "Failed",
+    preempted("file"),
+  ],
 ];
+
+function preempted(source: "api" | "file"): RecordChanges {
+  const cause = { reason: "Preempting", message: "", byExitCodes: true } as const;
+  const life = { kind: "terminated", cause: { kind: "evicted", ...cause } } as const;
+  return { life, desired: { source, pod: aPod() } };
+}
 
 for (const [name, given, phase, record] of ROWS) {
   test(`derivePhase: ${name} is ${phase}`, () => {

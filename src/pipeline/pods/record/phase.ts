@@ -76,8 +76,7 @@ interface Counts {
 export function derivePhase(record: PodRecord, standings = standingsOf(record)): PodPhase {
   const terminating = record.life.kind !== "waiting" && record.life.kind !== "running";
   if (record.admission.kind === "rejected") return "Failed";
-  if (terminating && "cause" in record.life && record.life.cause.kind === "evicted")
-    return "Failed";
+  if (terminating && isFailedByNode(record)) return "Failed";
   const counts = countContainers(record, standings);
   if (counts.failedInit > 0) return "Failed";
   if (counts.pendingInit > 0 && !terminating) return "Pending";
@@ -86,6 +85,12 @@ export function derivePhase(record: PodRecord, standings = standingsOf(record)):
   if (counts.running === 0 && counts.stopped > 0 && counts.unknown === 0)
     return phaseOfStopped(standings, counts, terminating);
   return terminating && counts.unknown === 0 ? "Failed" : "Pending";
+}
+
+/** Whether the node ends the pod, and its containers' exit codes do not matter. */
+function isFailedByNode({ life, desired }: PodRecord): boolean {
+  if (!("cause" in life) || life.cause.kind !== "evicted") return false;
+  return life.cause.byExitCodes !== true || desired.source !== "api";
 }
 
 function phaseOfStopped(standings: PodStandings, counts: Counts, terminating: boolean): PodPhase {
