@@ -6,7 +6,7 @@ import { encodeConfig } from "./encode-config.ts";
 
 const MASKED = ["<masked>"];
 
-/** The configuration as others may read it: the URL of manifests and its headers may hold credentials. */
+/** The configuration as it is logged: the URL of manifests and its headers may hold credentials. */
 export function shownConfig(config: KubeletConfig): JsonObject {
   const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, MASKED] as const);
   return encodeConfig({

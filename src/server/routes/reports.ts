@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podFullName } from "../../api/pod/pod.ts";
-import { shownConfig } from "../../config/file/shown-config.ts";
+import { encodeConfig } from "../../config/file/encode-config.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { ProbeReport } from "../../subsystems/probes/probes.ts";
 import { type Call, replyJson } from "../call.ts";
@@ -50,7 +50,8 @@ export function podList(items: readonly Pod[]): object {
 
 /** `/configz`: the configuration in force. */
 export async function replyConfig(call: Call, { config }: ServedNode): Promise<void> {
-  await replyJson(call, { kubeletconfig: shownConfig(config) });
+  // As it is, headers of manifests included: tools write it back, such as the node suite (server.go setConfigz).
+  await replyJson(call, { kubeletconfig: encodeConfig(config) });
 }
 
 /** Longest form of a request for the summary. */
