@@ -8,6 +8,7 @@ import { startLab } from "./lab/lab.ts";
 import type { LabParts, SuiteFlags, SuiteLab } from "./lab/suite-lab.ts";
 import { NOTHING_YET, progressAfter, progressText } from "./results/progress.ts";
 import { outcomesOf, type SpecOutcome, type SuiteReport } from "./results/result.ts";
+import { servicesFault } from "./results/services.ts";
 
 /** What to run, and where its reports go. */
 export interface SuiteRun extends SuiteFlags {
@@ -28,6 +29,13 @@ export interface SuiteRun extends SuiteFlags {
 const SAY_EVERY_MS = 30_000;
 const LONGEST = "8h";
 const REPORT = "report.json";
+/** Log of the API server and etcd that the node suite runs itself. */
+const SERVICES_LOG = "services.log";
+/**
+ * In User-Mode Linux Go now and then finds memory empty that it had given back to the kernel, and ends: there it is to
+ * collect garbage only when it has used that much.
+ */
+const EMULATED = { GOGC: "off", GOMEMLIMIT: "1500MiB" };
 type StartLab = (run: SuiteRun) => Promise<SuiteLab>;
 const LABS: Readonly<Record<SuiteName, StartLab>> = {
   node: ({ parts, logind, diskMib }) => startLab(parts, { logind, diskMib }),
@@ -46,10 +54,14 @@ export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
   } finally {
     keepLogs(lab, folder);
   }
+  const fault = faultOfServices(folder);
+  if (fault !== undefined) throw new Error(fault);
   const report = join(folder, REPORT);
   if (!existsSync(report)) throw new Error(`the suite left no report; see ${folder}/ginkgo.log`);
   const [only] = JSON.parse(readFileSync(report, "utf8")) as SuiteReport[];
-  return only === undefined ? [] : outcomesOf(only);
+  const outcomes = only === undefined ? [] : outcomesOf(only);
+  if (outcomes.length === 0) throw new Error(`no spec has run; see ${folder}/ginkgo.log`);
+  return outcomes;
 }
 
 async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
@@ -62,16 +74,17 @@ async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
       PATH: `/usr/local/sbin:/usr/local/bin:${dirname(parts.program("etcd"))}:/usr/sbin:/usr/bin:/sbin:/bin`,
       TMPDIR: "/tmp",
       NODELET_NODE: process.execPath,
+      ...(isUserModeLinux() ? EMULATED : {}),
     },
   });
   const end = () => running.killGroup();
   signal.addEventListener("abort", end, { once: true });
   let progress = NOTHING_YET;
   const began = performance.now();
-  const alive = setInterval(
-    () => say(progressText(progress, (performance.now() - began) / 1000, new Date())),
-    SAY_EVERY_MS,
-  );
+  const alive = setInterval(() => {
+    say(progressText(progress, (performance.now() - began) / 1000, new Date()));
+    if (faultOfServices(folder) !== undefined) end();
+  }, SAY_EVERY_MS);
   running.stderr?.on("data", (chunk: Buffer) => writeSync(log, chunk));
   if (running.stdout)
     createInterface({ input: running.stdout }).on("line", (line) => {
@@ -82,6 +95,15 @@ async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
   signal.removeEventListener("abort", end);
   signal.throwIfAborted();
   say(progressText(progress, (performance.now() - began) / 1000, new Date()));
+}
+
+const isUserModeLinux = () => readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
+
+/** Without its API server every spec fails, whichever the kubelet: such a run has no result. */
+function faultOfServices(folder: string): string | undefined {
+  const log = join(folder, SERVICES_LOG);
+  const fault = existsSync(log) ? servicesFault(readFileSync(log, "utf8")) : undefined;
+  return fault && `the suite's API server or etcd ended during the run (${fault}); see ${log}`;
 }
 
 function ginkgoCommand(lab: SuiteLab, run: SuiteRun): string[] {
