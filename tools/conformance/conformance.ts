@@ -4,7 +4,7 @@
  * What is built and made on the way is kept outside the checkout; the node is in a box and gone afterwards.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { basename, join } from "node:path";
 import { inspect } from "node:util";
@@ -14,6 +14,7 @@ import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
 import { runInGuest } from "../guest/uml/run-in-guest.ts";
 import { GROUPS, seedOf, setUpOf } from "./groups.ts";
+import { GUEST_CPUS, knownSpecs, RESULT, runInParts } from "./guest-parts.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -25,21 +26,21 @@ import {
 } from "./options.ts";
 import { prepareParts, resultsFolder } from "./parts.ts";
 import { writeFailureLogs } from "./results/failure-logs.ts";
-import { keepResult, keptResults, writePage } from "./results/kept.ts";
+import { completeResult, keepResult, keptResults, writePage } from "./results/kept.ts";
 import {
   type KeptResult,
   keptResult,
+  mergedResult,
   type RunFacts,
   ranIn,
   resultName,
   type SpecOutcome,
 } from "./results/result.ts";
-import { runSuite } from "./run-suite.ts";
+import { LOG, runSuite } from "./run-suite.ts";
 
-const RESULT = "result.json";
 const GIB = 1024 ** 3;
-/** With two CPUs, memory that etcd maps from its file is not always what etcd has written there: bbolt panics. */
-const GUEST_CPUS = 1;
+/** Of a guest, whose results are known by it. */
+const GUEST_CGROUP = "v2";
 
 const say = (text: string) => process.stderr.write(`conformance: ${text}\n`);
 
@@ -65,14 +66,17 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** Builds here what the guest then finds: it has no compilers and no way to a registry. */
 async function runGroupInGuest(
-  { kubelet, group }: ConformanceOptions,
+  options: ConformanceOptions,
   argv: readonly string[],
   signal: AbortSignal,
 ): Promise<number> {
+  const { kubelet, group, completes, again } = options;
   const obstacle = machineObstacle();
   if (obstacle !== undefined)
     throw new UsageProblem(`--guest: no guest can be started: ${obstacle}`);
   await prepareParts(kubelet, say, setUpOf(group).suite);
+  const names = completes && !again ? specsForGuests(options) : [];
+  if (names.length > 0) return await runPartsInGuests(options, names, signal);
   const { words, folders } = guestArguments(argv);
   const onLine = (line: string) => console.error(line);
   return await runInGuest(["tools/conformance/conformance.ts", ...words], {
@@ -84,11 +88,45 @@ async function runGroupInGuest(
   });
 }
 
+/** Those of the group, or with --rest those of them without result; none while the group never ran whole. */
+function specsForGuests({ group, kubelet, rest }: ConformanceOptions): string[] {
+  const kept = keptResults();
+  const own = keptOf(kept, { group, kubelet: nameOf(kubelet), cgroup: GUEST_CGROUP });
+  return knownSpecs(kept, group, rest ? own : []);
+}
+
+async function runPartsInGuests(
+  options: ConformanceOptions,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<number> {
+  const { group, kubelet, procs, keep } = options;
+  const name = nameOf(kubelet);
+  const whole = resultsFolder(resultName({ group, kubelet: name, cgroup: GUEST_CGROUP }));
+  const folder = `${whole}-parts`;
+  let total: KeptResult | undefined;
+  const onResult = (result: KeptResult) => {
+    total = total ? mergedResult(total, result) : result;
+    mkdirSync(whole, { recursive: true });
+    writeFileSync(join(whole, RESULT), JSON.stringify(total, null, 1));
+    if (keep) keepResult(result, { completes: false, again: false });
+  };
+  const word = kubelet.kind === "path" ? kubelet.path : kubelet.kind;
+  const words = [group, `--kubelet=${word}`, `--procs=${procs}`];
+  const without = await runInParts({ names, words, folder, onResult, say, signal });
+  if (without > 0)
+    throw new Error(`${without} parts have no result; see ${folder}. Run them with --rest`);
+  if (keep) say(`${completeResult({ group, kubelet: name, cgroup: GUEST_CGROUP })} is complete`);
+  return Object.keys(total?.failed ?? {}).length > 0 ? 1 : 0;
+}
+
 async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promise<number> {
   const { group, kubelet, procs } = options;
   const name = nameOf(kubelet);
   const cgroup = cgroupHere();
-  const folder = resultsFolder(resultName({ group, kubelet: name, cgroup }));
+  const folder = options.results ?? resultsFolder(resultName({ group, kubelet: name, cgroup }));
+  const stranger = options.results && strangerIn(options.results);
+  if (stranger) throw new UsageProblem(`--results ${folder} has ${stranger}: name another folder`);
   const selection = selectionOf(options, folder);
   const setUp = setUpOf(group);
   const parts = await prepareParts(kubelet, say, setUp.suite);
@@ -108,6 +146,12 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   return outcomes.some(({ outcome }) => outcome === "failed") ? 1 : 0;
 }
 
+/** A file in the folder, which is emptied before a run, where it holds no earlier reports. */
+function strangerIn(folder: string): string | undefined {
+  const files = existsSync(folder) ? readdirSync(folder) : [];
+  return files.includes(LOG) ? undefined : files[0];
+}
+
 /** A whole group may be run in several parts: what was kept is not run again with --rest. */
 function selectionOf(
   { group, kubelet, selection, failed, rest }: ConformanceOptions,
@@ -115,13 +159,17 @@ function selectionOf(
 ) {
   if (failed) return { focus: focusOn(failedBefore(folder, group)), skip: [] };
   if (!rest) return selection;
-  const kept = keptResults().filter(
-    (result) =>
-      result.group === group &&
-      result.kubelet === nameOf(kubelet) &&
-      result.cgroup === cgroupHere(),
-  );
+  const kept = keptOf(keptResults(), { group, kubelet: nameOf(kubelet), cgroup: cgroupHere() });
   return { ...selection, skip: [...selection.skip, ...focusOn(kept.flatMap(ranIn))] };
+}
+
+function keptOf(
+  results: readonly KeptResult[],
+  { group, kubelet, cgroup }: Pick<RunFacts, "group" | "kubelet" | "cgroup">,
+): KeptResult[] {
+  return results.filter(
+    (each) => each.group === group && each.kubelet === kubelet && each.cgroup === cgroup,
+  );
 }
 
 const cgroupHere = () => `v${cgroupRoots().version}`;

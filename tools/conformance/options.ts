@@ -30,6 +30,8 @@ export interface ConformanceOptions {
   readonly again: boolean;
   /** In a guest with cgroup v2. */
   readonly guest: boolean;
+  /** Folder for reports and logs; it is emptied first. Default one of the cache. */
+  readonly results: string | undefined;
   /** Only writes the page from the result files that are kept. */
   readonly page: boolean;
 }
@@ -43,10 +45,11 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --list FILE        only the specs whose texts stand in the file, one on a line
   --failed           only what failed in the last run of this group with this kubelet
   --rest             only what has no result yet of this group with this kubelet in docs/conformance/
-  --guest            in a guest (User-Mode Linux) with cgroup v2, which takes several times longer
+  --guest            in guests (User-Mode Linux) with cgroup v2, which takes several times longer
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
   --again            the whole group once more; with --keep, count in how many runs each spec has failed
+  --results FOLDER   empty the folder, and write reports and logs there (default: a folder of the cache)
   --page             run nothing, write docs/conformance.md from the results that are kept`;
 
 /** The command line is wrong; the message says how to mend it. */
@@ -92,6 +95,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     keep: values.keep ?? false,
     again: values.again ?? false,
     guest: values.guest ?? false,
+    results: values.results === undefined ? undefined : resolve(values.results),
     page: values.page ?? false,
   };
 }
@@ -135,6 +139,7 @@ function read(argv: readonly string[]) {
         keep: { type: "boolean" },
         again: { type: "boolean" },
         guest: { type: "boolean" },
+        results: { type: "string" },
         page: { type: "boolean" },
       },
     });

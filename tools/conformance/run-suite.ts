@@ -29,6 +29,8 @@ export interface SuiteRun extends SuiteFlags {
 const SAY_EVERY_MS = 30_000;
 const LONGEST = "8h";
 const REPORT = "report.json";
+/** What ginkgo prints. */
+export const LOG = "ginkgo.log";
 /** Log of the API server and etcd that the node suite runs itself. */
 const SERVICES_LOG = "services.log";
 /**
@@ -60,14 +62,14 @@ export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
   if (!existsSync(report)) throw new Error(`the suite left no report; see ${folder}/ginkgo.log`);
   const [only] = JSON.parse(readFileSync(report, "utf8")) as SuiteReport[];
   const outcomes = only === undefined ? [] : outcomesOf(only);
-  if (outcomes.length === 0) throw new Error(`no spec has run; see ${folder}/ginkgo.log`);
+  if (outcomes.length === 0) throw new Error(`no spec has run; see ${folder}/${LOG}`);
   return outcomes;
 }
 
 async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
   const { folder, parts, signal, say } = run;
   signal.throwIfAborted();
-  const log = openSync(join(folder, "ginkgo.log"), "w");
+  const log = openSync(join(folder, LOG), "w");
   const running = lab.box.spawn(ginkgoCommand(lab, run), {
     cwd: lab.folder,
     env: {

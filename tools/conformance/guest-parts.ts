@@ -1,0 +1,93 @@
+/**
+ * A group in guests, in parts: the longer a guest runs so many programs, the more likely it is that an API server ends
+ * there, and with it the run. A part without result is run again.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { runInGuest } from "../guest/uml/run-in-guest.ts";
+import { type KeptResult, ranIn } from "./results/result.ts";
+
+/** With two CPUs, memory that etcd maps from its file is not always what etcd has written there: bbolt panics. */
+export const GUEST_CPUS = 1;
+const SCRIPT = "tools/conformance/conformance.ts";
+/** Specs of a part: some minutes. */
+const PART = 36;
+/** A guest uses one CPU at a time. */
+const MOST_AT_ONCE = 2;
+const TRIES = 4;
+const LIST = "list";
+export const RESULT = "result.json";
+
+interface GuestParts {
+  readonly names: readonly string[];
+  /** Words of the command line beside those that name specs and folders. */
+  readonly words: readonly string[];
+  /** Each part has its reports and logs in a folder of its own there; it must be in the cache. */
+  readonly folder: string;
+  /** Receives the result of each part that has one. */
+  readonly onResult: (result: KeptResult) => void;
+  readonly say: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Deals the names out to parts of about that size, so that each has some of every family of specs. */
+export function partsOf(names: readonly string[], size = PART): string[][] {
+  const count = Math.ceil(names.length / size);
+  const parts = Array.from({ length: count }, (): string[] => []);
+  for (const [index, name] of [...names].sort().entries()) parts[index % count]?.push(name);
+  return parts;
+}
+
+/** Runs them, as many guests at once as there are CPUs; resolves with the number of parts without a result. */
+export async function runInParts(run: GuestParts): Promise<number> {
+  const waiting = partsOf(run.names).map((names, index) => ({ names, index, tries: 1 }));
+  const count = waiting.length;
+  let without = 0;
+  const worker = async () => {
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      const label = `part ${part.index + 1} of ${count}`;
+      const result = await runPart(part, label, run);
+      if (result !== undefined) run.onResult(result);
+      else if (part.tries < TRIES) waiting.push({ ...part, tries: part.tries + 1 });
+      else without++;
+      run.say(`${label}: ${result === undefined ? `no result, try ${part.tries}` : "done"}`);
+    }
+  };
+  const atOnce = Math.min(MOST_AT_ONCE, cpus().length);
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return without;
+}
+
+async function runPart(
+  { names, index }: { readonly names: readonly string[]; readonly index: number },
+  label: string,
+  { words, folder: parent, say, signal }: GuestParts,
+): Promise<KeptResult | undefined> {
+  signal.throwIfAborted();
+  const folder = join(parent, `part-${index + 1}`);
+  const list = join(parent, `${LIST}-${index + 1}`);
+  mkdirSync(parent, { recursive: true });
+  writeFileSync(list, `${names.join("\n")}\n`);
+  const code = await runInGuest([SCRIPT, ...words, `--list=${list}`, `--results=${folder}`], {
+    cpus: GUEST_CPUS,
+    onLine: (line) => console.error(`${label}: ${line}`),
+    say,
+    signal,
+  });
+  const file = join(folder, RESULT);
+  // A run that had to be given up leaves none: its folder is emptied first.
+  if (code > 1 || !existsSync(file)) return undefined;
+  return JSON.parse(readFileSync(file, "utf8"));
+}
+
+/** What is known of the group's specs from results that are kept, of whichever kubelet; those of `except` are left out. */
+export function knownSpecs(
+  kept: readonly KeptResult[],
+  group: string,
+  except: readonly KeptResult[],
+): string[] {
+  const done = new Set(except.flatMap(ranIn));
+  const known = kept.filter((result) => result.group === group && result.whole).flatMap(ranIn);
+  return [...new Set(known)].filter((name) => !done.has(name));
+}
