@@ -3,7 +3,7 @@
  * there, and with it the run. A part without result is run again.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { runInGuest } from "../guest/uml/run-in-guest.ts";
 import { type KeptResult, ranIn } from "./results/result.ts";
@@ -54,7 +54,7 @@ export async function runInParts(run: GuestParts): Promise<number> {
       run.say(`${label}: ${result === undefined ? `no result, try ${part.tries}` : "done"}`);
     }
   };
-  const atOnce = Math.min(MOST_AT_ONCE, cpus().length);
+  const atOnce = Math.min(MOST_AT_ONCE, availableParallelism());
   await Promise.all(Array.from({ length: atOnce }, worker));
   return without;
 }
