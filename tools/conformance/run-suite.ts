@@ -33,11 +33,6 @@ const REPORT = "report.json";
 export const LOG = "ginkgo.log";
 /** Log of the API server and etcd that the node suite runs itself. */
 const SERVICES_LOG = "services.log";
-/**
- * In User-Mode Linux Go now and then finds memory empty that it had given back to the kernel, and ends: there it is to
- * collect garbage only when it has used that much.
- */
-const EMULATED = { GOGC: "off", GOMEMLIMIT: "1500MiB" };
 type StartLab = (run: SuiteRun) => Promise<SuiteLab>;
 const LABS: Readonly<Record<SuiteName, StartLab>> = {
   node: ({ parts, logind, diskMib }) => startLab(parts, { logind, diskMib }),
@@ -76,7 +71,6 @@ async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
       PATH: `/usr/local/sbin:/usr/local/bin:${dirname(parts.program("etcd"))}:/usr/sbin:/usr/bin:/sbin:/bin`,
       TMPDIR: "/tmp",
       NODELET_NODE: process.execPath,
-      ...(isUserModeLinux() ? EMULATED : {}),
     },
   });
   const end = () => running.killGroup();
@@ -98,8 +92,6 @@ async function runGinkgo(lab: SuiteLab, run: SuiteRun): Promise<void> {
   signal.throwIfAborted();
   say(progressText(progress, (performance.now() - began) / 1000, new Date()));
 }
-
-const isUserModeLinux = () => readFileSync("/proc/cpuinfo", "utf8").includes("User Mode Linux");
 
 /** Without its API server every spec fails, whichever the kubelet: such a run has no result. */
 function faultOfServices(folder: string): string | undefined {

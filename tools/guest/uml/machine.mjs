@@ -2,7 +2,7 @@
 //   node tools/guest/uml/machine.mjs 'uname -r; systemctl is-system-running'
 // The checkout and the cache of the tests are there at the paths that they have here, everything else is its own.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +15,20 @@ const CHECKOUT = resolve(import.meta.dirname, "../../..");
 
 /** Where the machine's memory is kept: a file system that writes nothing to a disk. */
 const SHARED_MEMORY = "/dev/shm";
+
+/** Each page of a guest's program may be a mapping of its own; the usual 65,530 are 256 MiB. */
+const MAPPINGS = 1_048_576;
+const MAPPINGS_LIMIT = "/proc/sys/vm/max_map_count";
+
+/**
+ * A program in the guest that has no mapping left for a page waits for that page forever, or finds another one there. The
+ * limit is of the whole machine, and stays raised until it is started again.
+ */
+function allowMappings(say) {
+  if (Number(readFileSync(MAPPINGS_LIMIT, "utf8")) >= MAPPINGS) return;
+  say?.(`raising vm.max_map_count to ${MAPPINGS}, which large programs in a guest need`);
+  writeFileSync(MAPPINGS_LIMIT, String(MAPPINGS));
+}
 
 /** Why no such machine can be started here; undefined when one can. */
 export const machineObstacle = () => umlObstacle() ?? rootObstacle();
@@ -36,6 +50,7 @@ export async function runInMachine(command, options = {}) {
   } = options;
   const kernel = umlKernel({ say });
   const disk = rootImage({ say });
+  allowMappings(say);
   const work = mkdtempSync(join(tmpdir(), "nodelet-guest-"));
   const memory = mkdtempSync(
     join(existsSync(SHARED_MEMORY) ? SHARED_MEMORY : work, "nodelet-guest-"),
