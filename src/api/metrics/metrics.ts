@@ -2,6 +2,7 @@
 /** The metrics that Kubernetes documents for a kubelet: those that are served, and why the others are not. */
 import { AGENT_METRICS } from "./agent-metrics.ts";
 import { CLAIM_METRICS } from "./claim-metrics.ts";
+import { MANAGER_METRICS } from "./manager-metrics.ts";
 import { NODE_METRICS, USAGE_METRICS } from "./node-metrics.ts";
 import { WORKLOAD_METRICS } from "./workload-metrics.ts";
 
@@ -12,18 +13,15 @@ export const METRICS = {
   ...NODE_METRICS,
   ...USAGE_METRICS,
   ...CLAIM_METRICS,
+  ...MANAGER_METRICS,
 } as const;
 
-const NO_POD_LEVEL_MANAGERS = "allocations of pods as a whole are not counted";
 const NO_ELECTION = "nothing of a node is elected";
 const WINDOWS = "containers of Windows only";
 
 /** Documented metrics that are not served, with the reason. */
 export const UNSERVED_METRICS: Readonly<Record<string, string>> = {
   csi_node_storage_health_status: "the gate CSIVolumeHealth has no effect",
-  kubelet_resource_manager_allocation_errors_total: NO_POD_LEVEL_MANAGERS,
-  kubelet_resource_manager_allocations_total: NO_POD_LEVEL_MANAGERS,
-  kubelet_resource_manager_container_assignments_total: NO_POD_LEVEL_MANAGERS,
   kubelet_started_host_process_containers_errors_total: WINDOWS,
   kubelet_started_host_process_containers_total: WINDOWS,
   leader_election_master_status: NO_ELECTION,

@@ -1,14 +1,16 @@
 import { alignedResources } from "../../api/metrics/aligned-resources.ts";
+import { type ManagerCounts, managerCounts } from "../../api/metrics/manager-counts.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { type CpuState, exclusiveCpus } from "./cpu-state.ts";
 import type { StaticPolicy } from "./static-policy.ts";
 
 /** Counts what is requested and how it went. */
-export interface CpuMeasures {
+export interface CpuMeasures extends Pick<ManagerCounts, "ofPod"> {
   requested(): void;
-  refused(): void;
-  granted(cpus: readonly number[]): void;
+  /** Whether a container's CPUs were to come from the node, or those of a pod as a whole. */
+  refused(source: "node" | "pod"): void;
+  granted(cpus: readonly number[], source: "node" | "pod"): void;
 }
 
 /** Registers the metrics; gauges are read off the state. */
@@ -34,14 +36,18 @@ export function cpuMeasures(
       value: cpus.filter((cpu) => held.has(cpu)).length,
     }));
   });
+  const counts = managerCounts(metrics, "cpu", policy?.podLevel !== undefined);
   const cacheOf = (cpu: number) => policy?.units.cpus.get(cpu)?.cache;
   return {
     requested: () => requests.add(),
-    refused: () => {
+    ofPod: counts.ofPod,
+    refused: (source) => {
       errors.add();
+      counts.failed(source);
       if (policy?.options.fullCores) failed.add({ scope: "container", boundary: "physical_cpu" });
     },
-    granted: (cpus) => {
+    granted: (cpus, source) => {
+      if (source === "node") counts.ofNode();
       if (policy?.options.fullCores) aligned.add({ scope: "container", boundary: "physical_cpu" });
       if (new Set(cpus.map(cacheOf)).size === 1)
         aligned.add({ scope: "container", boundary: "uncore_cache" });

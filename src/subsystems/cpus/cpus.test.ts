@@ -308,13 +308,48 @@ test("a pod with CPUs as a whole: each container has its part, over a restart of
     whole: [1, 2, 5, 6],
     owners: 4,
   });
+  assert.deepEqual(countsOf(world), [
+    'allocations_total{resource_name="cpu",source="pod"} 3',
+    'container_assignments_total{assignment_type="pod_exclusive",resource_name="cpu"} 1',
+    'container_assignments_total{assignment_type="pod_shared",resource_name="cpu"} 2',
+  ]);
   await world.restart();
   assert.deepEqual(shown(), given);
   assert.deepEqual(await world.settled(world.cpus.grant(pod, new Map())), { kind: "granted" });
+  assert.deepEqual(countsOf(world), [], "it has them already");
   assert.deepEqual(shown(), given);
   world.end(pod);
   assert.equal(world.cpus.cpusetFor(pod, "main"), "0-7");
 });
+
+test("with managers for pods as a whole, what single containers get is counted too; without, nothing is", async () => {
+  const world = new World();
+  await world.restart();
+  assert.equal(await give(world, podOf("before", 1)), "granted");
+  assert.deepEqual(countsOf(world), []);
+  world.podLevel = "pod";
+  await world.restart();
+  assert.equal(await give(world, podOf("one", 2)), "granted");
+  assert.equal(await give(world, podOf("shares", 0)), "granted");
+  assert.equal(await give(world, podOf("too-many", 9)), "refused");
+  const wants = { cpu: "9", memory: "1Gi" };
+  const { metadata, spec } = podOf("whole", 0);
+  const resources = { requests: wants, limits: wants };
+  const whole = { metadata, spec: { containers: spec?.containers ?? [], resources } };
+  assert.equal(await give(world, whole), "refused");
+  assert.deepEqual(countsOf(world), [
+    'allocation_errors_total{resource_name="cpu",source="node"} 1',
+    'allocation_errors_total{resource_name="cpu",source="pod"} 1',
+    'allocations_total{resource_name="cpu",source="node"} 1',
+    'container_assignments_total{assignment_type="node_exclusive",resource_name="cpu"} 1',
+  ]);
+});
+
+/** Counters of what was given to whom, in short. */
+function countsOf({ metrics }: World): readonly string[] {
+  const lines = metrics.expose().matchAll(/^kubelet_resource_manager_(.*)$/gm);
+  return [...lines].map(([, line = ""]) => line).sort();
+}
 
 function podOf(name: string, cpus: number): IdentifiedPod {
   const amounts = { cpu: String(cpus), memory: "1Gi" };

@@ -35,6 +35,7 @@ import { freshState, misfitOf } from "./initial-state.ts";
 import { cpuDraftOf } from "./pod-cpu-draft.ts";
 import { withPodAsBefore } from "./resize-cpus.ts";
 import { exclusiveRequests, type StaticPolicy } from "./static-policy.ts";
+import { wholePodOf } from "./whole-pod.ts";
 
 export type { CpuReport, ReportedCpu } from "./cpu-report.ts";
 export { PlannedCpus } from "./planned-cpus.ts";
@@ -123,11 +124,12 @@ export class ExclusiveCpus implements HintProvider {
     const { uid } = pod.metadata;
     const draft = cpuDraftOf(this.#policy, before, pod);
     if (!draft) return GRANTED;
+    const isWhole = this.#wholePodOf(pod) !== undefined;
     for (const container of draft.taking) {
       this.#measures.requested();
       const refusal = draft.take(container, placement.get(container));
       if (refusal) {
-        this.#measures.refused();
+        this.#measures.refused(isWhole ? "pod" : "node");
         return refusal;
       }
     }
@@ -252,9 +254,10 @@ export class ExclusiveCpus implements HintProvider {
     const { uid } = pod.metadata;
     const whole = this.#state.wholePods?.get(uid);
     const own = new Set(exclusiveRequests(pod).map((request) => request.container));
+    if (whole && !before.wholePods?.has(uid)) this.#countMembers(pod);
     for (const [container, cpus] of this.#state.pods.get(uid) ?? []) {
       if (before.pods.get(uid)?.get(container)?.join() === cpus.join()) continue;
-      if (own.has(container)) this.#measures.granted(cpus);
+      if (own.has(container)) this.#measures.granted(cpus, whole ? "pod" : "node");
       const mask = placement.get(container);
       const nodes =
         mask === undefined ? undefined : formatCpuList(nodesOf(mask, this.#policy?.nodes ?? []));
@@ -267,6 +270,16 @@ export class ExclusiveCpus implements HintProvider {
       });
       this.#deps.decisions.record(podSubject(pod), granted);
     }
+  }
+
+  #wholePodOf(pod: IdentifiedPod): ReturnType<typeof wholePodOf> {
+    return this.#policy?.podLevel === "pod" ? wholePodOf(pod) : undefined;
+  }
+
+  #countMembers(pod: IdentifiedPod): void {
+    const members = this.#wholePodOf(pod)?.members ?? [];
+    const exclusive = members.filter(({ count }) => count > 0).length;
+    this.#measures.ofPod({ exclusive, sharing: members.length - exclusive });
   }
 
   #set(state: CpuState): void {

@@ -83,6 +83,12 @@ class World {
     return (await this.host.files.readText(FILE, { maxBytes: 1e6 })) ?? "";
   }
 
+  /** Counters of what was given to whom, in short. */
+  given(): readonly string[] {
+    const lines = this.metrics.expose().matchAll(/^kubelet_resource_manager_(.*)$/gm);
+    return [...lines].map(([, line = ""]) => line).sort();
+  }
+
   counts(): readonly number[] {
     const line = /^kubelet_memory_manager_pinning_(requests|errors)_total (\d+)$/gm;
     return [...this.metrics.expose().matchAll(line)].map(([, , count]) => Number(count));
@@ -288,6 +294,10 @@ test("a pod with memory as a whole: all its containers are on its nodes, over a 
   };
   const granted = await world.grant(whole as IdentifiedPod, 2);
   assert.deepEqual(granted, { kind: "granted" });
+  assert.deepEqual(world.given(), [
+    'allocations_total{resource_name="memory",source="pod"} 3',
+    'container_assignments_total{assignment_type="pod_exclusive",resource_name="memory"} 3',
+  ]);
   const nodesOf = () =>
     ["c0", "c1", "c2", "debug"].map((name) => world.memory.nodesFor(whole as IdentifiedPod, name));
   assert.deepEqual(nodesOf(), ["1", "1", "1", undefined]);
@@ -300,4 +310,20 @@ test("a pod with memory as a whole: all its containers are on its nodes, over a 
   assert.deepEqual(held, ["c0", "c1", "c2"]);
   world.observe(whole as IdentifiedPod, { ended: true });
   assert.deepEqual(nodesOf(), [undefined, undefined, undefined, undefined]);
+});
+
+test("with managers for pods as a whole, what containers are assigned is counted; without, nothing is", async () => {
+  const world = await started();
+  assert.deepEqual(await world.grant(podOf("before", "1")), { kind: "granted" });
+  assert.deepEqual(world.given(), []);
+  world.podLevel = "pod";
+  await world.restart();
+  assert.deepEqual(await world.grant(podOf("one", "init 1, 2")), { kind: "granted" });
+  assert.deepEqual(await world.grant(podOf("one", "init 1, 2")), { kind: "granted" });
+  assert.equal((await world.grant(podOf("too-much", "99"))).kind, "refused");
+  assert.deepEqual(world.given(), [
+    'allocation_errors_total{resource_name="memory",source="node"} 1',
+    'allocations_total{resource_name="memory",source="node"} 2',
+    'container_assignments_total{assignment_type="node_exclusive",resource_name="memory"} 2',
+  ]);
 });

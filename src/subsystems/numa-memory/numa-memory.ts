@@ -6,6 +6,7 @@
  * Example: `await memory.start(); await memory.grant(pod, placement, preferred);`, then `memory.nodesFor(pod, container)`.
  */
 
+import { type ManagerCounts, managerCounts } from "../../api/metrics/manager-counts.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
@@ -50,6 +51,7 @@ import {
   type MemoryRefusal,
   memoryToAssign,
   WholeMemoryDraft,
+  wholeMemoryOf,
 } from "./whole-pod-memory.ts";
 
 export { configuredNodes } from "./configured-nodes.ts";
@@ -101,6 +103,7 @@ export class NumaMemory implements HintProvider {
   readonly #writes = new SerialQueue();
   readonly #requested: Counter;
   readonly #failed: Counter;
+  readonly #counts: ManagerCounts;
   /** Pods that run and whose memory was seen to, while they are there. */
   readonly #seen = new Set<PodUid>();
   #state: MemoryState;
@@ -115,6 +118,7 @@ export class NumaMemory implements HintProvider {
     this.#file = { name, path: file, holds: "memory assigned to containers", important: true };
     this.#requested = deps.metrics.counter(METRICS.kubelet_memory_manager_pinning_requests_total);
     this.#failed = deps.metrics.counter(METRICS.kubelet_memory_manager_pinning_errors_total);
+    this.#counts = managerCounts(deps.metrics, "memory", podLevel !== undefined);
   }
 
   /** Continues what a previous run assigned. Throws `UsageError` where that cannot be kept with these settings on this machine. */
@@ -263,10 +267,14 @@ export class NumaMemory implements HintProvider {
       const outcome = assignContainer(assigned, requests, request, wanted(request.container));
       if (outcome.kind === "short") {
         this.#failed.add();
+        this.#counts.failed("node");
         return outcome.message;
       }
       assigned = outcome.pod;
     }
+    const held = this.#state.pods.get(uid);
+    for (const { container, amounts } of requests)
+      if (!held?.has(container)) this.#counts.ofNode(amounts.size);
     this.#state = assigned.state;
     return undefined;
   }
@@ -291,10 +299,18 @@ export class NumaMemory implements HintProvider {
     const outcome = assignWholeMemory(this.#state, pod, wanted);
     if (outcome.kind === "refused") {
       this.#failed.add();
+      this.#counts.failed("pod");
       return outcome;
     }
+    if (outcome.state !== this.#state) this.#countMembers(pod);
     this.#state = outcome.state;
     return undefined;
+  }
+
+  #countMembers(pod: IdentifiedPod): void {
+    const members = wholeMemoryOf(pod)?.members ?? [];
+    const exclusive = members.filter(({ amounts }) => amounts !== undefined).length;
+    this.#counts.ofPod({ exclusive, sharing: members.length - exclusive });
   }
 
   /** Blocks of containers that do not share them. */
