@@ -9,6 +9,7 @@ import { UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
+import type { NumaCapacity } from "./memory-state.ts";
 import { NumaMemory } from "./numa-memory.ts";
 
 const FILE = "/var/lib/kubelet/memory_manager_state";
@@ -50,7 +51,7 @@ class World {
   metrics = new MetricsRegistry();
   memory: NumaMemory = this.make(nodes());
 
-  make(given: ReturnType<typeof nodes> | undefined): NumaMemory {
+  make(given: readonly NumaCapacity[] | undefined): NumaMemory {
     const { clock, host } = this;
     this.metrics = new MetricsRegistry();
     const state = new StateFiles({ files: host.files, clock, log: silentLog });
@@ -265,6 +266,16 @@ test("monitors read blocks with their nodes, and what may be assigned", async ()
   assert.deepEqual(world.memory.held.allocatable(), {
     memory: [shown("memory", 7, [0]), shown("memory", 8, [1])],
   });
+  const hugePages = [
+    { type: "hugepages-1Gi", bytes: 0 },
+    { type: "hugepages-2Mi", bytes: 2 * MI },
+  ];
+  const withPages = world.make(nodes().map((node) => ({ ...node, hugePages })));
+  assert.deepEqual(
+    withPages.held.allocatable().memory?.map(({ memoryType }) => memoryType),
+    ["memory", "hugepages-2Mi", "memory", "hugepages-2Mi"],
+    "types of which there is nothing are left out",
+  );
 });
 
 test("hints of the pod are for what it needs at once", async () => {

@@ -230,7 +230,9 @@ export class NumaMemory implements HintProvider {
       this.#empty
         ? {
             memory: [...this.#state.nodes].flatMap(([id, { memory }]) =>
-              [...memory].map(([type, { allocatable }]) => shownMemory(type, allocatable, [id])),
+              [...memory]
+                .filter(([, { allocatable }]) => allocatable > 0)
+                .map(([type, { allocatable }]) => shownMemory(type, allocatable, [id])),
             ),
           }
         : {},
