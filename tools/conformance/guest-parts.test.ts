@@ -46,6 +46,19 @@ test("parts have every name once, are of about one size, and each has some of ev
   assert.deepEqual(partsOf([], 36), []);
 });
 
+test("the specs of a container are in one part", () => {
+  const lifecycle = "Lifecycle when using an init container with restartPolicy=Always";
+  const ordered = [
+    `${lifecycle} when it runs continuously should start`,
+    `${lifecycle} when it runs continuously should start a regular container`,
+    `${lifecycle} when its image is bad should keep the pod Pending`,
+  ];
+  const others = Array.from({ length: 27 }, (_, n) => `PLR resizing ${n}`);
+  const parts = partsOf([...others, ...ordered], 10);
+  assert.equal(parts.filter((part) => part.some((name) => ordered.includes(name))).length, 1);
+  assert.deepEqual(parts.map(({ length }) => length).toSorted(), [10, 10, 10]);
+});
+
 test("the specs of a group are known from any whole result of it", () => {
   const whole = resultOf(["a", "b", "c"]);
   const part = resultOf(["a", "x"], { kubelet: "go", whole: false });

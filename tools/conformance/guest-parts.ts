@@ -28,12 +28,24 @@ interface GuestParts {
   readonly signal: AbortSignal;
 }
 
-/** Deals the names out to parts of about that size, so that each has some of every family of specs. */
+/** Deals the names out to parts of about that size, so that each has some of every family; a container's specs stay together. */
 export function partsOf(names: readonly string[], size = PART): string[][] {
   const count = Math.ceil(names.length / size);
   const parts = Array.from({ length: count }, (): string[] => []);
-  for (const [index, name] of [...names].sort().entries()) parts[index % count]?.push(name);
+  const containers = Map.groupBy([...names].sort(), containerOf);
+  for (const [index, specs] of [...containers.values()].entries()) {
+    // Of those with the fewest, another one each time.
+    const fewest = Math.min(...parts.map(({ length }) => length));
+    const smallest = parts.filter(({ length }) => length === fewest);
+    smallest[index % smallest.length]?.push(...specs);
+  }
   return parts;
+}
+
+/** What is said of the specs of a container in common; specs of ordered containers need those before them. */
+function containerOf(name: string): string {
+  const [described = ""] = name.split(" should ");
+  return described.split(" when ").slice(0, 2).join(" when ");
 }
 
 /** Runs them, as many guests at once as there are CPUs; resolves with the number of parts without a result. */
