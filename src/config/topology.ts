@@ -17,6 +17,8 @@ export interface TopologySettings {
   readonly scope: "container" | "pod";
   /** NUMA nodes of the machine, ascending. */
   readonly nodes: readonly number[];
+  /** Whether managers assign to pods with amounts as a whole (gate PodLevelResourceManagers). */
+  readonly knowsWholePods?: boolean;
   /**
    * How far each node is from each, in the order of `nodes`: of sets with as many nodes the closest is taken. Absent
    * where that does not count.

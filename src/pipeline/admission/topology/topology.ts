@@ -10,6 +10,7 @@
 
 import { allContainers } from "../../../api/pod/pod.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
+import { hasPodAmounts } from "../../../api/pod-level.ts";
 import type {
   HintProvider,
   NumaPlacement,
@@ -39,11 +40,13 @@ type Placing =
     }
   | Extract<ResourceGrant, { kind: "refused" }>;
 
-const MISALIGNED: Placing = {
-  kind: "refused",
-  reason: "TopologyAffinityError",
-  message: "Resources cannot be allocated with Topology locality",
+/** Of a pod with amounts as a whole where the managers know such pods (NewPodLevelTopologyAffinityError). */
+const WHOLE_POD = {
+  container:
+    "Pod Scope pod with pod-level resources failed admission with a container-level topology manager",
+  pod: "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager",
 };
+const ANY_POD = "Resources cannot be allocated with Topology locality";
 
 /** The topology manager; see above. */
 export class Topology {
@@ -105,6 +108,14 @@ export class Topology {
     const measured = isFirst ? this.#measures.begin(pod.metadata.uid) : undefined;
     const { outcome, placement, preferred } = placeContainers(containers, drafts, this.#settings);
     measured?.(outcome === "misaligned" ? "refused" : outcome, containers.length);
-    return outcome === "misaligned" ? MISALIGNED : { kind: "placed", placement, preferred };
+    return outcome === "misaligned"
+      ? this.#misaligned(pod)
+      : { kind: "placed", placement, preferred };
+  }
+
+  #misaligned(pod: IdentifiedPod): Placing {
+    const { scope, knowsWholePods } = this.#settings;
+    const message = knowsWholePods && hasPodAmounts(pod) ? WHOLE_POD[scope] : ANY_POD;
+    return { kind: "refused", reason: "TopologyAffinityError", message };
   }
 }
