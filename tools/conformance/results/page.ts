@@ -32,7 +32,7 @@ npm run conformance -- --failed            # again what failed the last time
 npm run conformance -- --again --keep      # once more: count in how many runs each spec has failed
 npm run conformance -- --rest --keep       # what has no result here yet: a group in several parts
 npm run conformance -- cluster             # cluster suite, Conformance, in parallel, on two nodes
-npm run conformance -- --guest --keep      # in a guest with cgroup v2: several times slower
+npm run conformance -- --guest --keep      # in guests with cgroup v2, in parts: several times slower
 npm run conformance -- --help
 \`\`\`
 
