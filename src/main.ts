@@ -15,6 +15,8 @@ async function main(argv: readonly string[]): Promise<number> {
     withAgentMemory(argv);
   }
   const asKubelet = process.env["NODELET_INVOKED_AS"] === "kubelet";
+  // Who looks for a kubelet by its command line (`pidof`, kube-bench, Kubernetes' node suite) finds the one of the Go kubelet.
+  if (asKubelet) process.title = ["kubelet", ...argv].join(" ");
   nameProcess(asKubelet ? "kubelet" : "nodelet");
   if (asKubelet || argv[0] === "run") {
     const { runAgent } = await import("./process/run.ts");
@@ -32,7 +34,7 @@ async function main(argv: readonly string[]): Promise<number> {
 /** Time for open handles to close after the agent has left; then the process exits. */
 const EXIT_LIMIT_MS = 5_000;
 
-/** Sets the name that `ps` and `pgrep` show; the arguments stay visible, which `process.title` would overwrite. */
+/** Sets the name that `ps` and `pgrep` show: `process.title` sets it to the beginning of the command line. */
 function nameProcess(name: string): void {
   try {
     writeFileSync("/proc/self/comm", name);

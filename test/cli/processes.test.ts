@@ -134,7 +134,10 @@ enableServer: false
     });
     await until(() => (reported.includes("waiting for the container runtime") ? true : undefined));
     assert.equal(readFileSync(`/proc/${child.pid}/comm`, "utf8"), `${name}\n`);
-    assert.match(readFileSync(`/proc/${child.pid}/cmdline`, "utf8"), /--root-dir=/);
+    const commandLine = readFileSync(`/proc/${child.pid}/cmdline`, "utf8");
+    assert.match(commandLine, /--root-dir=/);
+    if (name === "kubelet")
+      assert.equal(commandLine.replace(/\0+$/, ""), ["kubelet", ...flags].join(" "));
     const [line = ""] = effectiveConfigs(reported);
     assert.match(line, /\\nenableServer: false\\n.*\\nhealthzPort: 0\\n.*\\nmaxPods: 110\\n/);
     assert.match(line, /\\nstaticPodURLHeader:\\n +Authorization:\\n +- .{0,2}<masked>/);
