@@ -15,7 +15,7 @@ async function main(argv: readonly string[]): Promise<number> {
     withAgentMemory(argv);
   }
   const asKubelet = process.env["NODELET_INVOKED_AS"] === "kubelet";
-  // Who looks for a kubelet by its command line (`pidof`, kube-bench, Kubernetes' node suite) finds the one of the Go kubelet.
+  // `pidof`, kube-bench and Kubernetes' node suite find a kubelet by its command line.
   if (asKubelet) process.title = ["kubelet", ...argv].join(" ");
   nameProcess(asKubelet ? "kubelet" : "nodelet");
   if (asKubelet || argv[0] === "run") {

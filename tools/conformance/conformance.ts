@@ -137,8 +137,8 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   const name = nameOf(kubelet);
   const cgroup = cgroupHere();
   const folder = options.results ?? resultsFolder(resultName({ group, kubelet: name, cgroup }));
-  const stranger = options.results && strangerIn(options.results);
-  if (stranger) throw new UsageProblem(`--results ${folder} has ${stranger}: name another folder`);
+  const other = options.results && otherFileIn(options.results);
+  if (other) throw new UsageProblem(`--results ${folder} has ${other}: name another folder`);
   const selection = selectionOf(options, folder);
   const setUp = setUpOf(group);
   const parts = await prepareParts(kubelet, say, setUp.suite);
@@ -159,7 +159,7 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
 }
 
 /** A file in the folder, which is emptied before a run, where it holds no earlier reports. */
-function strangerIn(folder: string): string | undefined {
+function otherFileIn(folder: string): string | undefined {
   const files = existsSync(folder) ? readdirSync(folder) : [];
   return files.includes(LOG) ? undefined : files[0];
 }

@@ -35,7 +35,7 @@ export interface GroupSetUp {
   readonly logind?: boolean;
 }
 
-/** One spec writes 10 GiB; what no pod fills takes no room on the machine. */
+/** One spec writes 10 GiB; what no pod fills takes no space on the machine. */
 const EVICTION_DISK_MIB = 16_384;
 
 /** By the word of the command line. */

@@ -1,8 +1,8 @@
 // pure
 /** The metrics that Kubernetes documents for a kubelet: those that are served, and why the others are not. */
 import { AGENT_METRICS } from "./agent-metrics.ts";
+import { ALLOCATION_METRICS } from "./allocation-metrics.ts";
 import { CLAIM_METRICS } from "./claim-metrics.ts";
-import { MANAGER_METRICS } from "./manager-metrics.ts";
 import { NODE_METRICS, USAGE_METRICS } from "./node-metrics.ts";
 import { WORKLOAD_METRICS } from "./workload-metrics.ts";
 
@@ -13,7 +13,7 @@ export const METRICS = {
   ...NODE_METRICS,
   ...USAGE_METRICS,
   ...CLAIM_METRICS,
-  ...MANAGER_METRICS,
+  ...ALLOCATION_METRICS,
 } as const;
 
 const NO_ELECTION = "nothing of a node is elected";

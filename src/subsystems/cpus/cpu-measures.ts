@@ -1,12 +1,12 @@
 import { alignedResources } from "../../api/metrics/aligned-resources.ts";
-import { type ManagerCounts, managerCounts } from "../../api/metrics/manager-counts.ts";
+import { type AllocationCounts, allocationCounts } from "../../api/metrics/allocation-counts.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { type CpuState, exclusiveCpus } from "./cpu-state.ts";
 import type { StaticPolicy } from "./static-policy.ts";
 
 /** Counts what is requested and how it went. */
-export interface CpuMeasures extends Pick<ManagerCounts, "ofPod"> {
+export interface CpuMeasures extends Pick<AllocationCounts, "ofPod"> {
   requested(): void;
   /** Whether a container's CPUs were to come from the node, or those of a pod as a whole. */
   refused(source: "node" | "pod"): void;
@@ -36,7 +36,7 @@ export function cpuMeasures(
       value: cpus.filter((cpu) => held.has(cpu)).length,
     }));
   });
-  const counts = managerCounts(metrics, "cpu", policy?.podLevel !== undefined);
+  const counts = allocationCounts(metrics, "cpu", policy?.podLevel !== undefined);
   const cacheOf = (cpu: number) => policy?.units.cpus.get(cpu)?.cache;
   return {
     requested: () => requests.add(),

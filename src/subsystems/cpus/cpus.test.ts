@@ -332,9 +332,9 @@ test("with managers for pods as a whole, what single containers get is counted t
   assert.equal(await give(world, podOf("one", 2)), "granted");
   assert.equal(await give(world, podOf("shares", 0)), "granted");
   assert.equal(await give(world, podOf("too-many", 9)), "refused");
-  const wants = { cpu: "9", memory: "1Gi" };
+  const tooMuch = { cpu: "9", memory: "1Gi" };
   const { metadata, spec } = podOf("whole", 0);
-  const resources = { requests: wants, limits: wants };
+  const resources = { requests: tooMuch, limits: tooMuch };
   const whole = { metadata, spec: { containers: spec?.containers ?? [], resources } };
   assert.equal(await give(world, whole), "refused");
   assert.deepEqual(countsOf(world), [

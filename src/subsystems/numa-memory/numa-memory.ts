@@ -6,7 +6,7 @@
  * Example: `await memory.start(); await memory.grant(pod, placement, preferred);`, then `memory.nodesFor(pod, container)`.
  */
 
-import { type ManagerCounts, managerCounts } from "../../api/metrics/manager-counts.ts";
+import { type AllocationCounts, allocationCounts } from "../../api/metrics/allocation-counts.ts";
 import { METRICS } from "../../api/metrics/metrics.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
@@ -103,7 +103,7 @@ export class NumaMemory implements HintProvider {
   readonly #writes = new SerialQueue();
   readonly #requested: Counter;
   readonly #failed: Counter;
-  readonly #counts: ManagerCounts;
+  readonly #counts: AllocationCounts;
   /** Pods that run and whose memory was seen to, while they are there. */
   readonly #seen = new Set<PodUid>();
   #state: MemoryState;
@@ -118,7 +118,7 @@ export class NumaMemory implements HintProvider {
     this.#file = { name, path: file, holds: "memory assigned to containers", important: true };
     this.#requested = deps.metrics.counter(METRICS.kubelet_memory_manager_pinning_requests_total);
     this.#failed = deps.metrics.counter(METRICS.kubelet_memory_manager_pinning_errors_total);
-    this.#counts = managerCounts(deps.metrics, "memory", podLevel !== undefined);
+    this.#counts = allocationCounts(deps.metrics, "memory", podLevel !== undefined);
   }
 
   /** Continues what a previous run assigned. Throws `UsageError` where that cannot be kept with these settings on this machine. */

@@ -1,4 +1,4 @@
-// What a pod is told that cannot be placed as the policy says.
+// The message of a pod that cannot be placed as the policy says.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
@@ -41,7 +41,7 @@ async function messageFor(
   return "message" in grant ? grant.message : "";
 }
 
-test("a pod with amounts as a whole is told of its scope, where managers know such pods", async () => {
+test("the message names the scope for a pod with amounts as a whole, where managers know such pods", async () => {
   const usual = "Resources cannot be allocated with Topology locality";
   const ofWhole = "Pod Scope pod with pod-level resources failed admission";
   for (const scope of ["container", "pod"] as const) {

@@ -3,7 +3,7 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { METRICS } from "./metrics.ts";
 
 /** Counts what a manager of CPUs or memory has given away (KEP-5526). */
-export interface ManagerCounts {
+export interface AllocationCounts {
   /** A container got `allocations` of the node's for itself, one of each kind of the resource. */
   ofNode(allocations?: number): void;
   /** Containers of a pod that has the resource as a whole: how many have some for themselves, and how many share the rest. */
@@ -20,11 +20,11 @@ const countersOf = derivedOnce((metrics: MetricsRegistry) => ({
 }));
 
 /** Registers the counters; without `isOn`, the gate PodLevelResourceManagers, nothing is counted, as in the Go kubelet. */
-export function managerCounts(
+export function allocationCounts(
   metrics: MetricsRegistry,
   resource_name: "cpu" | "memory",
   isOn: boolean,
-): ManagerCounts {
+): AllocationCounts {
   const { allocations, errors, assignments } = countersOf(metrics);
   const assigned = (assignment_type: string, count: number) => {
     if (count > 0) assignments.add({ resource_name, assignment_type }, count);

@@ -5,7 +5,7 @@ const SOURCE = ["resource_name", "source"] as const;
 const ASSIGNMENT = ["resource_name", "assignment_type"] as const;
 
 /** CPUs and memory of containers and of pods as a whole; they stay empty without the gate PodLevelResourceManagers. */
-export const MANAGER_METRICS = named({
+export const ALLOCATION_METRICS = named({
   kubelet_resource_manager_allocations_total: counterOf(
     "ALPHA",
     "Exclusive allocations of a resource to containers, from the node or from what their pod has as a whole.",
