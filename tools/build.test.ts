@@ -67,8 +67,8 @@ test("the agent's program holds only packages that every agent needs", () => {
   ]);
   // Of these about 110 kB are CSI, half of it the messages of its interface, with the cloud disks that its drivers have
   // taken over; about 55 kB are resource claims, and 30 kB their objects and their allocation in the local API;
-  // 12 kB are CPUs and memory of pods as a whole.
-  assert.ok(agent.bytes < 3.055e6, `${agent.bytes} bytes stay in the memory of every agent`);
+  // 15 kB are CPUs and memory of pods as a whole, with their metrics.
+  assert.ok(agent.bytes < 3.06e6, `${agent.bytes} bytes stay in the memory of every agent`);
 });
 
 test("the agent's program loads no module of Node that most agents never use", async () => {
