@@ -37,6 +37,9 @@ const OWN_GROUP = `for group in memory cpu cpuacct pids; do
   [ -d /sys/fs/cgroup/$group ] || continue
   mkdir -p /sys/fs/cgroup/$group$0 && echo $$ >/sys/fs/cgroup/$group$0/cgroup.procs
 done
+[ ! -e /sys/fs/cgroup/cgroup.controllers ] || {
+  mkdir -p /sys/fs/cgroup$0 && echo $$ >/sys/fs/cgroup$0/cgroup.procs
+}
 exec "$@"`;
 
 /** Makes a machine, on the machine's own disk by default, and waits until its containerd serves and its registry has the images of the stores. */
