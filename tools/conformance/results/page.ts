@@ -61,11 +61,10 @@ export function conformancePage(
 ): string {
   const groups = Object.keys(GROUPS).filter(isGroupName);
   const sections = groups.flatMap((group) => {
-    const those = Map.groupBy(
-      results.filter((result) => result.group === group),
-      ({ cgroup }) => cgroup,
-    );
-    return [...those.values()].map((same) => groupSection(group, same, reasons));
+    const all = results.filter((result) => result.group === group);
+    const most = Math.max(...all.map((result) => ranIn(result).length));
+    const those = Map.groupBy(all, ({ cgroup }) => cgroup);
+    return [...those.values()].map((same) => groupSection({ group, most }, same, reasons));
   });
   const missing = groups.filter((group) => !results.some((result) => result.group === group));
   const open = missing.map(
@@ -76,11 +75,10 @@ export function conformancePage(
 }
 
 function groupSection(
-  group: GroupName,
+  { group, most }: { readonly group: GroupName; readonly most: number },
   results: readonly KeptResult[],
   reasons: readonly KnownReason[],
 ): string {
-  const most = Math.max(...results.map((result) => ranIn(result).length));
   const rows = results.map((result) => {
     const { kubelet, version, passed, date, minutes, procs } = result;
     const failed = Object.keys(result.failed).length;
@@ -89,7 +87,7 @@ function groupSection(
     return `| ${kubelet} ${version} | ${extent} | ${passed.length} | ${failed} | ${left} | ${date} | ${minutes} | ${procs} |`;
   });
   const [first] = results;
-  const ours = results.find(({ kubelet, whole }) => kubelet === "nodelet" && whole);
+  const ours = results.find(({ kubelet }) => kubelet === "nodelet");
   const theirs = results.find(({ kubelet }) => kubelet === "go");
   const place = first
     ? `${first.suite} on ${first.runtime}, cgroup ${first.cgroup}, Linux ${first.kernel}; ${first.machine}.`
