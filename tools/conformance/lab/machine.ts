@@ -32,7 +32,7 @@ for folder in "$@"; do
   umount "/run/kept$folder"
 done
 rm -r /run/kept`;
-/** containerd in a cgroup of its own, as a service is, so that its usage can be reported. */
+/** containerd in a cgroup of its own, as a service is, so that its usage can be reported; started again when it ends. */
 const OWN_GROUP = `for group in memory cpu cpuacct pids; do
   [ -d /sys/fs/cgroup/$group ] || continue
   mkdir -p /sys/fs/cgroup/$group$0 && echo $$ >/sys/fs/cgroup/$group$0/cgroup.procs
@@ -40,9 +40,12 @@ done
 [ ! -e /sys/fs/cgroup/cgroup.controllers ] || {
   mkdir -p /sys/fs/cgroup$0 && echo $$ >/sys/fs/cgroup$0/cgroup.procs
 }
-exec "$@"`;
+while :; do "$@"; sleep 1; done`;
 
-/** Makes a machine, on the machine's own disk by default, and waits until its containerd serves and its registry has the images of the stores. */
+/**
+ * Makes a machine, on the disk of the one it runs on by default; waits until its containerd serves and its registry has
+ * the images of the stores.
+ */
 export async function startMachine(stores: readonly string[], options: BoxOptions): Promise<Box> {
   const box = await startBox({ storeMib: 0, ...options, containerd: "none" });
   try {
