@@ -1,6 +1,6 @@
 import type { HintProvider } from "../api/ports/hint-provider.ts";
 import type { PlacedResourceKind } from "../api/ports/resource-kinds.ts";
-import { podLevelOf, topologyOf } from "../config/topology.ts";
+import { topologyOf } from "../config/topology.ts";
 import { Topology } from "../pipeline/admission/topology/topology.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Foundation } from "./foundation.ts";
@@ -11,11 +11,7 @@ export function assembleTopology(
   { devices, cpus, memory }: Pick<Subsystems, PlacedResourceKind>,
 ): Topology {
   const { clock, host } = outside;
-  const { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions } =
-    options.config;
-  const asked = { topologyManagerPolicy, topologyManagerScope, topologyManagerPolicyOptions };
-  const knowsWholePods = podLevelOf(options.config) !== undefined;
-  const settings = { ...topologyOf(asked, (path) => host.readKernel(path)), knowsWholePods };
+  const settings = topologyOf(options.config, (path) => host.readKernel(path));
   const providers: Readonly<Record<PlacedResourceKind, HintProvider>> = { devices, cpus, memory };
   return new Topology(settings, { providers: Object.values(providers), metrics, clock });
 }

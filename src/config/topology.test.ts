@@ -17,6 +17,7 @@ function topologyWith(
       topologyManagerPolicy: policy,
       topologyManagerScope: "pod",
       topologyManagerPolicyOptions: options,
+      featureGates: {},
     },
     (path) => all[path],
   );
@@ -24,10 +25,16 @@ function topologyWith(
 
 test("topologyOf counts a kernel without NUMA as one node", () => {
   const config = { topologyManagerPolicy: "restricted", topologyManagerScope: "container" };
-  assert.deepEqual(
-    topologyOf({ ...config, topologyManagerPolicyOptions: {} }, () => undefined),
-    { policy: "restricted", scope: "container", nodes: [0] },
-  );
+  const given = { ...config, topologyManagerPolicyOptions: {} };
+  const nodes = { policy: "restricted", scope: "container", nodes: [0] };
+  for (const isOn of [false, true]) {
+    const featureGates = { PodLevelResourceManagers: isOn };
+    const expected = { ...nodes, knowsWholePods: isOn };
+    assert.deepEqual(
+      topologyOf({ ...given, featureGates }, () => undefined),
+      expected,
+    );
+  }
 });
 
 test("topologyOf reads distances by the place of a node, not by its number", () => {
@@ -38,6 +45,7 @@ test("topologyOf reads distances by the place of a node, not by its number", () 
   assert.deepEqual(topologyWith("0,8\n", { "prefer-closest-numa-nodes": "true" }, rows), {
     policy: "restricted",
     scope: "pod",
+    knowsWholePods: false,
     nodes: [0, 8],
     distances: [
       [10, 21],

@@ -33,7 +33,11 @@ const MAX_NODES_WORKED_OUT = 16;
 
 type TopologyConfig = Pick<
   KubeletConfig,
-  "topologyManagerPolicy" | "topologyManagerScope" | "topologyManagerPolicyOptions"
+  | "topologyManagerPolicy"
+  | "topologyManagerScope"
+  | "topologyManagerPolicyOptions"
+  | "compat"
+  | "featureGates"
 >;
 
 /**
@@ -47,12 +51,14 @@ export function topologyOf(
   const policy = config.topologyManagerPolicy as TopologyPolicy;
   const nodes = onlineNodes(read);
   const scope = config.topologyManagerScope === "pod" ? "pod" : "container";
-  if (policy === "none") return { policy, scope, nodes: nodes.slice(0, MAX_NODES_WORKED_OUT) };
+  const knowsWholePods = podLevelOf(config) !== undefined;
+  const asked = { policy, scope, knowsWholePods } as const;
+  if (policy === "none") return { ...asked, nodes: nodes.slice(0, MAX_NODES_WORKED_OUT) };
   const options = config.topologyManagerPolicyOptions;
   refuseTooMany(policy, nodes.length, options);
   const closest = parseBool(options["prefer-closest-numa-nodes"] ?? "false");
-  if (!closest.ok || !closest.value) return { policy, scope, nodes };
-  return { policy, scope, nodes, distances: readMachineTopology(read).nodes.map(distancesOf) };
+  if (!closest.ok || !closest.value) return { ...asked, nodes };
+  return { ...asked, nodes, distances: readMachineTopology(read).nodes.map(distancesOf) };
 }
 
 function refuseTooMany(
@@ -89,7 +95,7 @@ function distancesOf(
  * What pods with resources as a whole get of the managers: single containers theirs, or the pod its own, by the scope; nothing
  * without the gate PodLevelResourceManagers. Without a topology policy there is no scope but the container.
  */
-export function podLevelOf(config: KubeletConfig): "container" | "pod" | undefined {
+export function podLevelOf(config: TopologyConfig): "container" | "pod" | undefined {
   if (!gatesInForce(config).isEnabled("PodLevelResourceManagers")) return undefined;
   const { topologyManagerPolicy, topologyManagerScope } = config;
   return topologyManagerPolicy !== "none" && topologyManagerScope === "pod" ? "pod" : "container";

@@ -4,7 +4,7 @@ import { parseYamlDocument } from "../../../api/text/yaml.ts";
 import { deriveEvictionHard, deriveReservations } from "../../../config/derive.ts";
 import type { KubeletConfig } from "../../../config/kubelet-config.ts";
 import { readingTree, readMachineTopology } from "../../../config/machine/read-machine.ts";
-import { podLevelOf, topologyOf } from "../../../config/topology.ts";
+import { topologyOf } from "../../../config/topology.ts";
 import { UsageError } from "../../../kit/errors.ts";
 import { nodeCapacity } from "../../../node/capacity.ts";
 import { CliError } from "../../../present/cli-error.ts";
@@ -78,10 +78,7 @@ async function makePlan(
   return await planTopology({
     config,
     machine,
-    settings: {
-      ...topologyOf(config, read),
-      knowsWholePods: podLevelOf(config) !== undefined,
-    },
+    settings: topologyOf(config, read),
     memoryBytes: facts.memoryBytes,
     nodeInfo: {
       allocatable: { ...allocatable, extended },
