@@ -6,8 +6,8 @@ import { METRICS } from "./metrics.ts";
 export interface AllocationCounts {
   /** A container got `allocations` of the node's for itself, one of each kind of the resource. */
   ofNode(allocations?: number): void;
-  /** Containers of a pod that has the resource as a whole: how many have some for themselves, and how many share the rest. */
-  ofPod(members: { readonly exclusive: number; readonly sharing: number }): void;
+  /** A pod got the resource as a whole: whether each of its containers has some for itself, or shares the rest. */
+  ofPod(isExclusive: readonly boolean[]): void;
   /** A container, or a pod as a whole, could not get any. */
   failed(source: "node" | "pod"): void;
 }
@@ -35,10 +35,11 @@ export function allocationCounts(
       allocations.add({ resource_name, source: "node" }, count);
       assigned("node_exclusive", 1);
     },
-    ofPod: ({ exclusive, sharing }) => {
-      allocations.add({ resource_name, source: "pod" }, exclusive + sharing);
+    ofPod: (isExclusive) => {
+      const exclusive = isExclusive.filter(Boolean).length;
+      allocations.add({ resource_name, source: "pod" }, isExclusive.length);
       assigned("pod_exclusive", exclusive);
-      assigned("pod_shared", sharing);
+      assigned("pod_shared", isExclusive.length - exclusive);
     },
     failed: (source) => errors.add({ resource_name, source }),
   };

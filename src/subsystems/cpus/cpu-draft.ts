@@ -17,6 +17,8 @@ import {
 
 /** The CPUs of a pod while they are worked out: a state that nobody else sees. */
 export interface PodCpuDraft extends HintDraft {
+  /** Where its CPUs come from: the node for each container, or what the pod gets as a whole. */
+  readonly source: "node" | "pod";
   /** What was worked out so far. */
   readonly state: CpuState;
   /** Containers for which CPUs are taken, one after the other; of a pod as a whole the first takes them for all. */
@@ -27,6 +29,7 @@ export interface PodCpuDraft extends HintDraft {
 
 /** CPUs of single containers, each by itself. */
 export class CpuDraft implements PodCpuDraft {
+  readonly source = "node";
   readonly containers: ReadonlySet<string>;
   readonly #policy: StaticPolicy;
   readonly #pod: IdentifiedPod;

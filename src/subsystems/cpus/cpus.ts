@@ -124,12 +124,11 @@ export class ExclusiveCpus implements HintProvider {
     const { uid } = pod.metadata;
     const draft = cpuDraftOf(this.#policy, before, pod);
     if (!draft) return GRANTED;
-    const isWhole = this.#wholePodOf(pod) !== undefined;
     for (const container of draft.taking) {
       this.#measures.requested();
       const refusal = draft.take(container, placement.get(container));
       if (refusal) {
-        this.#measures.refused(isWhole ? "pod" : "node");
+        this.#measures.refused(draft.source);
         return refusal;
       }
     }
@@ -254,7 +253,7 @@ export class ExclusiveCpus implements HintProvider {
     const { uid } = pod.metadata;
     const whole = this.#state.wholePods?.get(uid);
     const own = new Set(exclusiveRequests(pod).map((request) => request.container));
-    if (whole && !before.wholePods?.has(uid)) this.#countMembers(pod);
+    if (!before.wholePods?.has(uid)) this.#countWhole(pod);
     for (const [container, cpus] of this.#state.pods.get(uid) ?? []) {
       if (before.pods.get(uid)?.get(container)?.join() === cpus.join()) continue;
       if (own.has(container)) this.#measures.granted(cpus, whole ? "pod" : "node");
@@ -272,14 +271,9 @@ export class ExclusiveCpus implements HintProvider {
     }
   }
 
-  #wholePodOf(pod: IdentifiedPod): ReturnType<typeof wholePodOf> {
-    return this.#policy?.podLevel === "pod" ? wholePodOf(pod) : undefined;
-  }
-
-  #countMembers(pod: IdentifiedPod): void {
-    const members = this.#wholePodOf(pod)?.members ?? [];
-    const exclusive = members.filter(({ count }) => count > 0).length;
-    this.#measures.ofPod({ exclusive, sharing: members.length - exclusive });
+  #countWhole(pod: IdentifiedPod): void {
+    if (!this.#state.wholePods?.has(pod.metadata.uid)) return;
+    this.#measures.ofPod((wholePodOf(pod)?.members ?? []).map(({ count }) => count > 0));
   }
 
   #set(state: CpuState): void {

@@ -25,6 +25,7 @@ export function cpuDraftOf(
 
 /** Of a pod that has its CPUs as a whole: the first container takes them for all. */
 class WholePodDraft implements PodCpuDraft {
+  readonly source = "pod";
   readonly containers: ReadonlySet<string>;
   readonly #policy: StaticPolicy;
   readonly #pod: IdentifiedPod;

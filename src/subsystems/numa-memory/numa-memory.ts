@@ -304,15 +304,10 @@ export class NumaMemory implements HintProvider {
       this.#counts.failed("pod");
       return outcome;
     }
-    if (outcome.state !== this.#state) this.#countMembers(pod);
+    if (outcome.state !== this.#state)
+      this.#counts.ofPod((wholeMemoryOf(pod)?.members ?? []).map(({ amounts }) => !!amounts));
     this.#state = outcome.state;
     return undefined;
-  }
-
-  #countMembers(pod: IdentifiedPod): void {
-    const members = wholeMemoryOf(pod)?.members ?? [];
-    const exclusive = members.filter(({ amounts }) => amounts !== undefined).length;
-    this.#counts.ofPod({ exclusive, sharing: members.length - exclusive });
   }
 
   /** Blocks of containers that do not share them. */
