@@ -25,9 +25,15 @@ const MAPPINGS_LIMIT = "/proc/sys/vm/max_map_count";
  * limit is of the whole machine, and stays raised until it is started again.
  */
 function allowMappings(say) {
-  if (Number(readFileSync(MAPPINGS_LIMIT, "utf8")) >= MAPPINGS) return;
+  const limit = Number(readFileSync(MAPPINGS_LIMIT, "utf8"));
+  if (limit >= MAPPINGS) return;
   say?.(`raising vm.max_map_count to ${MAPPINGS}, which large programs in a guest need`);
-  writeFileSync(MAPPINGS_LIMIT, String(MAPPINGS));
+  try {
+    writeFileSync(MAPPINGS_LIMIT, String(MAPPINGS));
+  } catch (error) {
+    const remedy = `programs of more than ${(limit * 4) >> 10} MiB may hang; run sysctl -w vm.max_map_count=${MAPPINGS}`;
+    say?.(`failed to raise vm.max_map_count (${error.code}): ${remedy}`);
+  }
 }
 
 /** Why no such machine can be started here; undefined when one can. */
