@@ -14,7 +14,7 @@ import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
 import { runInGuest } from "../guest/uml/run-in-guest.ts";
 import { GROUPS, seedOf, setUpOf } from "./groups.ts";
-import { GUEST_CPUS, knownSpecs, RESULT, runInParts } from "./guest-parts.ts";
+import { RESULT, runInParts } from "./guest-parts.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -30,6 +30,7 @@ import { completeResult, keepResult, keptResults, writePage } from "./results/ke
 import {
   type KeptResult,
   keptResult,
+  knownSpecs,
   mergedResult,
   type RunFacts,
   ranIn,
@@ -85,7 +86,6 @@ async function runGroupInGuest(
   const onLine = (line: string) => console.error(line);
   return await runInGuest(["tools/conformance/conformance.ts", ...words], {
     folders,
-    cpus: GUEST_CPUS,
     onLine,
     say,
     signal,
@@ -121,7 +121,9 @@ async function runPartsInGuests(
     total = total ? mergedResult(total, result) : result;
     mkdirSync(whole, { recursive: true });
     writeFileSync(join(whole, RESULT), JSON.stringify(total, null, 1));
-    if (keep) keepResult(result, { completes: false, again: false });
+    if (!keep) return;
+    keepResult(result, { completes: false, again: false });
+    writePage();
   };
   const word = kubelet.kind === "path" ? kubelet.path : kubelet.kind;
   const words = [group, `--kubelet=${word}`, `--procs=${procs}`];

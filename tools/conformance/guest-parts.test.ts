@@ -1,34 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { knownSpecs, partsOf } from "./guest-parts.ts";
-import { keptResult, type RunFacts, type SpecOutcome } from "./results/result.ts";
-
-const FACTS: RunFacts = {
-  group: "node",
-  kubelet: "nodelet",
-  version: "v1",
-  suite: "Kubernetes v1",
-  runtime: "containerd",
-  kernel: "6",
-  cgroup: "v1",
-  machine: "2 CPUs",
-  date: "2026-01-01",
-  minutes: 1,
-  procs: 1,
-  whole: true,
-};
-const passed = (name: string): SpecOutcome => ({
-  name,
-  file: "f.go",
-  outcome: "passed",
-  message: "",
-  began: "",
-  ended: "",
-  seconds: 1,
-  output: "",
-});
-const resultOf = (names: readonly string[], facts: Partial<RunFacts> = {}) =>
-  keptResult({ ...FACTS, ...facts }, names.map(passed));
+import { partsOf } from "./guest-parts.ts";
 
 test("parts have every name once, are of about one size, and each has some of every family", () => {
   const families = ["Pods", "Probing", "Secrets"];
@@ -57,14 +29,4 @@ test("the specs of a container are in one part", () => {
   const parts = partsOf([...others, ...ordered], 10);
   assert.equal(parts.filter((part) => part.some((name) => ordered.includes(name))).length, 1);
   assert.deepEqual(parts.map(({ length }) => length).toSorted(), [10, 10, 10]);
-});
-
-test("the specs of a group are known from any whole result of it", () => {
-  const whole = resultOf(["a", "b", "c"]);
-  const part = resultOf(["a", "x"], { kubelet: "go", whole: false });
-  const guest = resultOf(["b"], { cgroup: "v2", whole: false });
-  const kept = [whole, part, guest, resultOf(["y"], { group: "node-serial" })];
-  assert.deepEqual(knownSpecs(kept, "node", []), ["a", "b", "c"]);
-  assert.deepEqual(knownSpecs(kept, "node", [guest]), ["a", "c"]);
-  assert.deepEqual(knownSpecs(kept, "cluster", []), []);
 });

@@ -3,10 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { runInGuest } from "../guest/uml/run-in-guest.ts";
-import { type KeptResult, ranIn } from "./results/result.ts";
+import type { KeptResult } from "./results/result.ts";
 
-/** With two CPUs, memory that etcd maps from its file is not always what etcd has written there: bbolt panics. */
-export const GUEST_CPUS = 1;
 const SCRIPT = "tools/conformance/conformance.ts";
 /** Specs of a part: about half an hour. */
 const PART = 96;
@@ -79,7 +77,6 @@ async function runPart(
   mkdirSync(parent, { recursive: true });
   writeFileSync(list, `${names.join("\n")}\n`);
   const code = await runInGuest([SCRIPT, ...words, `--list=${list}`, `--results=${folder}`], {
-    cpus: GUEST_CPUS,
     onLine: (line) => console.error(`${label}: ${line}`),
     say,
     signal,
@@ -88,15 +85,4 @@ async function runPart(
   // A run that had to be given up leaves none: its folder is emptied first.
   if (code > 1 || !existsSync(file)) return undefined;
   return JSON.parse(readFileSync(file, "utf8"));
-}
-
-/** What is known of the group's specs from results that are kept, of whichever kubelet; those of `except` are left out. */
-export function knownSpecs(
-  kept: readonly KeptResult[],
-  group: string,
-  except: readonly KeptResult[],
-): string[] {
-  const done = new Set(except.flatMap(ranIn));
-  const known = kept.filter((result) => result.group === group && result.whole).flatMap(ranIn);
-  return [...new Set(known)].filter((name) => !done.has(name));
 }

@@ -54,7 +54,7 @@ export async function runSuite(run: SuiteRun): Promise<SpecOutcome[]> {
   const fault = faultOfServices(folder);
   if (fault !== undefined) throw new Error(fault);
   const report = join(folder, REPORT);
-  if (!existsSync(report)) throw new Error(`the suite left no report; see ${folder}/ginkgo.log`);
+  if (!existsSync(report)) throw new Error(`the suite left no report; see ${folder}/${LOG}`);
   const [only] = JSON.parse(readFileSync(report, "utf8")) as SuiteReport[];
   const outcomes = only === undefined ? [] : outcomesOf(only);
   if (outcomes.length === 0) throw new Error(`no spec has run; see ${folder}/${LOG}`);

@@ -6,6 +6,7 @@ import { NOTHING_YET, progressAfter, progressText } from "./progress.ts";
 import {
   countedResult,
   keptResult,
+  knownSpecs,
   mergedResult,
   outcomesOf,
   type RunFacts,
@@ -155,4 +156,18 @@ test("the log of a failure has what the node said meanwhile, with lines that hav
     linesBetween(night, "2026-11-29T23:59:58Z", "2026-11-30T00:00:02Z"),
     night.slice(0, 2),
   );
+});
+
+test("the specs of a group are known from any whole result of it", () => {
+  const resultOf = (names: readonly string[], facts: Partial<RunFacts> = {}) => ({
+    ...keptResult({ ...FACTS, ...facts }, []),
+    passed: names,
+  });
+  const whole = resultOf(["a", "b", "c"]);
+  const part = resultOf(["a", "x"], { kubelet: "go", whole: false });
+  const guest = resultOf(["b"], { cgroup: "v2", whole: false });
+  const kept = [whole, part, guest, resultOf(["y"], { group: "node-serial" })];
+  assert.deepEqual(knownSpecs(kept, "node", []), ["a", "b", "c"]);
+  assert.deepEqual(knownSpecs(kept, "node", [guest]), ["a", "c"]);
+  assert.deepEqual(knownSpecs(kept, "cluster", []), []);
 });

@@ -151,6 +151,17 @@ export function ranIn({ passed, failed, leftOut }: KeptResult): string[] {
   return [...passed, ...Object.keys(failed), ...Object.keys(leftOut)];
 }
 
+/** What is known of the group's specs from results that are kept, of whichever kubelet; those of `except` are left out. */
+export function knownSpecs(
+  kept: readonly KeptResult[],
+  group: string,
+  except: readonly KeptResult[],
+): string[] {
+  const done = new Set(except.flatMap(ranIn));
+  const known = kept.filter((result) => result.group === group && result.whole).flatMap(ranIn);
+  return [...new Set(known)].filter((name) => !done.has(name));
+}
+
 /** What is kept after a further run of a part of the group with the same kubelet: of a spec in both, the later counts. */
 export function mergedResult(before: KeptResult, later: KeptResult): KeptResult {
   const replaced = new Set(ranIn(later));
