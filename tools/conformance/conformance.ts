@@ -40,7 +40,7 @@ import {
 import { LOG, runSuite } from "./run-suite.ts";
 
 const GIB = 1024 ** 3;
-/** Of a guest, whose results are known by it. */
+/** Version of the cgroups in a guest; the names of its results end with it. */
 const GUEST_CGROUP = "v2";
 
 const say = (text: string) => process.stderr.write(`conformance: ${text}\n`);

@@ -66,6 +66,11 @@ test("a guest gets the same command line, and the folder of the list", () => {
   assert.deepEqual(guestArguments(["--guest"]), { words: [], folders: [] });
 });
 
+test("reports go to a folder of the cache, or to one that is named", () => {
+  assert.equal(parseConformanceOptions([]).results, undefined);
+  assert.equal(parseConformanceOptions(["--results=/a/../b"]).results, "/b");
+});
+
 test("names become expressions that match nothing else", () => {
   const [expression = ""] = focusOn(["a.b [c] (d|e)*"]);
   assert.match("a.b [c] (d|e)*", new RegExp(`^${expression}$`));

@@ -1,7 +1,7 @@
 // pure
 /** The log of the suite's own API server and etcd. */
 
-/** With what Go ended them; undefined if they did not end so. A handler's panic is logged, not at the beginning of a line. */
+/** The message with which Go ended one of them; undefined if none ended so. A panic that a handler survives is logged within a line. */
 export function servicesFault(log: string): string | undefined {
   return /^(?:fatal error|panic): .*$/m.exec(log)?.[0];
 }
