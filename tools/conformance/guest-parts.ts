@@ -1,4 +1,4 @@
-/** A group in guests, in parts: as many at once as there are CPUs. A part without result is run again. */
+/** A group in guests, in parts, of which two run at once where there are two CPUs. A part without result is run again. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -8,10 +8,9 @@ import type { KeptResult } from "./results/result.ts";
 const SCRIPT = "tools/conformance/conformance.ts";
 /** Specs of a part: about half an hour. */
 const PART = 96;
-/** A guest uses one CPU at a time. */
+/** More guests slow each other down until specs exceed their limits of time. */
 const MOST_AT_ONCE = 2;
 const TRIES = 3;
-const LIST = "list";
 export const RESULT = "result.json";
 
 interface GuestParts {
@@ -46,7 +45,7 @@ function containerOf(name: string): string {
   return described.split(" when ").slice(0, 2).join(" when ");
 }
 
-/** Runs them, as many guests at once as there are CPUs; resolves with the number of parts without a result. */
+/** Runs them; resolves with the number of parts without a result. */
 export async function runInParts(run: GuestParts): Promise<number> {
   const waiting = partsOf(run.names).map((names, index) => ({ names, index, tries: 1 }));
   const count = waiting.length;
@@ -73,7 +72,7 @@ async function runPart(
 ): Promise<KeptResult | undefined> {
   signal.throwIfAborted();
   const folder = join(parent, `part-${index + 1}`);
-  const list = join(parent, `${LIST}-${index + 1}`);
+  const list = join(parent, `list-${index + 1}`);
   mkdirSync(parent, { recursive: true });
   writeFileSync(list, `${names.join("\n")}\n`);
   const code = await runInGuest([SCRIPT, ...words, `--list=${list}`, `--results=${folder}`], {
