@@ -13,7 +13,7 @@ import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
 import { runInGuest } from "../guest/uml/run-in-guest.ts";
-import { GROUPS, seedOf, setUpOf } from "./groups.ts";
+import { GROUPS, guestSwapOf, seedOf, setUpOf } from "./groups.ts";
 import { RESULT, runInParts } from "./guest-parts.ts";
 import {
   type ConformanceOptions,
@@ -75,7 +75,7 @@ async function runGroupInGuest(
   argv: readonly string[],
   signal: AbortSignal,
 ): Promise<number> {
-  const { kubelet, group, completes, again } = options;
+  const { kubelet, group, completes, again, cpus } = options;
   const obstacle = machineObstacle();
   if (obstacle !== undefined)
     throw new UsageProblem(`--guest: no guest can be started: ${obstacle}`);
@@ -86,6 +86,8 @@ async function runGroupInGuest(
   const onLine = (line: string) => console.error(line);
   return await runInGuest(["tools/conformance/conformance.ts", ...words], {
     folders,
+    cpus,
+    swapMib: guestSwapOf(group),
     onLine,
     say,
     signal,
@@ -112,7 +114,7 @@ async function runPartsInGuests(
   names: readonly string[],
   signal: AbortSignal,
 ): Promise<number> {
-  const { group, kubelet, procs, keep } = options;
+  const { group, kubelet, procs, cpus, keep } = options;
   const name = nameOf(kubelet);
   const whole = resultsFolder(resultName({ group, kubelet: name, cgroup: GUEST_CGROUP }));
   const folder = `${whole}-parts`;
@@ -127,7 +129,10 @@ async function runPartsInGuests(
   };
   const word = kubelet.kind === "path" ? kubelet.path : kubelet.kind;
   const words = [group, `--kubelet=${word}`, `--procs=${procs}`];
-  const without = await runInParts({ names, words, folder, onResult, say, signal });
+  const without = await runInParts({
+    ...{ names, words, folder, cpus, swapMib: guestSwapOf(group) },
+    ...{ onResult, say, signal },
+  });
   if (without > 0)
     throw new Error(`${without} parts have no result; see ${folder}. Run them with --rest`);
   if (keep) say(`${completeResult({ group, kubelet: name, cgroup: GUEST_CGROUP })} is complete`);

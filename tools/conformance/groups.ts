@@ -19,6 +19,8 @@ interface Group extends GroupSetUp {
   readonly title: string;
   readonly about: string;
   readonly selection: Selection;
+  /** Swap of a guest, in MiB: most specs for swap need some. Default none; the machine's own is as it is. */
+  readonly guestSwapMib?: number;
   /** Specs at once. */
   readonly procs: number;
   /** Seed of ginkgo's random order of specs; another one for each run if absent. */
@@ -37,6 +39,8 @@ export interface GroupSetUp {
 
 /** One spec writes 10 GiB; what no pod fills takes no space on the machine. */
 const EVICTION_DISK_MIB = 16_384;
+
+const GUEST_SWAP_MIB = 1_024;
 
 /** By the word of the command line. */
 export const GROUPS = {
@@ -57,6 +61,7 @@ export const GROUPS = {
       skip: ["\\[Flaky\\]"],
     },
     procs: 1,
+    guestSwapMib: GUEST_SWAP_MIB,
   },
   "node-others": {
     title: "Node suite: all other specs that run in parallel",
@@ -84,6 +89,7 @@ export const GROUPS = {
       ],
     },
     procs: 1,
+    guestSwapMib: GUEST_SWAP_MIB,
   },
   "node-standalone": {
     title: "Node suite: a kubelet without an API server",
@@ -168,6 +174,12 @@ export type GroupName = keyof typeof GROUPS;
 export function seedOf(name: GroupName): number | undefined {
   const { seed }: Group = GROUPS[name];
   return seed;
+}
+
+/** Swap of a guest in which the group runs, in MiB. */
+export function guestSwapOf(name: GroupName): number {
+  const { guestSwapMib = 0 }: Group = GROUPS[name];
+  return guestSwapMib;
 }
 
 /** The suite of a group, and what its set-up needs. */

@@ -19,6 +19,9 @@ interface GuestParts {
   readonly words: readonly string[];
   /** Each part has its reports and logs in a folder of its own there; it must be in the cache. */
   readonly folder: string;
+  /** CPUs of a guest. */
+  readonly cpus: number | undefined;
+  readonly swapMib: number;
   /** Receives the result of each part that has one. */
   readonly onResult: (result: KeptResult) => void;
   readonly say: (text: string) => void;
@@ -68,7 +71,7 @@ export async function runInParts(run: GuestParts): Promise<number> {
 async function runPart(
   { names, index }: { readonly names: readonly string[]; readonly index: number },
   label: string,
-  { words, folder: parent, say, signal }: GuestParts,
+  { words, folder: parent, cpus, swapMib, say, signal }: GuestParts,
 ): Promise<KeptResult | undefined> {
   signal.throwIfAborted();
   const folder = join(parent, `part-${index + 1}`);
@@ -76,6 +79,8 @@ async function runPart(
   mkdirSync(parent, { recursive: true });
   writeFileSync(list, `${names.join("\n")}\n`);
   const code = await runInGuest([SCRIPT, ...words, `--list=${list}`, `--results=${folder}`], {
+    cpus,
+    swapMib,
     onLine: (line) => console.error(`${label}: ${line}`),
     say,
     signal,

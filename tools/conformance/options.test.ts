@@ -58,9 +58,9 @@ test("a further run that counts is one of the whole group", () => {
 });
 
 test("a guest gets the same command line, and the folder of the list", () => {
-  const argv = ["node", "--focus", "a b", "--guest", "--keep", "--focus=-c", "--list", "/x/y"];
+  const argv = "node --focus a --guest --cpus 4 --keep --focus=-c --list /x/y".split(" ");
   assert.deepEqual(guestArguments(argv), {
-    words: ["node", "--focus=a b", "--focus=-c", "--keep", "--list=/x/y"],
+    words: ["node", "--focus=a", "--focus=-c", "--keep", "--list=/x/y"],
     folders: ["/x"],
   });
   assert.deepEqual(guestArguments(["--guest"]), { words: [], folders: [] });
@@ -92,6 +92,8 @@ test("what cannot be is refused and says why", () => {
     [["node", "more"], /is no group/],
     [["--procs", "0"], /--procs 0: a number from 1 to 64/],
     [["--procs", "many"], /--procs many/],
+    [["--guest", "--cpus", "9"], /--cpus 9: a number from 1 to 8/],
+    [["--cpus", "4"], /--cpus is of a guest: add --guest/],
     [["--list", "/nowhere"], /--list \/nowhere: ENOENT/],
     [["--kubelet", ""], /--kubelet expects/],
     [["--unknown"], /usage: npm run conformance/],

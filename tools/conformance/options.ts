@@ -30,6 +30,8 @@ export interface ConformanceOptions {
   readonly again: boolean;
   /** In a guest with cgroup v2. */
   readonly guest: boolean;
+  /** CPUs of a guest; its default if absent. */
+  readonly cpus: number | undefined;
   /** Folder for reports and logs; it is emptied first. Default one of the cache. */
   readonly results: string | undefined;
   /** Only writes the page from the result files that are kept. */
@@ -46,6 +48,7 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --failed           only what failed in the last run of this group with this kubelet
   --rest             only what has no result yet of this group with this kubelet in docs/conformance/
   --guest            in guests (User-Mode Linux) with cgroup v2, which takes several times longer
+  --cpus N           CPUs of a guest (2); more than the machine has are shared, for specs that need as many
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
   --again            the whole group once more; with --keep, count in how many runs each spec has failed
@@ -56,6 +59,8 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
 export class UsageProblem extends Error {}
 
 const MOST_PROCS = 64;
+/** The guest's kernel is built for as many. */
+const MOST_CPUS = 8;
 /** The suite matches a regular expression; names are meant as they are. */
 const SPECIAL = /[.*+?^${}()|[\]\\]/g;
 
@@ -87,7 +92,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
         listed.length > 0 ? (values.skip ?? []) : [...group.selection.skip, ...(values.skip ?? [])],
       ...(labels === undefined ? {} : { labels }),
     },
-    procs: procsOf(values.procs, group.procs),
+    procs: countOf("--procs", values.procs, MOST_PROCS) ?? group.procs,
     whole,
     completes,
     failed: values.failed ?? false,
@@ -95,6 +100,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     keep: values.keep ?? false,
     again: values.again ?? false,
     guest: values.guest ?? false,
+    cpus: guestCpusOf(values),
     results: values.results === undefined ? undefined : resolve(values.results),
     page: values.page ?? false,
   };
@@ -106,7 +112,7 @@ export function guestArguments(argv: readonly string[]): {
   readonly folders: readonly string[];
 } {
   const { values, positionals } = read(argv);
-  const { guest: _, list, ...others } = values;
+  const { guest: _, cpus: __, list, ...others } = values;
   const file = list === undefined ? undefined : resolve(list);
   const words = Object.entries({ ...others, list: file }).flatMap(([name, value]) =>
     [value ?? []].flat().map((each) => (each === true ? `--${name}` : `--${name}=${each}`)),
@@ -139,6 +145,7 @@ function read(argv: readonly string[]) {
         keep: { type: "boolean" },
         again: { type: "boolean" },
         guest: { type: "boolean" },
+        cpus: { type: "string" },
         results: { type: "string" },
         page: { type: "boolean" },
       },
@@ -167,9 +174,21 @@ function readList(file: string): string[] {
   return wanted;
 }
 
-function procsOf(text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise;
+function guestCpusOf({
+  cpus,
+  guest = false,
+}: {
+  readonly cpus?: string;
+  readonly guest?: boolean;
+}) {
+  if (cpus !== undefined && !guest)
+    throw new UsageProblem("--cpus is of a guest: add --guest, or leave it out");
+  return countOf("--cpus", cpus, MOST_CPUS);
+}
+
+function countOf(flag: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined;
   const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= MOST_PROCS) return value;
-  throw new UsageProblem(`--procs ${text}: a number from 1 to ${MOST_PROCS} is needed`);
+  if (/^\d+$/.test(text) && value >= 1 && value <= most) return value;
+  throw new UsageProblem(`${flag} ${text}: a number from 1 to ${most} is needed`);
 }

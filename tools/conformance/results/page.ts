@@ -44,6 +44,8 @@ and a registry on loopback. When the command ends, also by Ctrl-C, nothing of it
 The group \`node\` takes 26 minutes at least, whichever the kubelet: one spec (\`should cap back-off at MaxContainerBackOff\`) waits so long. It
 comes first; with \`--again\` the order differs from run to run.
 
+A guest of a serial group has swap, which some specs need; \`--cpus 8\` gives it as many CPUs as the largest specs of the CPU manager ask for.
+
 - **Node suite**: one node; small stand-ins play \`systemd-run\`, \`systemctl\`, \`journalctl\` and \`sudo\`.
 - **Cluster suite**: two nodes on one wire, both with the kubelet under test. The first also has etcd, kube-apiserver,
   kube-controller-manager, kube-scheduler and the suite. Pods of a node have addresses of its pod CIDR on a CNI bridge, with a route on

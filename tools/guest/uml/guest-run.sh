@@ -18,6 +18,10 @@ ip link set eth0 up
 ip route add default via 192.0.2.1
 # What Node maps of io_uring the kernel complains of here.
 echo 2 >/proc/sys/kernel/io_uring_disabled
+# The second disk is swap, where there is one.
+if [ -b /dev/ubdb ]; then
+  { mkswap /dev/ubdb && swapon /dev/ubdb; } >/dev/null || echo "guest: no swap"
+fi
 echo "guest: ready"
 sh "$last/command"
 echo "guest: ended with $?"

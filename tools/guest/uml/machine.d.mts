@@ -7,6 +7,8 @@ export function runInMachine(
     readonly timeoutMs?: number;
     readonly memoryMib?: number;
     readonly cpus?: number;
+    /** Its swap, in MiB; none by default. */
+    readonly swapMib?: number;
     /** Folders of the host that are seen at their own paths, beside the checkout and the cache. */
     readonly folders?: readonly string[];
     readonly onLine?: (line: string) => void;

@@ -2,7 +2,14 @@
 //   node tools/guest/uml/machine.mjs 'uname -r; systemctl is-system-running'
 // The checkout and the cache of the tests are there at the paths that they have here, everything else is its own.
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -42,13 +49,14 @@ export const machineObstacle = () => umlObstacle() ?? rootObstacle();
 /**
  * Runs a shell command as root in a machine of its own; resolves with what it wrote and its code, which is undefined when
  * the machine did not come to its end. `onLine` receives every line as it comes; `folders` are seen at their own paths;
- * `signal` ends the machine.
+ * `swapMib` is its swap in MiB, none by default; `signal` ends the machine.
  */
 export async function runInMachine(command, options = {}) {
   const {
     timeoutMs = 600_000,
     memoryMib = 4096,
     cpus = 2,
+    swapMib = 0,
     folders = [],
     onLine = () => {},
     say,
@@ -63,8 +71,14 @@ export async function runInMachine(command, options = {}) {
   );
   writeFileSync(join(work, "command"), command);
   const shared = [...new Set([CACHE_DIR, CHECKOUT, ...folders, work])].join("\n");
+  const swap = join(work, "swap");
+  if (swapMib > 0) {
+    writeFileSync(swap, "");
+    truncateSync(swap, swapMib * 1024 ** 2);
+  }
   const argv = [
     ...[`mem=${memoryMib}M`, `ubd0=${join(work, "disk")},${disk}`, "root=/dev/ubda", "rw"],
+    ...(swapMib > 0 ? [`ubd1=${swap}`] : []),
     ...["con=null", "con0=null,fd:1", "ssl=null", "quiet", "panic=-1", "psi=1"],
     ...["systemd.show_status=0", "TERM=dumb", `seccomp=on`, `ncpus=${cpus}`],
     `guest.folders=${Buffer.from(shared).toString("base64")}`,

@@ -10,7 +10,9 @@ interface GuestRun {
   /** Folders that the guest must have at the same paths, beside the checkout and the cache. */
   readonly folders?: readonly string[];
   /** Default 2. */
-  readonly cpus?: number;
+  readonly cpus?: number | undefined;
+  /** In MiB; default none. */
+  readonly swapMib?: number;
   /** Receives each line that the command writes. */
   readonly onLine: (line: string) => void;
   /** Receives what is built for the guest. */
@@ -25,13 +27,14 @@ interface GuestRun {
  */
 export async function runInGuest(
   argv: readonly [script: string, ...words: string[]],
-  { folders: named = [], cpus = 2, onLine, say, signal }: GuestRun,
+  { folders: named = [], cpus = 2, swapMib = 0, onLine, say, signal }: GuestRun,
 ): Promise<number> {
   const { command, folders } = checkoutScript(argv);
   const { code } = await runInMachine(command, {
     timeoutMs: TIMEOUT_MS,
     memoryMib: MEMORY_MIB,
     cpus,
+    swapMib,
     folders: [...folders, ...named],
     onLine,
     say,
