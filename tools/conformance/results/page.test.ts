@@ -35,7 +35,7 @@ test("README says how many specs of the parallel group pass, and whose the other
     ({ group, kubelet, cgroup }) => group === "node" && kubelet === "go" && cgroup === "v1",
   );
   assert.ok(ours?.whole && theirs);
-  const others = settle(ours, theirs, knownReasons());
+  const others = settle(ours, { theirs }, knownReasons());
   const lab = others.filter(({ reason }) => reason === "the lab").length;
   const sentence = `${ours.passed.length} of ${ranIn(ours).length} specs pass; of the others, ${lab} do not pass with the Go kubelet`;
   assert.ok(read("README.md").replaceAll("\n", " ").includes(sentence), sentence);
@@ -95,7 +95,7 @@ test("the lab is the reason only where the Go kubelet does not pass either", () 
   const ours = { ...facts, passed: [], failed: { a: "m", b: "m", c: "m" }, leftOut: { d: "n" } };
   const theirs = { ...facts, passed: ["b", "c"], failed: { a: "m" }, leftOut: { d: "n" } };
   const known = [{ begins: "b", reason: "chosen", why: "So it is.", link: "PARITY.md" }] as const;
-  const reasons = settle(ours, theirs, known).map(({ name, reason }) => [name, reason]);
+  const reasons = settle(ours, { theirs }, known).map(({ name, reason }) => [name, reason]);
   assert.deepEqual(reasons, [
     ["a", "the lab"],
     ["b", "chosen"],
@@ -103,7 +103,26 @@ test("the lab is the reason only where the Go kubelet does not pass either", () 
     ["d", "the lab"],
   ]);
   assert.equal(
-    settle(ours, undefined, []).every(({ reason }) => reason === "open"),
+    settle(ours, {}, []).every(({ reason }) => reason === "open"),
     true,
+  );
+});
+
+test("what leaves itself out here and passes in another place is settled, what fails is not", () => {
+  const ours = {
+    ...({ group: "node", kubelet: "nodelet", cgroup: "v1" } as KeptResult),
+    ...{ passed: [], failed: { a: "m", b: "m" }, leftOut: { c: "n", d: "n" } },
+  };
+  const guest = { ...ours, cgroup: "v2", passed: ["a", "b", "c"], failed: {}, leftOut: {} };
+  const theirs = { ...ours, kubelet: "go", failed: { b: "m" }, leftOut: {} };
+  const beside = { theirs, elsewhere: [ours, guest] };
+  assert.deepEqual(
+    settle(ours, beside, []).map(({ name, reason, why }) => [name, reason, why]),
+    [
+      ["a", "open", "not settled yet"],
+      ["b", "the lab", "the Go kubelet does not pass it here either; passes on cgroup v2"],
+      ["c", "the lab", "passes on cgroup v2"],
+      ["d", "open", "not settled yet"],
+    ],
   );
 });

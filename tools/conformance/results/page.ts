@@ -52,7 +52,8 @@ A guest of a serial group has swap, which some specs need; \`--cpus 8\` gives it
   the other node; kube-proxy is a DaemonSet, CoreDNS a Deployment behind the Service \`kube-dns\`.
 
 A spec that does not pass has one of three reasons: **chosen** (a difference that is written down), **not built yet** (a row of
-[PARITY.md](PARITY.md)), or **the lab** (the Go kubelet does not pass it in the same place either; its result is kept beside ours).
+[PARITY.md](PARITY.md)), or **the lab** (the Go kubelet does not pass it in the same place either, its result is kept beside ours; or it
+leaves itself out there and passes in another place).
 This page is written by the command from [the results](conformance/) that it keeps with \`--keep\`.
 `;
 
@@ -66,7 +67,7 @@ export function conformancePage(
     const all = results.filter((result) => result.group === group);
     const most = Math.max(...all.map((result) => ranIn(result).length));
     const those = Map.groupBy(all, ({ cgroup }) => cgroup);
-    return [...those.values()].map((same) => groupSection({ group, most }, same, reasons));
+    return [...those.values()].map((same) => groupSection({ group, most, all }, same, reasons));
   });
   const missing = groups.filter((group) => !results.some((result) => result.group === group));
   const open = missing.map(
@@ -77,7 +78,11 @@ export function conformancePage(
 }
 
 function groupSection(
-  { group, most }: { readonly group: GroupName; readonly most: number },
+  {
+    group,
+    most,
+    all,
+  }: { readonly group: GroupName; readonly most: number; readonly all: readonly KeptResult[] },
   results: readonly KeptResult[],
   reasons: readonly KnownReason[],
 ): string {
@@ -91,6 +96,7 @@ function groupSection(
   const [first] = results;
   const ours = results.find(({ kubelet }) => kubelet === "nodelet");
   const theirs = results.find(({ kubelet }) => kubelet === "go");
+  const elsewhere = all.filter(({ kubelet }) => kubelet === "nodelet");
   const place = first
     ? `${first.suite} on ${first.runtime}, cgroup ${first.cgroup}, Linux ${first.kernel}; ${first.machine}.`
     : "";
@@ -102,24 +108,30 @@ ${GROUPS[group].about} ${place} A spec that does not suit the node leaves itself
 | Kubelet | specs that ran | passed | failed | left themselves out | date | minutes | at once |
 |---|---|---:|---:|---:|---|---:|---:|
 ${rows.join("\n")}
-${ours === undefined ? "" : againText(ours) + flakyText(ours) + settledText(settle(ours, theirs, reasons))}`;
+${ours === undefined ? "" : againText(ours) + flakyText(ours) + settledText(settle(ours, { theirs, elsewhere }, reasons))}`;
 }
 
-/** What does not pass with nodelet, each with its reason. */
+/** What a result is settled with: the Go kubelet's in the same place, ours in all places. */
+interface Beside {
+  readonly theirs?: KeptResult | undefined;
+  readonly elsewhere?: readonly KeptResult[];
+}
+
+/** What does not pass with nodelet, each with its reason. What leaves itself out here may pass in another place. */
 export function settle(
   ours: KeptResult,
-  theirs: KeptResult | undefined,
+  { theirs, elsewhere = [] }: Beside,
   reasons: readonly KnownReason[],
 ): Settled[] {
   const sameThere = { ...theirs?.failed, ...theirs?.leftOut };
+  const places = elsewhere.map(({ cgroup, passed }) => ({ cgroup, passed: new Set(passed) }));
   return Object.entries({ ...ours.failed, ...ours.leftOut }).map(([name, message]): Settled => {
-    if (Object.hasOwn(sameThere, name))
-      return {
-        name,
-        message,
-        reason: "the lab",
-        why: "the Go kubelet does not pass it here either",
-      };
+    const place = places.find(({ passed }) => passed.has(name));
+    const passes = place === undefined ? [] : [`passes on cgroup ${place.cgroup}`];
+    const isSame = Object.hasOwn(sameThere, name);
+    const same = isSame ? ["the Go kubelet does not pass it here either"] : [];
+    if (isSame || (place !== undefined && Object.hasOwn(ours.leftOut, name)))
+      return { name, message, reason: "the lab", why: [...same, ...passes].join("; ") };
     const known = reasons.find(({ begins }) => name.startsWith(begins));
     if (known === undefined) return { name, message, reason: "open", why: "not settled yet" };
     return { name, message, reason: known.reason, why: `${known.why} ([where](${known.link}))` };
@@ -148,8 +160,7 @@ function settledText(settled: readonly Settled[]): string {
     const those = settled.filter((each) => each.reason === reason);
     if (those.length === 0) return [];
     const lines = those.map(
-      ({ name, message, why }) =>
-        `- ${escaped(name)}${reason === "the lab" ? "" : `: ${why}`}<br>\`${code(message)}\``,
+      ({ name, message, why }) => `- ${escaped(name)}: ${why}<br>\`${code(message)}\``,
     );
     return [`\n### Does not pass: ${reason} (${those.length})\n\n${lines.join("\n")}\n`];
   });
