@@ -224,8 +224,7 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
     const { workers: count } = workers.facts();
     assert.ok(count >= 1 && count <= 4, `${count} workers`);
     workers.close();
-    for (let tries = 0; workerPids().length > 0 && tries < 100; tries += 1) await sleep(20);
-    assert.deepEqual(workerPids(), []);
+    await ended();
     await assert.rejects(workers.podFiles.facts(path), /shutting down/);
   });
 });
@@ -245,11 +244,9 @@ describe("createFileWorkers at rest", () => {
   });
 
   test("the worker for readers of logs ends when nothing is held open, and never under a request", async () => {
-    const sideBySide = () => workerPids("--side-by-side").length;
     const gone = async () => {
       await clock.advance(30_000);
-      for (let tries = 0; sideBySide() > 0 && tries < 100; tries += 1) await sleep(20);
-      assert.equal(sideBySide(), 0);
+      await ended("--side-by-side");
     };
     assert.equal(await workers.openFolder(folder, "missing"), undefined);
     await gone();
@@ -267,22 +264,22 @@ describe("createFileWorkers at rest", () => {
   });
 
   test("a folder whose worker was replaced is opened once, however many ask for it", async () => {
-    const sideBySide = () => workerPids("--side-by-side");
     const held = await workers.openFolder(folder, ".");
-    const [pid] = sideBySide();
+    const [pid] = workerPids("--side-by-side");
     process.kill(Number(pid), "SIGKILL");
-    for (let tries = 0; sideBySide().length > 0 && tries < 100; tries += 1) await sleep(20);
+    await ended("--side-by-side");
     assert.deepEqual(await Promise.all([held?.list(), held?.list()]), [[], []]);
     await held?.[Symbol.asyncDispose]();
     await clock.advance(30_000);
-    for (let tries = 0; sideBySide().length > 0 && tries < 100; tries += 1) await sleep(20);
-    assert.deepEqual(sideBySide(), [], "a handle is held for ever");
+    await ended("--side-by-side");
   });
 });
 
 test("a worker gives back the pages of its program, and none is started for it", async () => {
   const workers = createFileWorkers({ clock: createSystemClock(), log: silentLog });
   try {
+    // Those of the tests before are ending.
+    await ended();
     await workers.releaseMemory();
     assert.deepEqual(workerPids(), []);
     await workers.podFiles.facts(tmpdir());
@@ -298,6 +295,12 @@ test("a worker gives back the pages of its program, and none is started for it",
     workers.close();
   }
 });
+
+/** Waits until there are no workers of this process, or none with that flag. */
+async function ended(flag = ""): Promise<void> {
+  for (let tries = 0; workerPids(flag).length > 0 && tries < 100; tries += 1) await sleep(20);
+  assert.deepEqual(workerPids(flag), [], "workers that should have ended");
+}
 
 /** Children of this process that are file workers; with `flag` only those that were started with it. */
 function workerPids(flag = ""): readonly string[] {
