@@ -14,12 +14,13 @@ const STAND_INS = ["systemctl", "systemd-run", "journalctl", "sudo"];
 /** Digest that the suite compares the busybox of a certain name with; ours is another build of it. */
 const BUSYBOX_DIGEST = "sha256:a9155b13325b2abef48e71de77bb8ac015412a566829f621d06bfae5c699b1b9";
 const BUSYBOX = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2";
-/** The default of Kubernetes' own jobs, and what cgroup v1 asks for. */
+/** The default of Kubernetes' own jobs, and what cgroup v1 and swap ask for. */
 const KUBELET_CONFIG = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
 cgroupRoot: /
 failCgroupV1: false
+failSwapOn: false
 systemCgroups: /system
 clusterDomain: cluster.local
 podCIDR: 10.100.0.0/24
