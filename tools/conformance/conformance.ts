@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { cpus, release, totalmem } from "node:os";
 import { basename, join } from "node:path";
 import { inspect } from "node:util";
-import { boxObstacle, cgroupRoots } from "../../test/box/prerequisites.ts";
+import { boxObstacle, cgroupRoots, findProgram } from "../../test/box/prerequisites.ts";
 import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
@@ -20,6 +20,7 @@ import {
   focusOn,
   guestArguments,
   type KubeletChoice,
+  type OciRuntime,
   parseConformanceOptions,
   USAGE,
   UsageProblem,
@@ -128,7 +129,10 @@ async function runPartsInGuests(
     writePage();
   };
   const word = kubelet.kind === "path" ? kubelet.path : kubelet.kind;
-  const words = [group, `--kubelet=${word}`, `--procs=${procs}`];
+  const words = [
+    ...[group, `--kubelet=${word}`, `--procs=${procs}`],
+    `--oci-runtime=${options.ociRuntime}`,
+  ];
   const without = await runInParts({
     ...{ names, words, folder, cpus, swapMib: guestSwapOf(group) },
     ...{ onResult, say, signal },
@@ -148,7 +152,8 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   if (other) throw new UsageProblem(`--results ${folder} has ${other}: name another folder`);
   const selection = selectionOf(options, folder);
   const setUp = setUpOf(group);
-  const parts = await prepareParts(kubelet, say, setUp.suite);
+  const runtime = ociRuntimeOf(options.ociRuntime);
+  const parts = { ...(await prepareParts(kubelet, say, setUp.suite)), runc: runtime.runc };
   const began = new Date();
   say(`${GROUPS[group].title}, on ${name}`);
   // What one order hides another may show.
@@ -156,7 +161,8 @@ async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promi
   const run = { parts, selection, procs, seed, folder, signal, say, ...setUp };
   const outcomes = await runSuite(run);
   const minutes = Math.round((Date.now() - began.getTime()) / 60_000);
-  const facts = factsOf(options, { version: versionOf(kubelet, parts.kubelet), minutes, began });
+  const version = versionOf(kubelet, parts.kubelet);
+  const facts = factsOf(options, { version, ociRuntime: runtime.version, minutes, began });
   const result = keptResult(facts, outcomes);
   writeFileSync(join(folder, RESULT), JSON.stringify(result, null, 1));
   writeFailureLogs(folder, outcomes, join(folder, "failures"));
@@ -212,16 +218,34 @@ function versionOf(kubelet: KubeletChoice, path: string): string {
     .replace(/^Kubernetes /, "");
 }
 
+/** What starts containers in the lab, and its name with its version. */
+function ociRuntimeOf(name: OciRuntime): {
+  readonly runc: "1.5" | "crun";
+  readonly version: string;
+} {
+  if (name === "runc") return { runc: "1.5", version: `runc ${pinnedVersion("runc")}` };
+  const crun = findProgram("crun");
+  if (crun === undefined)
+    throw new UsageProblem("--oci-runtime crun: there is no crun on the PATH (apt install crun)");
+  const text = execFileSync(crun, ["--version"], { encoding: "utf8" });
+  return { runc: "crun", version: `crun ${/crun version (\S+)/.exec(text)?.[1] ?? "?"}` };
+}
+
 function factsOf(
   { group, kubelet, procs, whole }: ConformanceOptions,
-  { version, minutes, began }: { version: string; minutes: number; began: Date },
+  {
+    version,
+    ociRuntime,
+    minutes,
+    began,
+  }: { version: string; ociRuntime: string; minutes: number; began: Date },
 ): RunFacts {
   return {
     group,
     kubelet: nameOf(kubelet),
     version,
     suite: `Kubernetes ${pinnedVersion("e2e_node.test")}`,
-    runtime: `containerd ${pinnedVersion("containerd")}, runc ${pinnedVersion("runc")}`,
+    runtime: `containerd ${pinnedVersion("containerd")}, ${ociRuntime}`,
     kernel: release(),
     cgroup: cgroupHere(),
     machine: `${cpus().length} CPUs, ${Math.round(totalmem() / GIB)} GiB, ${process.arch}`,

@@ -96,6 +96,7 @@ test("what cannot be is refused and says why", () => {
     [["--cpus", "4"], /--cpus is of a guest: add --guest/],
     [["--list", "/nowhere"], /--list \/nowhere: ENOENT/],
     [["--kubelet", ""], /--kubelet expects/],
+    [["--oci-runtime", "youki"], /--oci-runtime youki: runc or crun is needed/],
     [["--unknown"], /usage: npm run conformance/],
   ] as const)
     assert.throws(

@@ -10,6 +10,10 @@ export type KubeletChoice =
   | { readonly kind: "go" }
   | { readonly kind: "path"; readonly path: string };
 
+/** What starts containers for containerd: the runc that is built for the suites, or the machine's crun. */
+const OCI_RUNTIMES = ["runc", "crun"] as const;
+export type OciRuntime = (typeof OCI_RUNTIMES)[number];
+
 /** What a run is to do. */
 export interface ConformanceOptions {
   readonly group: GroupName;
@@ -28,6 +32,7 @@ export interface ConformanceOptions {
   readonly keep: boolean;
   /** The result that is kept counts how often each spec has failed, this run and the earlier ones together. */
   readonly again: boolean;
+  readonly ociRuntime: OciRuntime;
   /** In a guest with cgroup v2. */
   readonly guest: boolean;
   /** CPUs of a guest; its default if absent. */
@@ -49,6 +54,7 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --rest             only what has no result yet of this group with this kubelet in docs/conformance/
   --guest            in guests (User-Mode Linux) with cgroup v2, which takes several times longer
   --cpus N           CPUs of a guest (2); more than the machine has are shared, for specs that need as many
+  --oci-runtime NAME ${OCI_RUNTIMES.join(" or ")} (default runc); in guests containers start sooner with crun
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
   --again            the whole group once more; with --keep, count in how many runs each spec has failed
@@ -99,6 +105,7 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
     rest: values.rest ?? false,
     keep: values.keep ?? false,
     again: values.again ?? false,
+    ociRuntime: ociRuntimeOf(values["oci-runtime"]),
     guest: values.guest ?? false,
     cpus: guestCpusOf(values),
     results: values.results === undefined ? undefined : resolve(values.results),
@@ -146,6 +153,7 @@ function read(argv: readonly string[]) {
         again: { type: "boolean" },
         guest: { type: "boolean" },
         cpus: { type: "string" },
+        "oci-runtime": { type: "string" },
         results: { type: "string" },
         page: { type: "boolean" },
       },
@@ -159,6 +167,12 @@ function kubeletOf(word: string): KubeletChoice {
   if (word === "nodelet" || word === "go") return { kind: word };
   if (word === "") throw new UsageProblem("--kubelet expects nodelet, go or a path");
   return { kind: "path", path: resolve(word) };
+}
+
+function ociRuntimeOf(word = "runc"): OciRuntime {
+  const found = OCI_RUNTIMES.find((name) => name === word);
+  if (found !== undefined) return found;
+  throw new UsageProblem(`--oci-runtime ${word}: ${OCI_RUNTIMES.join(" or ")} is needed`);
 }
 
 function readList(file: string): string[] {

@@ -98,7 +98,7 @@ export async function startCluster(parts: LabParts, signal: AbortSignal): Promis
     for (const { name, address } of NODES)
       members.push({
         name,
-        machine: await startMachine(parts.stores, { hostname: name, address, network: false }),
+        machine: await startMachine(parts, { hostname: name, address, network: false }),
       });
     return await assemble(members, parts, signal);
   } catch (error) {

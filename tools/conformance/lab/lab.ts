@@ -97,7 +97,7 @@ export async function startLab(
   }: { readonly logind?: boolean | undefined; readonly diskMib?: number | undefined } = {},
 ): Promise<Lab> {
   const disk = { storeMib: diskMib, storeIn: "file" } as const;
-  const box = await startMachine(parts.stores, { hostname: "lab", ...disk });
+  const box = await startMachine(parts, { hostname: "lab", ...disk });
   const lab = new Lab(box);
   try {
     await box.run(["sh", "-c", NEIGHBOUR]);

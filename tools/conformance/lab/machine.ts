@@ -13,6 +13,7 @@ import { PAUSE_IMAGE } from "../../../test/box/images.ts";
 import { runcProgram } from "../../../test/box/runc.ts";
 import { CACHE_DIR } from "../../debian-suite.mjs";
 import { SUITE_PAUSE_IMAGE } from "../images/suite-images.ts";
+import type { LabParts } from "./suite-lab.ts";
 
 const HERE = import.meta.dirname;
 const CHECKOUT = resolve(HERE, "../../..");
@@ -46,13 +47,16 @@ while :; do "$@"; sleep 1; done`;
  * Makes a machine, on the disk of the one it runs on by default; waits until its containerd serves and its registry has
  * the images of the stores.
  */
-export async function startMachine(stores: readonly string[], options: BoxOptions): Promise<Box> {
+export async function startMachine(
+  { stores, runc = "1.5" }: Pick<LabParts, "stores" | "runc">,
+  options: BoxOptions,
+): Promise<Box> {
   const box = await startBox({ storeMib: 0, ...options, containerd: "none" });
   try {
     const kept = [box.folder, CHECKOUT, CACHE_DIR].filter((path) => path.startsWith("/tmp/"));
     await box.run(["sh", "-c", OWN_TMP, "sh", ...kept]);
     await startRegistry(box, stores);
-    await startRuntime(box);
+    await startRuntime(box, runcProgram(runc));
     return box;
   } catch (error) {
     const logs = box.logs();
@@ -88,10 +92,9 @@ function testHandler(runc: string): string {
   return `[${table}]\nruntime_type = "io.containerd.runc.v2"\n[${table}.options]\nBinaryName = "${runc}"\n`;
 }
 
-async function startRuntime(box: Box): Promise<void> {
+async function startRuntime(box: Box, runc: string): Promise<void> {
   const { cniPlugins } = besideContainerd("2.4");
   const { cgroupDriver } = box;
-  const runc = runcProgram("1.5");
   const config = containerdConfig({ runc, cniPlugins, cgroupDriver }, testHandler(runc));
   box.write("/etc/containerd/config.toml", config.replace(PAUSE_IMAGE, SUITE_PAUSE_IMAGE));
   const { daemon, folder } = containerdPrograms("2.4");

@@ -1,5 +1,6 @@
 /** What every lab has, whichever suite it is for. */
 import type { Box } from "../../../test/box/box.ts";
+import type { RuncVersion } from "../../../test/box/runc.ts";
 import type { GroupSetUp } from "../groups.ts";
 
 /** What a lab is made from. */
@@ -8,6 +9,8 @@ export interface LabParts {
   readonly stores: readonly string[];
   /** Programs of the suites, of the cluster and the Go kubelet by name. */
   readonly program: (name: string) => string;
+  /** What starts containers; runc of today if absent. */
+  readonly runc?: RuncVersion;
   /** The kubelet under test. */
   readonly kubelet: string;
 }

@@ -172,6 +172,7 @@ export function mergedResult(before: KeptResult, later: KeptResult): KeptResult 
     Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return {
     ...before,
+    runtime: bothNamed(before.runtime, later.runtime),
     date: later.date,
     minutes: before.minutes + later.minutes,
     passed: [...before.passed.filter((name) => !replaced.has(name)), ...later.passed].sort(),
@@ -179,6 +180,11 @@ export function mergedResult(before: KeptResult, later: KeptResult): KeptResult 
     leftOut: sorted([...others(before.leftOut), ...Object.entries(later.leftOut)]),
     again: [...new Set([...before.again, ...both])].sort(),
   };
+}
+
+/** What either of them names; each is a list with commas. */
+function bothNamed(before: string, later: string): string {
+  return [...new Set([before, later].flatMap((text) => text.split(", ")))].join(", ");
 }
 
 /** What is kept after the whole group ran once more: the later outcome of each spec, and how often it has failed in all. */
