@@ -89,6 +89,7 @@ async function runGroupInGuest(
     folders,
     cpus,
     swapMib: guestSwapOf(group),
+    tmpOnDisk: true,
     onLine,
     say,
     signal,

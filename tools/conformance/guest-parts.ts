@@ -81,6 +81,8 @@ async function runPart(
   const code = await runInGuest([SCRIPT, ...words, `--list=${list}`, `--results=${folder}`], {
     cpus,
     swapMib,
+    // What containers write counts as their memory otherwise, and causes no I/O.
+    tmpOnDisk: true,
     onLine: (line) => console.error(`${label}: ${line}`),
     say,
     signal,

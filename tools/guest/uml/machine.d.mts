@@ -9,6 +9,8 @@ export function runInMachine(
     readonly cpus?: number;
     /** Its swap, in MiB; none by default. */
     readonly swapMib?: number;
+    /** Whether its /tmp is on its disk instead of in memory. */
+    readonly tmpOnDisk?: boolean;
     /** Folders of the host that are seen at their own paths, beside the checkout and the cache. */
     readonly folders?: readonly string[];
     readonly onLine?: (line: string) => void;

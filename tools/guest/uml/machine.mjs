@@ -49,7 +49,7 @@ export const machineObstacle = () => umlObstacle() ?? rootObstacle();
 /**
  * Runs a shell command as root in a machine of its own; resolves with what it wrote and its code, which is undefined when
  * the machine did not come to its end. `onLine` receives every line as it comes; `folders` are seen at their own paths;
- * `swapMib` is its swap in MiB, none by default; `signal` ends the machine.
+ * `swapMib` is its swap in MiB, none by default; with `tmpOnDisk` /tmp is no file system in memory; `signal` ends the machine.
  */
 export async function runInMachine(command, options = {}) {
   const {
@@ -57,6 +57,7 @@ export async function runInMachine(command, options = {}) {
     memoryMib = 4096,
     cpus = 2,
     swapMib = 0,
+    tmpOnDisk = false,
     folders = [],
     onLine = () => {},
     say,
@@ -79,6 +80,7 @@ export async function runInMachine(command, options = {}) {
   const argv = [
     ...[`mem=${memoryMib}M`, `ubd0=${join(work, "disk")},${disk}`, "root=/dev/ubda", "rw"],
     ...(swapMib > 0 ? [`ubd1=${swap}`] : []),
+    ...(tmpOnDisk ? ["systemd.mask=tmp.mount"] : []),
     ...["con=null", "con0=null,fd:1", "ssl=null", "quiet", "panic=-1", "psi=1"],
     ...["systemd.show_status=0", "TERM=dumb", `seccomp=on`, `ncpus=${cpus}`],
     `guest.folders=${Buffer.from(shared).toString("base64")}`,

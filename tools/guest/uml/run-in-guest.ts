@@ -13,6 +13,8 @@ interface GuestRun {
   readonly cpus?: number | undefined;
   /** In MiB; default none. */
   readonly swapMib?: number;
+  /** Whether /tmp, and so what containers write, is on its disk; default in memory. */
+  readonly tmpOnDisk?: boolean;
   /** Receives each line that the command writes. */
   readonly onLine: (line: string) => void;
   /** Receives what is built for the guest. */
@@ -27,7 +29,7 @@ interface GuestRun {
  */
 export async function runInGuest(
   argv: readonly [script: string, ...words: string[]],
-  { folders: named = [], cpus = 2, swapMib = 0, onLine, say, signal }: GuestRun,
+  { folders: named = [], cpus = 2, swapMib = 0, tmpOnDisk = false, onLine, say, signal }: GuestRun,
 ): Promise<number> {
   const { command, folders } = checkoutScript(argv);
   const { code } = await runInMachine(command, {
@@ -35,6 +37,7 @@ export async function runInGuest(
     memoryMib: MEMORY_MIB,
     cpus,
     swapMib,
+    tmpOnDisk,
     folders: [...folders, ...named],
     onLine,
     say,
