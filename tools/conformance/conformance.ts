@@ -134,9 +134,16 @@ async function runPartsInGuests(
     ...[group, `--kubelet=${word}`, `--procs=${procs}`],
     `--oci-runtime=${options.ociRuntime}`,
   ];
+  const swapMib = guestSwapOf(group);
   const without = await runInParts({
-    ...{ names, words, folder, cpus, swapMib: guestSwapOf(group) },
-    ...{ onResult, say, signal },
+    names,
+    words,
+    folder,
+    cpus,
+    swapMib,
+    onResult,
+    say,
+    signal,
   });
   if (without > 0)
     throw new Error(`${without} parts have no result; see ${folder}. Run them with --rest`);

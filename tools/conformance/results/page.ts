@@ -20,6 +20,8 @@ export interface Settled {
   readonly message: string;
   readonly reason: "chosen" | "not built yet" | "the lab" | "open";
   readonly why: string;
+  /** Version of the cgroups with which it passes. */
+  readonly passesOn?: string;
 }
 
 const HEAD = `# Kubernetes' own suites on nodelet
@@ -128,11 +130,13 @@ export function settle(
   const places = elsewhere.map(({ cgroup, passed }) => ({ cgroup, passed: new Set(passed) }));
   return Object.entries({ ...ours.failed, ...ours.leftOut }).map(([name, message]): Settled => {
     const place = places.find(({ passed }) => passed.has(name));
-    const passes = place === undefined ? [] : [`passes on cgroup ${place.cgroup}`];
-    const isSame = Object.hasOwn(sameThere, name);
-    const same = isSame ? ["the Go kubelet does not pass it here either"] : [];
-    if (isSame || (place !== undefined && Object.hasOwn(ours.leftOut, name)))
-      return { name, message, reason: "the lab", why: [...same, ...passes].join("; ") };
+    const passes = place && { passesOn: place.cgroup };
+    if (Object.hasOwn(sameThere, name)) {
+      const why = "the Go kubelet does not pass it here either";
+      return { name, message, reason: "the lab", why, ...passes };
+    }
+    if (passes && Object.hasOwn(ours.leftOut, name))
+      return { name, message, reason: "the lab", why: "it does not suit the node", ...passes };
     const known = reasons.find(({ begins }) => name.startsWith(begins));
     if (known === undefined) return { name, message, reason: "open", why: "not settled yet" };
     return { name, message, reason: known.reason, why: `${known.why} ([where](${known.link}))` };
@@ -161,11 +165,18 @@ function settledText(settled: readonly Settled[]): string {
     const those = settled.filter((each) => each.reason === reason);
     if (those.length === 0) return [];
     const lines = those.map(
-      ({ name, message, why }) => `- ${escaped(name)}: ${why}<br>\`${code(message)}\``,
+      ({ name, message, why, passesOn }) =>
+        `- ${escaped(name)}${aside(reason === "the lab" ? undefined : why, passesOn)}<br>\`${code(message)}\``,
     );
     return [`\n### Does not pass: ${reason} (${those.length})\n\n${lines.join("\n")}\n`];
   });
   return parts.join("");
+}
+
+function aside(why: string | undefined, passesOn: string | undefined): string {
+  const passes = passesOn && `passes on cgroup ${passesOn}`;
+  const parts = [why, passes].filter((each) => each !== undefined);
+  return parts.length === 0 ? "" : `: ${parts.join("; ")}`;
 }
 
 function escaped(text: string): string {
