@@ -41,6 +41,15 @@ test("README says how many specs of the parallel group pass, and whose the other
   assert.ok(read("README.md").replaceAll("\n", " ").includes(sentence), sentence);
 });
 
+test("README says how many specs of the parallel group pass on cgroup v2", () => {
+  const guest = keptResults().find(
+    ({ group, kubelet, cgroup }) => group === "node" && kubelet === "nodelet" && cgroup === "v2",
+  );
+  assert.ok(guest?.whole);
+  const sentence = `On cgroup v2, in an emulated machine, ${guest.passed.length} of ${ranIn(guest).length} pass`;
+  assert.ok(read("README.md").replaceAll("\n", " ").includes(sentence), sentence);
+});
+
 test("README says that every spec of the cluster suite's Conformance passes", () => {
   const groups = keptResults().filter(
     ({ group, kubelet }) => group.startsWith("cluster") && kubelet === "nodelet",
