@@ -12,7 +12,7 @@ import { boxObstacle, cgroupRoots, findProgram } from "../../test/box/prerequisi
 import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
-import { runInGuest } from "../guest/uml/run-in-guest.ts";
+import { type GuestMachine, runInGuest } from "../guest/uml/run-in-guest.ts";
 import { GROUPS, guestSwapOf, seedOf, setUpOf } from "./groups.ts";
 import { RESULT, runInParts } from "./guest-parts.ts";
 import {
@@ -76,7 +76,7 @@ async function runGroupInGuest(
   argv: readonly string[],
   signal: AbortSignal,
 ): Promise<number> {
-  const { kubelet, group, completes, again, cpus } = options;
+  const { kubelet, group, completes, again } = options;
   const obstacle = machineObstacle();
   if (obstacle !== undefined)
     throw new UsageProblem(`--guest: no guest can be started: ${obstacle}`);
@@ -86,14 +86,17 @@ async function runGroupInGuest(
   const { words, folders } = guestArguments(argv);
   const onLine = (line: string) => console.error(line);
   return await runInGuest(["tools/conformance/conformance.ts", ...words], {
+    ...guestMachineOf(options),
     folders,
-    cpus,
-    swapMib: guestSwapOf(group),
-    tmpOnDisk: true,
     onLine,
     say,
     signal,
   });
+}
+
+/** What containers write is on the guest's disk: in memory it counts as their memory, and causes no I/O. */
+function guestMachineOf({ group, cpus }: ConformanceOptions): GuestMachine {
+  return { cpus, swapMib: guestSwapOf(group), tmpOnDisk: true };
 }
 
 /** Whether no spec that is known of the group is without a result of this kubelet. */
@@ -116,7 +119,7 @@ async function runPartsInGuests(
   names: readonly string[],
   signal: AbortSignal,
 ): Promise<number> {
-  const { group, kubelet, procs, cpus, keep } = options;
+  const { group, kubelet, procs, keep } = options;
   const name = nameOf(kubelet);
   const whole = resultsFolder(resultName({ group, kubelet: name, cgroup: GUEST_CGROUP }));
   const folder = `${whole}-parts`;
@@ -130,21 +133,10 @@ async function runPartsInGuests(
     writePage();
   };
   const word = kubelet.kind === "path" ? kubelet.path : kubelet.kind;
-  const words = [
-    ...[group, `--kubelet=${word}`, `--procs=${procs}`],
-    `--oci-runtime=${options.ociRuntime}`,
-  ];
-  const swapMib = guestSwapOf(group);
-  const without = await runInParts({
-    names,
-    words,
-    folder,
-    cpus,
-    swapMib,
-    onResult,
-    say,
-    signal,
-  });
+  const runtime = `--oci-runtime=${options.ociRuntime}`;
+  const words = [group, `--kubelet=${word}`, `--procs=${procs}`, runtime];
+  const machine = guestMachineOf(options);
+  const without = await runInParts({ names, words, folder, machine, onResult, say, signal });
   if (without > 0)
     throw new Error(`${without} parts have no result; see ${folder}. Run them with --rest`);
   if (keep) say(`${completeResult({ group, kubelet: name, cgroup: GUEST_CGROUP })} is complete`);

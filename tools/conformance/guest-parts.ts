@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { runInGuest } from "../guest/uml/run-in-guest.ts";
+import { type GuestMachine, runInGuest } from "../guest/uml/run-in-guest.ts";
 import type { KeptResult } from "./results/result.ts";
 
 const SCRIPT = "tools/conformance/conformance.ts";
@@ -19,9 +19,7 @@ interface GuestParts {
   readonly words: readonly string[];
   /** Each part has its reports and logs in a folder of its own there; it must be in the cache. */
   readonly folder: string;
-  /** CPUs of a guest. */
-  readonly cpus: number | undefined;
-  readonly swapMib: number;
+  readonly machine: GuestMachine;
   /** Receives the result of each part that has one. */
   readonly onResult: (result: KeptResult) => void;
   readonly say: (text: string) => void;
@@ -71,7 +69,7 @@ export async function runInParts(run: GuestParts): Promise<number> {
 async function runPart(
   { names, index }: { readonly names: readonly string[]; readonly index: number },
   label: string,
-  { words, folder: parent, cpus, swapMib, say, signal }: GuestParts,
+  { words, folder: parent, machine, say, signal }: GuestParts,
 ): Promise<KeptResult | undefined> {
   signal.throwIfAborted();
   const folder = join(parent, `part-${index + 1}`);
@@ -79,10 +77,7 @@ async function runPart(
   mkdirSync(parent, { recursive: true });
   writeFileSync(list, `${names.join("\n")}\n`);
   const code = await runInGuest([SCRIPT, ...words, `--list=${list}`, `--results=${folder}`], {
-    cpus,
-    swapMib,
-    // What containers write counts as their memory otherwise, and causes no I/O.
-    tmpOnDisk: true,
+    ...machine,
     onLine: (line) => console.error(`${label}: ${line}`),
     say,
     signal,

@@ -6,15 +6,19 @@ import { runInMachine } from "./machine.mjs";
 const TIMEOUT_MS = 10 * 3_600_000;
 const MEMORY_MIB = 8_192;
 
-interface GuestRun {
-  /** Folders that the guest must have at the same paths, beside the checkout and the cache. */
-  readonly folders?: readonly string[];
+/** What a guest has. */
+export interface GuestMachine {
   /** Default 2. */
   readonly cpus?: number | undefined;
   /** In MiB; default none. */
   readonly swapMib?: number;
   /** Whether /tmp, and so what containers write, is on its disk; default in memory. */
   readonly tmpOnDisk?: boolean;
+}
+
+interface GuestRun extends GuestMachine {
+  /** Folders that the guest must have at the same paths, beside the checkout and the cache. */
+  readonly folders?: readonly string[];
   /** Receives each line that the command writes. */
   readonly onLine: (line: string) => void;
   /** Receives what is built for the guest. */
