@@ -93,7 +93,7 @@ test("what cannot be is refused and says why", () => {
     [["--procs", "0"], /--procs 0: a number from 1 to 64/],
     [["--procs", "many"], /--procs many/],
     [["--guest", "--cpus", "9"], /--cpus 9: a number from 1 to 8/],
-    [["--cpus", "4"], /--cpus is of a guest: add --guest/],
+    [["--cpus", "4"], /--cpus sets the CPUs of a guest: add --guest/],
     [["--list", "/nowhere"], /--list \/nowhere: ENOENT/],
     [["--kubelet", ""], /--kubelet expects/],
     [["--oci-runtime", "youki"], /--oci-runtime youki: runc or crun is needed/],

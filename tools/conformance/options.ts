@@ -53,8 +53,8 @@ export const USAGE = `usage: npm run conformance -- [GROUP] [flags]
   --failed           only what failed in the last run of this group with this kubelet
   --rest             only what has no result yet of this group with this kubelet in docs/conformance/
   --guest            in guests (User-Mode Linux) with cgroup v2, which takes several times longer
-  --cpus N           CPUs of a guest (2); more than the machine has are shared, for specs that need as many
-  --oci-runtime NAME ${OCI_RUNTIMES.join(" or ")} (default runc); in guests containers start sooner with crun
+  --cpus N           CPUs of a guest (default 2); may be more than the machine has, for specs that need them
+  --oci-runtime NAME ${OCI_RUNTIMES.join(" or ")} (default runc); crun starts containers faster in guests
   --procs N          specs at once (${GROUPS.node.procs} for the group node)
   --keep             keep the result in docs/conformance/ and write docs/conformance.md
   --again            the whole group once more; with --keep, count in how many runs each spec has failed
@@ -196,7 +196,7 @@ function guestCpusOf({
   readonly guest?: boolean;
 }) {
   if (cpus !== undefined && !guest)
-    throw new UsageProblem("--cpus is of a guest: add --guest, or leave it out");
+    throw new UsageProblem("--cpus sets the CPUs of a guest: add --guest, or leave it out");
   return countOf("--cpus", cpus, MOST_CPUS);
 }
 

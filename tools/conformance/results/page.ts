@@ -47,7 +47,7 @@ The group \`node\` takes 26 minutes at least, whichever the kubelet: one spec (\
 comes first; with \`--again\` the order differs from run to run.
 
 A guest of a serial group has swap, which some specs need; \`--cpus 8\` gives it as many CPUs as the largest specs of the CPU manager ask for.
-Containers with a CPU limit of some thousandths start within the limits of time there only with \`--oci-runtime crun\`.
+Containers with a CPU limit of a few millicores start there within the timeouts of the specs only with \`--oci-runtime crun\`.
 
 - **Node suite**: one node; small stand-ins play \`systemd-run\`, \`systemctl\`, \`journalctl\` and \`sudo\`.
 - **Cluster suite**: two nodes on one wire, both with the kubelet under test. The first also has etcd, kube-apiserver,

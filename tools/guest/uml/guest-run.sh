@@ -20,7 +20,7 @@ ip route add default via 192.0.2.1
 echo 2 >/proc/sys/kernel/io_uring_disabled
 # The second disk is swap, where there is one.
 if [ -b /dev/ubdb ]; then
-  { mkswap /dev/ubdb && swapon /dev/ubdb; } >/dev/null || echo "guest: no swap"
+  { mkswap /dev/ubdb && swapon /dev/ubdb; } >/dev/null || echo "guest: failed to enable swap"
 fi
 echo "guest: ready"
 sh "$last/command"

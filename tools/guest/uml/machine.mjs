@@ -49,7 +49,7 @@ export const machineObstacle = () => umlObstacle() ?? rootObstacle();
 /**
  * Runs a shell command as root in a machine of its own; resolves with what it wrote and its code, which is undefined when
  * the machine did not come to its end. `onLine` receives every line as it comes; `folders` are seen at their own paths;
- * `swapMib` is its swap in MiB, none by default; with `tmpOnDisk` /tmp is no file system in memory; `signal` ends the machine.
+ * `swapMib` is its swap in MiB, none by default; with `tmpOnDisk` its /tmp is on its disk; `signal` ends the machine.
  */
 export async function runInMachine(command, options = {}) {
   const {
