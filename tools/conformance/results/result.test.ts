@@ -100,6 +100,19 @@ test("a part that is run later takes the place of what it repeats", () => {
   );
 });
 
+test("a result of parts names every runtime and machine that had a part, once", () => {
+  const partOn = (runtime: string, machine: string) =>
+    keptResult({ ...FACTS, runtime, machine }, []);
+  const first = partOn("containerd 2, runc 1", "1 CPUs, 8 GiB");
+  const second = mergedResult(first, partOn("containerd 2, crun 1", "2 CPUs, 8 GiB"));
+  const third = mergedResult(second, partOn("containerd 2, crun 1", "1 CPUs, 8 GiB"));
+  for (const { runtime, machine } of [second, third])
+    assert.deepEqual(
+      [runtime, machine],
+      ["containerd 2, runc 1, crun 1", "1 CPUs, 8 GiB or 2 CPUs, 8 GiB"],
+    );
+});
+
 test("a group that runs several times keeps the last outcomes and how often each spec has failed", () => {
   const run = (passed: string[], failed: Record<string, string>) => ({
     ...keptResult(FACTS, []),

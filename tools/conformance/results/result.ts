@@ -172,7 +172,8 @@ export function mergedResult(before: KeptResult, later: KeptResult): KeptResult 
     Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return {
     ...before,
-    runtime: bothNamed(before.runtime, later.runtime),
+    runtime: bothNamed(before.runtime, later.runtime, ", "),
+    machine: bothNamed(before.machine, later.machine, " or "),
     date: later.date,
     minutes: before.minutes + later.minutes,
     passed: [...before.passed.filter((name) => !replaced.has(name)), ...later.passed].sort(),
@@ -182,9 +183,9 @@ export function mergedResult(before: KeptResult, later: KeptResult): KeptResult 
   };
 }
 
-/** What either of them names; each is a list with commas. */
-function bothNamed(before: string, later: string): string {
-  return [...new Set([before, later].flatMap((text) => text.split(", ")))].join(", ");
+/** What either of them names, each once; `between` stands between names. */
+function bothNamed(before: string, later: string, between: string): string {
+  return [...new Set([before, later].flatMap((text) => text.split(between)))].join(between);
 }
 
 /** What is kept after the whole group ran once more: the later outcome of each spec, and how often it has failed in all. */
