@@ -4,7 +4,7 @@
  * What is built and made on the way is kept outside the checkout; the node is in a box and gone afterwards.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { basename, join } from "node:path";
 import { inspect } from "node:util";
@@ -14,7 +14,8 @@ import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
 import { type GuestMachine, runInGuest } from "../guest/uml/run-in-guest.ts";
 import { GROUPS, guestSwapOf, seedOf, setUpOf } from "./groups.ts";
-import { RESULT, runInParts } from "./guest-parts.ts";
+import { runInParts } from "./guest-parts.ts";
+import { failedInLastRun, RESULT } from "./last-run.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -83,7 +84,10 @@ async function runGroupInGuest(
   await prepareParts(kubelet, say, setUpOf(group).suite);
   const names = completes && !again ? specsForGuests(options) : [];
   if (names.length > 0) return await runPartsInGuests(options, names, signal);
-  const { words, folders } = guestArguments(argv);
+  const { words, folders } = guestArguments(
+    argv,
+    options.failed ? listOfFailed(options) : undefined,
+  );
   const onLine = (line: string) => console.error(line);
   return await runInGuest(["tools/conformance/conformance.ts", ...words], {
     ...guestMachineOf(options),
@@ -92,6 +96,19 @@ async function runGroupInGuest(
     say,
     signal,
   });
+}
+
+/** A list for `--list` instead of `--failed`: the guest does not have the suite's sources. */
+function listOfFailed(options: ConformanceOptions): string {
+  const folder = folderOf(options, GUEST_CGROUP);
+  const list = `${folder}-failed`;
+  writeFileSync(list, `${failedInLastRun(folder, options.group).join("\n")}\n`);
+  return list;
+}
+
+/** Where the run leaves its reports and logs. */
+function folderOf({ group, kubelet, results }: ConformanceOptions, cgroup: string): string {
+  return results ?? resultsFolder(resultName({ group, kubelet: nameOf(kubelet), cgroup }));
 }
 
 /** What containers write is on the guest's disk: in memory it counts as their memory, and causes no I/O. */
@@ -121,7 +138,7 @@ async function runPartsInGuests(
 ): Promise<number> {
   const { group, kubelet, procs, keep } = options;
   const name = nameOf(kubelet);
-  const whole = resultsFolder(resultName({ group, kubelet: name, cgroup: GUEST_CGROUP }));
+  const whole = folderOf(options, GUEST_CGROUP);
   const folder = `${whole}-parts`;
   let total: KeptResult | undefined;
   const onResult = (result: KeptResult) => {
@@ -146,8 +163,7 @@ async function runPartsInGuests(
 async function runGroup(options: ConformanceOptions, signal: AbortSignal): Promise<number> {
   const { group, kubelet, procs } = options;
   const name = nameOf(kubelet);
-  const cgroup = cgroupHere();
-  const folder = options.results ?? resultsFolder(resultName({ group, kubelet: name, cgroup }));
+  const folder = folderOf(options, cgroupHere());
   const other = options.results && otherFileIn(options.results);
   if (other) throw new UsageProblem(`--results ${folder} has ${other}: name another folder`);
   const selection = selectionOf(options, folder);
@@ -182,7 +198,7 @@ function selectionOf(
   { group, kubelet, selection, failed, rest }: ConformanceOptions,
   folder: string,
 ) {
-  if (failed) return { focus: focusOn(failedBefore(folder, group)), skip: [] };
+  if (failed) return { focus: focusOn(failedInLastRun(folder, group)), skip: [] };
   if (!rest) return selection;
   const kept = keptOf(keptResults(), { group, kubelet: nameOf(kubelet), cgroup: cgroupHere() });
   return { ...selection, skip: [...selection.skip, ...focusOn(kept.flatMap(ranIn))] };
@@ -201,14 +217,6 @@ const cgroupHere = () => `v${cgroupRoots().version}`;
 
 function nameOf(kubelet: KubeletChoice): string {
   return kubelet.kind === "path" ? basename(kubelet.path) : kubelet.kind;
-}
-
-function failedBefore(folder: string, group: string): string[] {
-  const file = join(folder, RESULT);
-  if (!existsSync(file)) throw new UsageProblem(`--failed: the group ${group} has not run yet`);
-  const names = Object.keys((JSON.parse(readFileSync(file, "utf8")) as KeptResult).failed);
-  if (names.length === 0) throw new UsageProblem(`--failed: nothing of ${group} failed`);
-  return names;
 }
 
 function versionOf(kubelet: KubeletChoice, path: string): string {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type GuestMachine, runInGuest } from "../guest/uml/run-in-guest.ts";
+import { RESULT } from "./last-run.ts";
 import type { KeptResult } from "./results/result.ts";
 
 const SCRIPT = "tools/conformance/conformance.ts";
@@ -11,7 +12,6 @@ const PART = 96;
 /** More guests slow each other down until specs exceed their limits of time. */
 const MOST_AT_ONCE = 2;
 const TRIES = 3;
-export const RESULT = "result.json";
 
 interface GuestParts {
   readonly names: readonly string[];

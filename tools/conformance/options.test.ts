@@ -64,6 +64,10 @@ test("a guest gets the same command line, and the folder of the list", () => {
     folders: ["/x"],
   });
   assert.deepEqual(guestArguments(["--guest"]), { words: [], folders: [] });
+  assert.deepEqual(guestArguments(["--guest", "--failed"], "/x/y"), {
+    words: ["--list=/x/y"],
+    folders: ["/x"],
+  });
 });
 
 test("reports go to a folder of the cache, or to one that is named", () => {

@@ -113,14 +113,20 @@ export function parseConformanceOptions(argv: readonly string[]): ConformanceOpt
   };
 }
 
-/** Arguments for the command in a guest, and folders that the guest must have at the same paths. */
-export function guestArguments(argv: readonly string[]): {
+/**
+ * Arguments for the command in a guest, and folders that the guest must have at the same paths. What failed in the last
+ * run is a list there.
+ */
+export function guestArguments(
+  argv: readonly string[],
+  listOfFailed?: string,
+): {
   readonly words: readonly string[];
   readonly folders: readonly string[];
 } {
   const { values, positionals } = read(argv);
-  const { guest: _, cpus: __, list, ...others } = values;
-  const file = list === undefined ? undefined : resolve(list);
+  const { guest: _, cpus: __, failed: ___, list, ...others } = values;
+  const file = listOfFailed ?? (list === undefined ? undefined : resolve(list));
   const words = Object.entries({ ...others, list: file }).flatMap(([name, value]) =>
     [value ?? []].flat().map((each) => (each === true ? `--${name}` : `--${name}=${each}`)),
   );

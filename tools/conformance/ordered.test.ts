@@ -1,7 +1,7 @@
 // Which specs cannot be chosen alone, read from the suite's sources at the places that its report names.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { specsAfterOthers } from "./ordered.ts";
+import { specsAfterOthers, withSpecsBefore } from "./ordered.ts";
 import type { CodeLocation, SpecReport, SuiteReport } from "./results/result.ts";
 
 const SOURCE = `package x
@@ -38,21 +38,34 @@ function spec(name: string, line: number, containers: readonly number[]): SpecRe
   };
 }
 
+const REPORT: SuiteReport = {
+  StartTime: "",
+  RunTime: 0,
+  SpecReports: [
+    spec("reads too", 7, [2, 3, 7]),
+    spec("reads", 6, [2, 3]),
+    spec("makes", 5, [2, 3]),
+    spec("one", 10, [2, 9]),
+    spec("two", 11, [2, 9]),
+    spec("x1", 14, [2, 13]),
+    spec("x2", 14, [2, 13]),
+    { ...spec("suite", 1, []), ContainerHierarchyLocations: null },
+  ],
+};
+
 test("in an ordered container only the first spec needs no other", () => {
-  const report: SuiteReport = {
-    StartTime: "",
-    RunTime: 0,
-    SpecReports: [
-      spec("reads too", 7, [2, 3, 7]),
-      spec("reads", 6, [2, 3]),
-      spec("makes", 5, [2, 3]),
-      spec("one", 10, [2, 9]),
-      spec("two", 11, [2, 9]),
-      spec("x1", 14, [2, 13]),
-      spec("x2", 14, [2, 13]),
-      { ...spec("suite", 1, []), ContainerHierarchyLocations: null },
-    ],
-  };
-  const names = specsAfterOthers(report, () => SOURCE);
+  const names = specsAfterOthers(REPORT, () => SOURCE);
   assert.deepEqual([...names].sort(), ["reads", "reads too", "x1", "x2"]);
 });
+
+for (const { chosen, all } of [
+  { chosen: ["reads"], all: ["makes", "reads"] },
+  { chosen: ["reads too", "two"], all: ["makes", "reads", "reads too", "two"] },
+  { chosen: ["makes"], all: ["makes"] },
+  { chosen: ["x2"], all: ["x1", "x2"] },
+  { chosen: ["two"], all: ["two"] },
+])
+  test(`${chosen} are chosen with those before them in ordered containers`, () => {
+    const names = withSpecsBefore(chosen, REPORT, () => SOURCE);
+    assert.deepEqual([...names].sort(), all);
+  });

@@ -15,17 +15,36 @@ export type SourceLines = (file: string) => readonly string[];
 
 /** Names of all specs in ordered containers, except the one that stands first in its container. */
 export function specsAfterOthers(report: SuiteReport, lines: SourceLines): Set<string> {
+  return new Set(
+    orderedContainers(report, lines).flatMap((members) => {
+      const first = firstOf(members);
+      return members.filter((spec) => spec !== first).map(nameOfSpec);
+    }),
+  );
+}
+
+/** The names, and those of the specs that stand before them in their ordered containers. */
+export function withSpecsBefore(
+  names: Iterable<string>,
+  report: SuiteReport,
+  lines: SourceLines,
+): Set<string> {
+  const chosen = new Set(names);
+  const before = orderedContainers(report, lines).flatMap((members) => {
+    const last = Math.max(...members.filter((spec) => chosen.has(nameOfSpec(spec))).map(lineOf));
+    return members.filter((spec) => lineOf(spec) <= last).map(nameOfSpec);
+  });
+  return new Set([...chosen, ...before]);
+}
+
+/** The specs of each ordered container that has any. */
+function orderedContainers(report: SuiteReport, lines: SourceLines): SpecReport[][] {
   const inside = report.SpecReports.flatMap((spec) => {
     const container = spec.ContainerHierarchyLocations?.find((place) => isOrdered(place, lines));
     return container === undefined ? [] : [{ spec, container: placeText(container) }];
   });
   const containers = Map.groupBy(inside, ({ container }) => container);
-  return new Set(
-    [...containers.values()].flatMap((members) => {
-      const first = firstOf(members.map(({ spec }) => spec));
-      return members.filter(({ spec }) => spec !== first).map(({ spec }) => nameOfSpec(spec));
-    }),
-  );
+  return [...containers.values()].map((members) => members.map(({ spec }) => spec));
 }
 
 /** The container's arguments before the function that is its body. */

@@ -6,16 +6,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sourceFolder } from "../go/build-programs.mjs";
+import { lastReport, RESULT, suiteSources } from "./last-run.ts";
 import { specsAfterOthers } from "./ordered.ts";
 import { resultsFolder } from "./parts.ts";
-import {
-  type KeptResult,
-  outcomesOf,
-  pathInModule,
-  type SpecOutcome,
-  type SuiteReport,
-} from "./results/result.ts";
+import { type KeptResult, outcomesOf, type SpecOutcome } from "./results/result.ts";
 
 const LIST = join(import.meta.dirname, "part.txt");
 /** On a machine that runs many at once; alone they take about half of it. */
@@ -51,17 +45,11 @@ export function chooseSpecs(
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const folder = resultsFolder("node-nodelet");
-  const result: KeptResult = JSON.parse(readFileSync(join(folder, "result.json"), "utf8"));
+  const result: KeptResult = JSON.parse(readFileSync(join(folder, RESULT), "utf8"));
   if (!result.whole) throw new Error("the last run was of a part: npm run conformance");
-  const file = join(folder, "report.json");
-  const [suite] = JSON.parse(readFileSync(file, "utf8")) as SuiteReport[];
-  if (suite === undefined) throw new Error(`${file} has no suite`);
-  const sources = sourceFolder("e2e_node.test");
-  const lines = (path: string) =>
-    readFileSync(join(sources, pathInModule(path)), "utf8").split("\n");
-  const names = chooseSpecs(outcomesOf(suite), specsAfterOthers(suite, lines)).map(
-    ({ name }) => name,
-  );
+  const suite = lastReport(folder);
+  const chosen = chooseSpecs(outcomesOf(suite), specsAfterOthers(suite, suiteSources()));
+  const names = chosen.map(({ name }) => name);
   writeFileSync(LIST, `# Chosen by part.ts.\n${names.sort().join("\n")}\n`);
   console.log(`${names.length} specs`);
 }

@@ -28,7 +28,8 @@ export interface SuiteRun extends SuiteFlags {
 
 const SAY_EVERY_MS = 30_000;
 const LONGEST = "8h";
-const REPORT = "report.json";
+/** Ginkgo's own report. */
+export const REPORT = "report.json";
 /** What ginkgo prints. */
 export const LOG = "ginkgo.log";
 /** Log of the API server and etcd that the node suite runs itself. */
