@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aContainer, anAttempt, anEnd, aPod, aRecord } from "../../../test/support/pods.ts";
+import {
+  aContainer,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  at,
+  type RecordChanges,
+} from "../../../test/support/pods.ts";
 import type { ContainerStatus } from "../../api/generated/types.ts";
 import type { PodRecord } from "../pods/record/record.ts";
 import { standingsOf } from "../pods/record/standing.ts";
@@ -62,6 +70,62 @@ test("containerStatuses: one end is not shown as this one and the last", () => {
   const again = of(aRecord({ pod, containers: [next] }), waiting);
   assert.equal(again?.lastState?.terminated?.exitCode, 3);
 });
+
+const BACK_OFF = { reason: "CrashLoopBackOff", message: "back-off" };
+
+for (const { name, record, containers, expected } of [
+  {
+    name: "not yet while it is started again: the wait before is shown",
+    record: { sync: { freshness: "acting" }, lastPlan: { held: { a: BACK_OFF } } },
+    containers: [anAttempt("a", { id: "new", state: "created", restartCount: 4 }), anEnd("a", 3)],
+    expected: ["CrashLoopBackOff", 0, "a-0", 3],
+  },
+  {
+    name: "not yet when it is started for the first time",
+    record: { sync: { freshness: "acting" } },
+    containers: [anAttempt("a", { id: "new", state: "created" })],
+    expected: ["ContainerCreating", 0, undefined, undefined],
+  },
+  {
+    name: "once it could not be started",
+    record: {
+      sync: { freshness: "fresh" },
+      retries: {
+        failures: {
+          a: { reason: "RunContainerError", message: "no", failures: 1, notBefore: at(9) },
+        },
+      },
+    },
+    containers: [
+      anAttempt("a", { id: "new", state: "created", restartCount: 4 }),
+      anEnd("a", 3, { restartCount: 3 }),
+    ],
+    expected: ["RunContainerError", 4, "new", 3],
+  },
+] satisfies readonly {
+  readonly name: string;
+  readonly record: RecordChanges;
+  readonly containers: ReturnType<typeof anAttempt>[];
+  readonly expected: readonly unknown[];
+}[])
+  test(`containerStatuses: a container that is made and does not run counts ${name}`, () => {
+    const shown = (previous?: ContainerStatus, more: RecordChanges = record) => {
+      const before = previous && { containerStatuses: [previous] };
+      const [status] = statuses(aRecord({ containers }, more), { previous: before }).regular;
+      assert.ok(status);
+      return status;
+    };
+    const factsOf = ({ state, restartCount, containerID, lastState }: ContainerStatus) => [
+      state?.waiting?.reason,
+      restartCount,
+      containerID?.split("//")[1],
+      lastState?.terminated?.exitCode,
+    ];
+    const status = shown();
+    assert.deepEqual(factsOf(status), expected);
+    const later = shown(status, { ...record, sync: { freshness: "acting" } });
+    assert.deepEqual(factsOf(later), expected, "and stays so while others are started");
+  });
 
 test("containerStatuses: what is stopped to be started again waits, whatever its policy", () => {
   for (const restartPolicy of ["Always", "OnFailure", "Never"]) {

@@ -14,7 +14,7 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
 import { byteLength, cutToBytes } from "../../api/text/names.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
-import type { PodRecord } from "../pods/record/record.ts";
+import type { PodRecord, Wait } from "../pods/record/record.ts";
 import { EXIT_CODE_UNKNOWN } from "../pods/record/restart.ts";
 import {
   type ContainerStanding,
@@ -110,16 +110,16 @@ function containerStatus(
   placed: PlacedStanding,
   context: ContainerStatusContext,
 ): ContainerStatus {
-  const { container, attempts, started, ready } = placed.standing;
-  const [latest, ...older] = attempts;
+  const { container, started, ready } = placed.standing;
   const before = previousStatus(context.previous, container.name);
+  const [latest, ...older] = shownAttempts(record, placed.standing, before);
   if (!latest) return withoutAttempt(record, placed, before);
   const state = stateOf(latest, context.runtimeName);
   const lastEnded = older.find(({ state: old }) => old === "exited");
   const lastState: ContainerState = lastEnded
     ? { terminated: terminatedOf(lastEnded, context.runtimeName) }
     : lastStateBefore(before, latest);
-  const shown = waitingInstead(record, placed.standing, { state, lastState });
+  const shown = waitingInstead(record, placed.standing, { latest, state, lastState });
   return {
     name: container.name,
     image: latest.image,
@@ -132,6 +132,21 @@ function containerStatus(
     ...(latest.user ? { user: { linux: latest.user } } : {}),
     ...shown,
   };
+}
+
+/**
+ * Not one that is made but not started while it is being started: what is counted and shown is what has begun. If it
+ * fails to start it is shown, with the reason (the Go kubelet derives no status while it starts a container).
+ */
+function shownAttempts(
+  { sync: { freshness } }: PodRecord,
+  { attempts }: ContainerStanding,
+  before: ContainerStatus | undefined,
+): readonly ObservedContainer[] {
+  const [newest] = attempts;
+  const isBeingStarted =
+    freshness === "acting" && newest?.state === "created" && !isOf(before?.containerID, newest.id);
+  return isBeingStarted ? attempts.slice(1) : attempts;
 }
 
 /**
@@ -254,7 +269,7 @@ function waitingOf(record: PodRecord, container: Container): { reason: string; m
   const { admission } = record;
   if (admission.kind === "deferred")
     return { reason: admission.reason, message: admission.message };
-  const why = record.lastPlan.waits[container.name] ?? record.retries.failures[container.name];
+  const why = waitOf(record, container);
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   const hasInit = (record.pod.spec?.initContainers ?? []).length > 0;
   const message = record.lastPlan.progress[container.name];
@@ -262,6 +277,14 @@ function waitingOf(record: PodRecord, container: Container): { reason: string; m
     reason: hasInit ? "PodInitializing" : "ContainerCreating",
     ...(message === undefined ? {} : { message }),
   };
+}
+
+/** Why it does not run yet, or did not until it was tried again. */
+function waitOf(
+  { lastPlan: { waits, held }, retries }: PodRecord,
+  { name }: Container,
+): Wait | undefined {
+  return waits[name] ?? held?.[name] ?? retries.failures[name];
 }
 
 function stateOf(attempt: ObservedContainer, runtimeName: string): ContainerState {
@@ -293,21 +316,23 @@ function terminatedOf(attempt: ObservedContainer, runtimeName: string): Containe
   };
 }
 
+interface ShownState {
+  readonly state: ContainerState;
+  readonly lastState: ContainerState;
+}
+
 /** An ended container that is to run again shows why it does not yet, once there is a reason. */
 function waitingInstead(
   record: PodRecord,
   standing: ContainerStanding,
-  as: { readonly state: ContainerState; readonly lastState: ContainerState },
-): { readonly state: ContainerState; readonly lastState: ContainerState } {
-  const {
-    attempts: [newest],
-    restart,
-  } = standing;
-  const isDown = newest?.state === "created" || newest?.state === "exited";
-  if (!isDown || record.life.kind !== "running" || restart?.restart === false) return as;
-  const waiting = waitingAgain(record, standing.container, newest);
-  if (!waiting) return as;
-  return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
+  as: ShownState & { readonly latest: ObservedContainer },
+): ShownState {
+  const { latest, state, lastState } = as;
+  const isDown = latest.state === "created" || latest.state === "exited";
+  const mayRun = record.life.kind === "running" && standing.restart?.restart !== false;
+  const waiting = isDown && mayRun ? waitingAgain(record, standing.container, latest) : undefined;
+  if (!waiting) return { state, lastState };
+  return { state: { waiting }, lastState: state.terminated ? state : lastState };
 }
 
 /**
@@ -316,13 +341,13 @@ function waitingInstead(
  */
 function waitingAgain(
   record: PodRecord,
-  { name }: Container,
+  container: Container,
   latest: ObservedContainer,
 ): ContainerStateWaiting | undefined {
-  const why = record.lastPlan.waits[name] ?? record.retries.failures[name];
+  const why = waitOf(record, container);
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   if (latest.outdated) return { reason: "RestartingAllContainers" };
   if (!latest.replaced) return undefined;
-  const message = record.lastPlan.progress[name];
+  const message = record.lastPlan.progress[container.name];
   return { reason: "ContainerCreating", ...(message === undefined ? {} : { message }) };
 }

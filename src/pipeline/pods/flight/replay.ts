@@ -4,7 +4,8 @@ import type { PodUid } from "../../../api/observation.ts";
 import type { PodAction, PodPlan } from "../plan/actions.ts";
 import { planPod } from "../plan/plan.ts";
 import type { PodRecord } from "../record/record.ts";
-import { transition, withPlan } from "../record/transition.ts";
+import { transition } from "../record/transition.ts";
+import { withPlan } from "../record/with-plan.ts";
 import { decidedState, type FlightStep } from "./flight.ts";
 import { REDACTED } from "./flight-text.ts";
 

@@ -97,14 +97,6 @@ export function checkEdge(before: PodRecord, next: PodRecord): PodRecord {
   throw new InvariantError(`the life of pod ${pod} cannot go from ${from} to ${to}`);
 }
 
-/** The record with what its plan leaves to be shown. */
-export function withPlan(
-  record: PodRecord,
-  { waits, standing }: Pick<PodRecord["lastPlan"], "waits" | "standing">,
-): PodRecord {
-  return { ...record, lastPlan: { ...record.lastPlan, waits, standing } };
-}
-
 /** Applies the signal to the record. Moves life only where the signal itself asks for it. */
 function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
   switch (signal.kind) {
