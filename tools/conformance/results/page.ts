@@ -44,7 +44,8 @@ namespaces of its own (processes, mounts, network, host name, IPC, cgroups) with
 and a registry on loopback. When the command ends, also by Ctrl-C, nothing of it is left.
 
 The group \`node\` takes 26 minutes at least, whichever the kubelet: one spec (\`should cap back-off at MaxContainerBackOff\`) waits so long. It
-comes first; with \`--again\` the order differs from run to run.
+comes first; with \`--again\` the order differs from run to run. Without the specs marked Slow (\`--skip '\\[Slow\\]'\`) it took 12 minutes
+on two CPUs.
 
 A guest of a serial group has swap, which some specs need; \`--cpus 8\` gives it as many CPUs as the largest specs of the CPU manager ask for.
 Containers with a CPU limit of a few millicores start there within the timeouts of the specs only with \`--oci-runtime crun\`.
