@@ -76,7 +76,7 @@ const BACK_OFF = { reason: "CrashLoopBackOff", message: "back-off" };
 for (const { name, record, containers, expected } of [
   {
     name: "not yet while it is started again: the wait before is shown",
-    record: { sync: { freshness: "acting" }, lastPlan: { held: { a: BACK_OFF } } },
+    record: { sync: { freshness: "acting" }, lastPlan: { earlierWaits: { a: BACK_OFF } } },
     containers: [anAttempt("a", { id: "new", state: "created", restartCount: 4 }), anEnd("a", 3)],
     expected: ["CrashLoopBackOff", 0, "a-0", 3],
   },
@@ -108,7 +108,7 @@ for (const { name, record, containers, expected } of [
   readonly containers: ReturnType<typeof anAttempt>[];
   readonly expected: readonly unknown[];
 }[])
-  test(`containerStatuses: a container that is made and does not run counts ${name}`, () => {
+  test(`containerStatuses: a container that is created and not started is shown ${name}`, () => {
     const shown = (previous?: ContainerStatus, more: RecordChanges = record) => {
       const before = previous && { containerStatuses: [previous] };
       const [status] = statuses(aRecord({ containers }, more), { previous: before }).regular;

@@ -135,8 +135,8 @@ function containerStatus(
 }
 
 /**
- * Not one that is made but not started while it is being started: what is counted and shown is what has begun. If it
- * fails to start it is shown, with the reason (the Go kubelet derives no status while it starts a container).
+ * The attempts that the status shows, newest first: without one that was created and is being started. If it fails to
+ * start it is shown, with the reason (the Go kubelet derives no status while it starts a container).
  */
 function shownAttempts(
   { sync: { freshness } }: PodRecord,
@@ -281,10 +281,10 @@ function waitingOf(record: PodRecord, container: Container): { reason: string; m
 
 /** Why it does not run yet, or did not until it was tried again. */
 function waitOf(
-  { lastPlan: { waits, held }, retries }: PodRecord,
+  { lastPlan: { waits, earlierWaits }, retries }: PodRecord,
   { name }: Container,
 ): Wait | undefined {
-  return waits[name] ?? held?.[name] ?? retries.failures[name];
+  return waits[name] ?? earlierWaits?.[name] ?? retries.failures[name];
 }
 
 function stateOf(attempt: ObservedContainer, runtimeName: string): ContainerState {

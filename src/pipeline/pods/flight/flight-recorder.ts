@@ -114,7 +114,7 @@ function isNothing({ actions, ends, waits, standing }: PodPlan, { lastPlan }: Po
   return (
     actions.length === 0 &&
     !ends &&
-    lastPlan.held === undefined &&
+    lastPlan.earlierWaits === undefined &&
     isSame(waits, lastPlan.waits) &&
     isSame(standing, lastPlan.standing)
   );

@@ -178,7 +178,7 @@ interface PlanState {
    * The last waits of containers that are being started, by name: shown until they have, as the Go kubelet's
    * reason_cache.go keeps a reason until the start has succeeded. Absent where there are none.
    */
-  readonly held?: Readonly<Record<string, Wait>>;
+  readonly earlierWaits?: Readonly<Record<string, Wait>>;
   /** Decisions that hold as long as nothing changes (delays, containers left stopped). */
   readonly standing: readonly Decision[];
   /** Progress of containers that are being created, by name; shown unless there is a failure. */

@@ -4,15 +4,15 @@ import type { PodRecord, Wait } from "./record.ts";
 
 /** The record with what its plan leaves to be shown. */
 export function withPlan(record: PodRecord, { waits, standing, actions }: Planned): PodRecord {
-  const { held: _, ...lastPlan } = record.lastPlan;
-  const held = heldWaits(record, actions);
+  const { earlierWaits: _, ...lastPlan } = record.lastPlan;
+  const earlier = earlierWaitsOf(record, actions);
   return {
     ...record,
     lastPlan: {
       ...lastPlan,
       waits,
       standing,
-      ...(held.length > 0 ? { held: Object.fromEntries(held) } : {}),
+      ...(earlier.length > 0 ? { earlierWaits: Object.fromEntries(earlier) } : {}),
     },
   };
 }
@@ -22,13 +22,14 @@ interface Planned extends Pick<PodRecord["lastPlan"], "waits" | "standing"> {
   readonly actions: readonly { readonly kind: string; readonly name?: string }[];
 }
 
-function heldWaits(
-  { lastPlan: { waits, held = {} } }: PodRecord,
+/** Why the containers that are now to be started have waited so far. */
+function earlierWaitsOf(
+  { lastPlan: { waits, earlierWaits = {} } }: PodRecord,
   actions: Planned["actions"],
 ): readonly (readonly [string, Wait])[] {
   return actions.flatMap(({ kind, name }) => {
     if (kind !== "startContainer" || name === undefined) return [];
-    const wait = waits[name] ?? held[name];
+    const wait = waits[name] ?? earlierWaits[name];
     return wait ? [[name, wait] as const] : [];
   });
 }
