@@ -6,16 +6,17 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
-import { basename, join } from "node:path";
+import { basename, join, relative } from "node:path";
 import { inspect } from "node:util";
 import { boxObstacle, cgroupRoots, findProgram } from "../../test/box/prerequisites.ts";
+import { CACHE_DIR } from "../debian-suite.mjs";
 import { pinnedVersion } from "../go/build-programs.mjs";
 import { Unavailable } from "../go/go-command.mjs";
 import { machineObstacle } from "../guest/uml/machine.mjs";
 import { type GuestMachine, runInGuest } from "../guest/uml/run-in-guest.ts";
 import { GROUPS, guestSwapOf, seedOf, setUpOf } from "./groups.ts";
 import { runInParts } from "./guest-parts.ts";
-import { failedInLastRun, RESULT } from "./last-run.ts";
+import { failedInLastRun, partsFolder, RESULT } from "./last-run.ts";
 import {
   type ConformanceOptions,
   focusOn,
@@ -81,6 +82,9 @@ async function runGroupInGuest(
   const obstacle = machineObstacle();
   if (obstacle !== undefined)
     throw new UsageProblem(`--guest: no guest can be started: ${obstacle}`);
+  // A guest has the checkout and the cache, no other folder that it could leave results in.
+  if (options.results && relative(CACHE_DIR, options.results).startsWith(".."))
+    throw new UsageProblem(`--results ${options.results}: with --guest, name one in ${CACHE_DIR}`);
   await prepareParts(kubelet, say, setUpOf(group).suite);
   const names = completes && !again ? specsForGuests(options) : [];
   if (names.length > 0) return await runPartsInGuests(options, names, signal);
@@ -139,7 +143,7 @@ async function runPartsInGuests(
   const { group, kubelet, procs, keep } = options;
   const name = nameOf(kubelet);
   const whole = folderOf(options, GUEST_CGROUP);
-  const folder = `${whole}-parts`;
+  const folder = partsFolder(whole);
   let total: KeptResult | undefined;
   const onResult = (result: KeptResult) => {
     total = total ? mergedResult(total, result) : result;

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type GuestMachine, runInGuest } from "../guest/uml/run-in-guest.ts";
-import { RESULT } from "./last-run.ts";
+import { partFolder, RESULT } from "./last-run.ts";
 import type { KeptResult } from "./results/result.ts";
 
 const SCRIPT = "tools/conformance/conformance.ts";
@@ -72,7 +72,7 @@ async function runPart(
   { words, folder: parent, machine, say, signal }: GuestParts,
 ): Promise<KeptResult | undefined> {
   signal.throwIfAborted();
-  const folder = join(parent, `part-${index + 1}`);
+  const folder = partFolder(parent, index + 1);
   const list = join(parent, `list-${index + 1}`);
   mkdirSync(parent, { recursive: true });
   writeFileSync(list, `${names.join("\n")}\n`);

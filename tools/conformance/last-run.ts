@@ -10,9 +10,20 @@ import { REPORT } from "./run-suite.ts";
 /** The compact result of a run, among its reports. */
 export const RESULT = "result.json";
 
-/** Ginkgo's report of the run. */
+/** Where the parts of a group that runs in parts leave their reports; `folder` is that of the whole. */
+export function partsFolder(folder: string): string {
+  return `${folder}-parts`;
+}
+
+/** Where one of the parts does, counted from 1. */
+export function partFolder(parts: string, number: number): string {
+  return join(parts, `part-${number}`);
+}
+
+/** Ginkgo's report of the run, or of its first part: each names every spec of the suite. */
 export function lastReport(folder: string): SuiteReport {
-  const file = join(folder, REPORT);
+  const own = join(folder, REPORT);
+  const file = existsSync(own) ? own : join(partFolder(partsFolder(folder), 1), REPORT);
   const [suite] = JSON.parse(readFileSync(file, "utf8")) as SuiteReport[];
   if (suite === undefined) throw new Error(`${file} has no suite`);
   return suite;
@@ -25,10 +36,14 @@ export function suiteSources(): SourceLines {
 }
 
 /** Names of the specs that failed, and of those without which they cannot run. Throws `UsageProblem` for none. */
-export function failedInLastRun(folder: string, group: string): string[] {
+export function failedInLastRun(
+  folder: string,
+  group: string,
+  lines: SourceLines = suiteSources(),
+): string[] {
   const file = join(folder, RESULT);
   if (!existsSync(file)) throw new UsageProblem(`--failed: the group ${group} has not run yet`);
   const names = Object.keys((JSON.parse(readFileSync(file, "utf8")) as KeptResult).failed);
   if (names.length === 0) throw new UsageProblem(`--failed: nothing of ${group} failed`);
-  return [...withSpecsBefore(names, lastReport(folder), suiteSources())];
+  return [...withSpecsBefore(names, lastReport(folder), lines)];
 }
