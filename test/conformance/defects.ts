@@ -40,10 +40,11 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     word: "ips",
-    about: "podIPs is missing in the status",
+    // Without podIPs alone nobody would see it: an API server makes them from podIP.
+    about: "the addresses of a pod are missing in the status",
     file: "src/pipeline/status/derive.ts",
     text: "{ podIP: primary, podIPs: all }",
-    instead: "{ podIP: primary }",
+    instead: "{}",
     first: /Pod IPs/,
   },
   {
